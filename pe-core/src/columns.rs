@@ -1,0 +1,144 @@
+//! Where the sine and cosine of each pair stand in a row.
+
+use crate::error::{Error, Result};
+
+/// The order of the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum SinusoidLayout {
+    /// sin, cos, sin, cos ...: the paper, PyTorch's tutorial, labml, burn.
+    #[default]
+    Interleaved,
+    /// All sines, then all cosines: tensor2tensor, fairseq, Whisper, Marian.
+    Concatenated,
+    /// All cosines, then all sines: Mimi, diffusers with `flip_sin_to_cos`.
+    ConcatenatedCosFirst,
+}
+
+/// What happens at an odd `d_model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum OddWidth {
+    /// An error. Silent defaults differ between libraries.
+    #[default]
+    Reject,
+    /// One pair more than fits, the last column left out; exponents count the odd
+    /// `d_model` (`base^(-2i/d)`). TensorFlow's tutorial and Marian.
+    Truncate,
+    /// The table of width `d_model + 1` without its last column; exponents
+    /// count the even width (`base^(-2i/(d+1))`). The PyPI package positional-encodings.
+    RoundUp,
+    /// One pair less, and a last column of zeros: tensor2tensor, fairseq, diffusers.
+    ZeroPad,
+}
+
+/// The columns of a row: `pairs` sines and cosines, of which the last may be
+/// cut in half, and perhaps a column of zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Columns {
+    pub(crate) width: usize,
+    /// Pairs of which at least one column is in the row.
+    pub(crate) pairs: usize,
+    pub(crate) layout: SinusoidLayout,
+    /// The last column is zero.
+    pub(crate) padded: bool,
+}
+
+/// One column of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    Sine(usize),
+    Cosine(usize),
+    Zero,
+}
+
+/// The parts of a row that whole pairs fill.
+pub(crate) enum PairSlices<'a, T> {
+    /// sin, cos, sin, cos ...
+    Interleaved(&'a mut [T]),
+    /// Sines and cosines, equally many.
+    Halves {
+        sines: &'a mut [T],
+        cosines: &'a mut [T],
+    },
+}
+
+impl Columns {
+    pub(crate) fn new(width: usize, layout: SinusoidLayout, odd: OddWidth) -> Result<Self> {
+        let is_odd = width % 2 == 1;
+        let padded = is_odd && odd == OddWidth::ZeroPad;
+        if is_odd && odd == OddWidth::Reject {
+            return Err(Error::OddDModel { d_model: width });
+        }
+        Ok(Self {
+            width,
+            pairs: if padded { width / 2 } else { width.div_ceil(2) },
+            layout,
+            padded,
+        })
+    }
+
+    /// Pairs whose sine and cosine are both in the row.
+    pub(crate) fn whole_pairs(&self) -> usize {
+        self.width / 2
+    }
+
+    /// What the column holds. The column must be below the width.
+    pub(crate) fn at(&self, column: usize) -> Column {
+        if self.padded && column + 1 == self.width {
+            return Column::Zero;
+        }
+        match self.layout {
+            SinusoidLayout::Interleaved if column.is_multiple_of(2) => Column::Sine(column / 2),
+            SinusoidLayout::Interleaved => Column::Cosine(column / 2),
+            SinusoidLayout::Concatenated if column < self.pairs => Column::Sine(column),
+            SinusoidLayout::Concatenated => Column::Cosine(column - self.pairs),
+            SinusoidLayout::ConcatenatedCosFirst if column < self.pairs => Column::Cosine(column),
+            SinusoidLayout::ConcatenatedCosFirst => Column::Sine(column - self.pairs),
+        }
+    }
+
+    /// The columns of a whole pair: (sine, cosine).
+    pub(crate) fn of_pair(&self, pair: usize) -> (usize, usize) {
+        match self.layout {
+            SinusoidLayout::Interleaved => (2 * pair, 2 * pair + 1),
+            SinusoidLayout::Concatenated => (pair, self.pairs + pair),
+            SinusoidLayout::ConcatenatedCosFirst => (self.pairs + pair, pair),
+        }
+    }
+
+    /// The column that stands outside the whole pairs at odd widths: the half
+    /// of the last pair that was kept, or the zeros.
+    pub(crate) fn odd_one_out(&self) -> Option<usize> {
+        if self.width.is_multiple_of(2) {
+            None
+        } else if self.padded || self.layout == SinusoidLayout::Interleaved {
+            Some(self.width - 1)
+        } else {
+            Some(self.pairs - 1)
+        }
+    }
+
+    /// The whole pairs of a row, to be written.
+    pub(crate) fn split<'a, T>(&self, row: &'a mut [T]) -> PairSlices<'a, T> {
+        let whole = self.whole_pairs();
+        if self.layout == SinusoidLayout::Interleaved {
+            return PairSlices::Interleaved(&mut row[..2 * whole]);
+        }
+        let (first, second) = row.split_at_mut(self.pairs);
+        let (first, second) = (&mut first[..whole], &mut second[..whole]);
+        if self.layout == SinusoidLayout::Concatenated {
+            PairSlices::Halves {
+                sines: first,
+                cosines: second,
+            }
+        } else {
+            PairSlices::Halves {
+                sines: second,
+                cosines: first,
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Logarithm and exponential to some 420 bits, for setting up frequencies.
+//!
+//! Used a handful of times per specification, never per entry.
+
+use crate::fixed::Fixed;
+use crate::wide::Wide;
+
+/// Words after the binary point in a [`Real`].
+const WORDS: usize = 7;
+
+/// ln 2, 448 bits after the binary point.
+const LN_2: Fixed<WORDS> = Fixed([
+    0xed2e_ae35_c138_2144,
+    0x5595_52fb_4afa_1b10,
+    0xe7b8_7620_6deb_ac98,
+    0x8a0d_175b_8baa_fa2b,
+    0x40f3_4326_7298_b62d,
+    0xc9e3_b398_03f2_f6af,
+    0xb172_17f7_d1cf_79ab,
+]);
+
+/// A signed number with 64 bits before the binary point and 448 behind it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Real {
+    pub(crate) negative: bool,
+    pub(crate) integer: u64,
+    pub(crate) fraction: Fixed<WORDS>,
+}
+
+impl Real {
+    fn is_less_in_size_than(&self, other: &Self) -> bool {
+        self.integer < other.integer
+            || (self.integer == other.integer && self.fraction.sub(other.fraction).1)
+    }
+
+    /// The sum. Neither part may come near 2^63.
+    fn plus(self, other: Self) -> Self {
+        if self.negative == other.negative {
+            let (fraction, carry) = self.fraction.add(other.fraction);
+            return Self {
+                negative: self.negative,
+                integer: self.integer + other.integer + u64::from(carry),
+                fraction,
+            };
+        }
+        let (big, small) = if self.is_less_in_size_than(&other) {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        let (fraction, borrow) = big.fraction.sub(small.fraction);
+        Self {
+            negative: big.negative,
+            integer: big.integer - small.integer - u64::from(borrow),
+            fraction,
+        }
+    }
+
+    /// Multiplied by `numerator` / (`denominator` x 2^`shift`).
+    ///
+    /// `None` when the result would reach 2^20 in size: no frequency comes near.
+    pub(crate) fn scaled(self, numerator: u64, denominator: u64, shift: i32) -> Option<Self> {
+        if denominator == 0 {
+            return None;
+        }
+        let (fraction, carry) = self.fraction.mul_word(numerator);
+        let integer = self.integer.checked_mul(numerator)?.checked_add(carry)?;
+        let (fraction, integer) = fraction.div_word_with(integer, denominator);
+        // One word more in front makes the shift a plain shift of a fraction.
+        let mut words = [0; WORDS + 1];
+        words[..WORDS].copy_from_slice(&fraction.0);
+        words[WORDS] = integer;
+        let all = Fixed(words);
+        let all = if shift >= 0 {
+            all.shr(shift.unsigned_abs().min(64 * WORDS as u32))
+        } else if shift.unsigned_abs() > all.leading_zeros() {
+            return None;
+        } else {
+            all.shl(shift.unsigned_abs())
+        };
+        let integer = all.0[WORDS];
+        if integer >= 1 << 20 {
+            return None;
+        }
+        let mut fraction = Fixed::ZERO;
+        fraction.0.copy_from_slice(&all.0[..WORDS]);
+        Some(Self {
+            negative: self.negative,
+            integer,
+            fraction,
+        })
+    }
+
+    pub(crate) fn negated(self) -> Self {
+        Self {
+            negative: !self.negative,
+            ..self
+        }
+    }
+
+    /// The natural logarithm of a positive finite number.
+    pub(crate) fn ln(value: f64) -> Self {
+        let (mantissa, exponent) = decompose(value);
+        // value = mantissa x 2^exponent with mantissa in [2^52, 2^53); as
+        // m x 2^e with m in [1/sqrt 2, sqrt 2) the series below is shortest.
+        let above_sqrt_2 = mantissa > 6_369_051_672_525_772;
+        let one: u64 = if above_sqrt_2 { 1 << 53 } else { 1 << 52 };
+        let power = exponent + if above_sqrt_2 { 53 } else { 52 };
+        // ln m = 2 artanh z with z = (m - 1) / (m + 1).
+        let z = quotient(mantissa.abs_diff(one), mantissa + one);
+        let square = z.mul(z);
+        let mut power_of_z = z;
+        let mut sum = z;
+        let mut odd = 3;
+        loop {
+            power_of_z = power_of_z.mul(square);
+            let term = power_of_z.div_word(odd);
+            if term == Fixed::ZERO {
+                break;
+            }
+            sum = sum.add(term).0;
+            odd += 2;
+        }
+        let (fraction, integer) = sum.mul_word(2);
+        let of_mantissa = Self {
+            negative: mantissa < one,
+            integer,
+            fraction,
+        };
+        let (fraction, integer) = LN_2.mul_word(u64::from(power.unsigned_abs()));
+        let of_power = Self {
+            negative: power < 0,
+            integer,
+            fraction,
+        };
+        of_power.plus(of_mantissa)
+    }
+
+    /// e to this power, with a relative error below 2^-310.
+    ///
+    /// The number must be below 2^20 in size, as [`Real::scaled`] ensures.
+    pub(crate) fn exp(self) -> Wide {
+        // Split off powers of two so that e^self = 2^k e^-z, 0 <= z < ln 2 (or
+        // a hair beyond, which does no harm).
+        let top = (self.fraction.0[WORDS - 1] >> 11) as f64 / (1u64 << 53) as f64;
+        let size = self.integer as f64 + top;
+        let halvings = (size * std::f64::consts::LOG2_E) as u64;
+        let whole = |k: u64| {
+            let (fraction, integer) = LN_2.mul_word(k);
+            Self {
+                negative: false,
+                integer,
+                fraction,
+            }
+        };
+        let (k, z) = if self.negative {
+            (-(halvings as i32), self.negated().plus(whole(halvings).negated()))
+        } else {
+            (halvings as i32 + 1, whole(halvings + 1).plus(self.negated()))
+        };
+        // Rounding in the estimate can leave a z of about -2^-30.
+        let (k, z) = if z.negative { (k + 1, z.plus(whole(1))) } else { (k, z) };
+        // e^-z by 2^-8 of the argument, then eight squarings.
+        const SQUARINGS: u32 = 8;
+        let small = z.fraction.shr(SQUARINGS);
+        let mut value = Fixed::<WORDS>::ALMOST_ONE;
+        for n in (1..=38).rev() {
+            let step = small.mul(value).div_word(n);
+            value = Fixed::ALMOST_ONE.sub(step).0;
+        }
+        for _ in 0..SQUARINGS {
+            value = value.mul(value);
+        }
+        Wide::normalised(value, k)
+    }
+}
+
+/// `numerator` / `denominator` for a numerator below the denominator.
+fn quotient(numerator: u64, denominator: u64) -> Fixed<WORDS> {
+    let mut words = [0; WORDS + 1];
+    words[WORDS] = numerator;
+    let quotient = Fixed(words).div_word(denominator);
+    let mut out = Fixed::ZERO;
+    out.0.copy_from_slice(&quotient.0[..WORDS]);
+    out
+}
+
+/// A positive finite number as `mantissa` x 2^`exponent` with 2^52 <= mantissa < 2^53.
+pub(crate) fn decompose(value: f64) -> (u64, i32) {
+    const HIDDEN: u64 = 1 << 52;
+    let bits = value.to_bits();
+    let field = ((bits >> 52) & 0x7ff) as i32;
+    let fraction = bits & (HIDDEN - 1);
+    if field == 0 {
+        let up = fraction.leading_zeros() - 11;
+        (fraction << up, -1074 - up as i32)
+    } else {
+        (fraction | HIDDEN, field - 1075)
+    }
+}

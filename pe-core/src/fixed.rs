@@ -1,0 +1,195 @@
+//! Unsigned binary fractions of a fixed number of 64-bit words.
+//!
+//! `Fixed<N>` holds a number in [0, 1) as `N` words, least significant first:
+//! the value is the integer they spell, divided by 2^(64 N). Multiplication
+//! and division drop what lies below the last word, so each errs by less than one
+//! unit in the last place, always towards zero, and does so the same way on every
+//! machine. `N = 2` serves the everyday exact path, `N = 5` frequencies and the
+//! last rung of the rounding ladder, `N = 7` the logarithm and the exponential.
+
+/// A number in [0, 1), `N` words of 64 bits, least significant word first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fixed<const N: usize>(pub(crate) [u64; N]);
+
+impl<const N: usize> Fixed<N> {
+    /// Zero.
+    pub(crate) const ZERO: Self = Self([0; N]);
+
+    /// The largest value, one unit in the last place below one; it stands in
+    /// for one, which the format cannot hold.
+    pub(crate) const ALMOST_ONE: Self = Self([u64::MAX; N]);
+
+    /// The high words of a longer constant.
+    pub(crate) const fn high_words_of<const M: usize>(long: &[u64; M]) -> Self {
+        assert!(N <= M, "a constant must be at least as long as its use");
+        let mut out = [0; N];
+        let mut i = 0;
+        while i < N {
+            out[i] = long[M - N + i];
+            i += 1;
+        }
+        Self(out)
+    }
+
+    /// The product, rounded down.
+    #[inline]
+    pub(crate) fn mul(self, other: Self) -> Self {
+        // Column by column; only the high half is kept.
+        let mut out = [0u64; N];
+        let mut low: u128 = 0;
+        let mut high: u128 = 0;
+        for column in 0..2 * N - 1 {
+            let first = column.saturating_sub(N - 1);
+            for i in first..=column.min(N - 1) {
+                let term = u128::from(self.0[i]) * u128::from(other.0[column - i]);
+                let (sum, carry) = low.overflowing_add(term);
+                low = sum;
+                high += u128::from(carry);
+            }
+            if column >= N {
+                out[column - N] = low as u64;
+            }
+            low = (low >> 64) | (high << 64);
+            high = 0;
+        }
+        out[N - 1] = low as u64;
+        Self(out)
+    }
+
+    /// The product with a whole number: the fraction words and the integer word.
+    #[inline]
+    pub(crate) const fn mul_word(self, factor: u64) -> (Self, u64) {
+        let mut out = [0; N];
+        let mut carry: u64 = 0;
+        let mut i = 0;
+        while i < N {
+            let wide = self.0[i] as u128 * factor as u128 + carry as u128;
+            out[i] = wide as u64;
+            carry = (wide >> 64) as u64;
+            i += 1;
+        }
+        (Self(out), carry)
+    }
+
+    /// The quotient by a whole number, rounded down. The divisor must not be 0.
+    #[inline]
+    pub(crate) const fn div_word(self, divisor: u64) -> Self {
+        self.div_word_with(0, divisor).0
+    }
+
+    /// (`integer` + self) / `divisor`, with the quotient's integer word.
+    pub(crate) const fn div_word_with(self, integer: u64, divisor: u64) -> (Self, u64) {
+        let mut out = [0; N];
+        let whole = integer / divisor;
+        let mut rest = integer % divisor;
+        let mut i = N;
+        while i > 0 {
+            i -= 1;
+            let wide = ((rest as u128) << 64) | self.0[i] as u128;
+            out[i] = (wide / divisor as u128) as u64;
+            rest = (wide % divisor as u128) as u64;
+        }
+        (Self(out), whole)
+    }
+
+    /// The sum modulo one, and whether it went past one.
+    #[inline]
+    pub(crate) const fn add(self, other: Self) -> (Self, bool) {
+        let mut out = [0; N];
+        let mut carry = false;
+        let mut i = 0;
+        while i < N {
+            let (sum, c1) = self.0[i].overflowing_add(other.0[i]);
+            let (sum, c2) = sum.overflowing_add(carry as u64);
+            out[i] = sum;
+            carry = c1 || c2;
+            i += 1;
+        }
+        (Self(out), carry)
+    }
+
+    /// The difference modulo one, and whether it fell below zero.
+    #[inline]
+    pub(crate) const fn sub(self, other: Self) -> (Self, bool) {
+        let mut out = [0; N];
+        let mut borrow = false;
+        let mut i = 0;
+        while i < N {
+            let (diff, b1) = self.0[i].overflowing_sub(other.0[i]);
+            let (diff, b2) = diff.overflowing_sub(borrow as u64);
+            out[i] = diff;
+            borrow = b1 || b2;
+            i += 1;
+        }
+        (Self(out), borrow)
+    }
+
+    /// Multiplied by 2^`bits`, modulo one.
+    #[inline]
+    pub(crate) fn shl(self, bits: u32) -> Self {
+        let words = (bits / 64) as usize;
+        let bits = bits % 64;
+        let mut out = [0; N];
+        for i in (words..N).rev() {
+            let mut word = self.0[i - words] << bits;
+            if bits > 0 && i > words {
+                word |= self.0[i - words - 1] >> (64 - bits);
+            }
+            out[i] = word;
+        }
+        Self(out)
+    }
+
+    /// Divided by 2^`bits`, rounded down.
+    #[inline]
+    pub(crate) fn shr(self, bits: u32) -> Self {
+        let words = (bits / 64) as usize;
+        let bits = bits % 64;
+        let mut out = [0; N];
+        for i in words..N {
+            let mut word = self.0[i] >> bits;
+            if bits > 0 && i + 1 < N {
+                word |= self.0[i + 1] << (64 - bits);
+            }
+            out[i - words] = word;
+        }
+        Self(out)
+    }
+
+    /// How many leading bits are zero; 64 N for zero.
+    #[inline]
+    pub(crate) fn leading_zeros(self) -> u32 {
+        let mut zeros = 0;
+        for word in self.0.iter().rev() {
+            zeros += word.leading_zeros();
+            if *word != 0 {
+                break;
+            }
+        }
+        zeros
+    }
+
+    /// The same number with fewer words (rounded down) or more.
+    #[inline]
+    pub(crate) fn resize<const M: usize>(self) -> Fixed<M> {
+        let mut out = [0; M];
+        let keep = N.min(M);
+        out[M - keep..].copy_from_slice(&self.0[N - keep..]);
+        Fixed(out)
+    }
+
+    /// The 128 most significant bits.
+    #[inline]
+    pub(crate) fn top128(self) -> u128 {
+        let wide = self.resize::<2>();
+        u128::from(wide.0[0]) | (u128::from(wide.0[1]) << 64)
+    }
+}
+
+impl Fixed<2> {
+    /// The fraction whose 128 bits are given.
+    #[inline]
+    pub(crate) const fn from_bits(bits: u128) -> Self {
+        Self([bits as u64, (bits >> 64) as u64])
+    }
+}

@@ -1,0 +1,290 @@
+//! Frequencies: how far each pair of columns turns per position.
+//!
+//! A frequency is held twice: as a [`Wide`] number of turns with 320 bits, and
+//! as the 128-bit [`Turn`] that it makes modulo one. People get them as
+//! `inv_freq` (radians per position) and `wavelength` (positions per turn).
+
+use crate::elementary::{Real, decompose};
+use crate::error::{Error, Result};
+use crate::fixed::Fixed;
+use crate::round::{self, Magnitude};
+use crate::turn::Turn;
+use crate::wide::{WORDS, Wide};
+
+/// One frequency, in turns per position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frequency {
+    pub(crate) turn: Turn,
+    pub(crate) wide: Wide,
+}
+
+/// The number by whose powers the frequencies fall.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Base {
+    /// `base` itself; 10000 in the paper (elsewhere: theta, max_wavelength).
+    /// Frequencies are powers of `1 / base`.
+    Value(f64),
+    /// The frequency at exponent 1, as the TensorFlow notebook gives it:
+    /// `base = 1 / min_rate`, taken of the exact value of the `f64`. (The `f64`
+    /// nearest to 0.0001 is not 1/10000: for the paper's numbers use
+    /// `Value(10000.0)`.)
+    MinRate(f64),
+}
+
+impl Base {
+    /// The base as a number, rounded for `MinRate`.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Value(base) => base,
+            Self::MinRate(rate) => 1.0 / rate,
+        }
+    }
+
+    /// ln(base), or an error for a value that is no base.
+    pub(crate) fn ln(self) -> Result<Real> {
+        let (name, value) = match self {
+            Self::Value(base) => ("base", base),
+            Self::MinRate(rate) => ("min_rate", rate),
+        };
+        if !(value.is_finite() && value > 0.0) {
+            return Err(Error::Base { name, value });
+        }
+        let ln = Real::ln(value);
+        Ok(match self {
+            Self::Value(_) => ln,
+            Self::MinRate(_) => ln.negated(),
+        })
+    }
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self::Value(10000.0)
+    }
+}
+
+/// How the exponents of the base are spaced over the pairs `i = 0 .. n`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Spacing {
+    /// The paper's `base^(-2i/d)`: the last frequency stays above `1 / base`.
+    #[default]
+    Paper,
+    /// `base^(-i/(n-1))`: the end point `1 / base` included (tensor2tensor,
+    /// fairseq, Whisper, the TensorFlow notebook). One pair alone has frequency 1.
+    Inclusive,
+    /// `base^(-i/(n-shift))`, the diffusers library's `downscale_freq_shift`.
+    /// 0 is the paper's spacing at even widths, 1 includes the end point.
+    Shifted(f64),
+}
+
+impl Spacing {
+    /// The name used in messages and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Inclusive => "inclusive",
+            Self::Shifted(_) => "shifted",
+        }
+    }
+}
+
+/// 1 / (`denominator` x 2^`shift`) as the step of the exponents, times `numerator`.
+struct ExponentStep {
+    numerator: u64,
+    denominator: u64,
+    shift: i32,
+}
+
+impl Frequency {
+    /// From a number of radians per position.
+    pub(crate) fn from_radians(radians: Wide) -> Self {
+        let wide = radians.mul(Wide::inv_two_pi());
+        Self {
+            turn: Turn::from_wide(wide),
+            wide,
+        }
+    }
+
+    /// One radian per position.
+    pub(crate) fn one() -> Self {
+        Self::from_radians(Wide::ONE)
+    }
+
+    /// Radians per position, correctly rounded.
+    pub(crate) fn inv_freq(self) -> f64 {
+        to_f64(self.wide.mul(Wide::two_pi()))
+    }
+
+    /// Positions per turn, within one unit in the last place.
+    pub(crate) fn wavelength(self) -> f64 {
+        // 1 / f with one correction step for the part of f below an f64.
+        let high = to_f64(self.wide);
+        let inverse = 1.0 / high;
+        if !inverse.is_normal() || !high.is_normal() {
+            return inverse;
+        }
+        inverse + inverse * (-high).mul_add(inverse, 1.0)
+    }
+}
+
+/// The `f64` nearest to a wide number.
+pub(crate) fn to_f64(wide: Wide) -> f64 {
+    round::nearest(false, magnitude(wide))
+}
+
+/// The `f32` nearest to a wide number.
+pub(crate) fn to_f32(wide: Wide) -> f32 {
+    round::nearest(false, magnitude(wide))
+}
+
+fn magnitude(wide: Wide) -> Magnitude {
+    Magnitude {
+        bits: wide.mantissa.top128(),
+        exponent: wide.exponent,
+        sticky: wide.mantissa.0[..WORDS - 2].iter().any(|word| *word != 0),
+    }
+}
+
+/// The frequencies of `pairs` pairs for a table whose exponents count `width`
+/// columns.
+pub(crate) fn geometric(
+    base: Base,
+    spacing: Spacing,
+    width: usize,
+    pairs: usize,
+) -> Result<Vec<Frequency>> {
+    let ln_base = base.ln()?;
+    let mut radians = Wide::ONE;
+    let mut out = Vec::with_capacity(pairs);
+    out.push(Frequency::one());
+    if pairs == 1 {
+        if let Spacing::Shifted(shift) = spacing {
+            exponent_step_shifted(shift, pairs)?;
+        }
+        return Ok(out);
+    }
+    let step = match spacing {
+        Spacing::Paper => ExponentStep {
+            numerator: 2,
+            denominator: width as u64,
+            shift: 0,
+        },
+        Spacing::Inclusive => ExponentStep {
+            numerator: 1,
+            denominator: pairs as u64 - 1,
+            shift: 0,
+        },
+        Spacing::Shifted(shift) => exponent_step_shifted(shift, pairs)?,
+    };
+    let out_of_range = |pair| Error::Frequency {
+        base: base.value(),
+        pair,
+    };
+    let ratio = ln_base
+        .negated()
+        .scaled(step.numerator, step.denominator, step.shift)
+        .ok_or_else(|| out_of_range(1))?
+        .exp();
+    for pair in 1..pairs {
+        radians = radians.mul(ratio);
+        if radians.exceeds_power_of_two(32) || radians.exponent < -1_500_000 {
+            return Err(out_of_range(pair));
+        }
+        out.push(Frequency::from_radians(radians));
+    }
+    Ok(out)
+}
+
+/// 1 / (pairs - shift), exactly.
+fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
+    let error = Error::FreqShift { shift, pairs };
+    if !shift.is_finite() || shift >= pairs as f64 {
+        return Err(error);
+    }
+    // pairs - shift as integer x 2^exponent: both terms are such numbers.
+    if shift == 0.0 {
+        return Ok(ExponentStep {
+            numerator: 1,
+            denominator: pairs as u64,
+            shift: 0,
+        });
+    }
+    let (mantissa, exponent) = decompose(shift.abs());
+    let trailing = mantissa.trailing_zeros();
+    let (mantissa, exponent) = (mantissa >> trailing, exponent + trailing as i32);
+    let signed = |value: i128| if shift < 0.0 { -value } else { value };
+    let (difference, power) = if exponent >= 0 {
+        if exponent > 40 {
+            return Err(error);
+        }
+        let size = i128::from(mantissa) << exponent;
+        (pairs as i128 - signed(size), 0)
+    } else if exponent >= -60 {
+        let whole = (pairs as i128) << -exponent;
+        (whole - signed(i128::from(mantissa)), exponent)
+    } else {
+        return Err(error);
+    };
+    let difference = u64::try_from(difference).map_err(|_| error.clone())?;
+    if difference == 0 {
+        return Err(error);
+    }
+    Ok(ExponentStep {
+        numerator: 1,
+        denominator: difference,
+        shift: power,
+    })
+}
+
+/// ln(base) rounded to f64.
+pub(crate) fn ln_f64(base: Base) -> Result<f64> {
+    let ln = base.ln()?;
+    let mut words = [0; 8];
+    words[..7].copy_from_slice(&ln.fraction.0);
+    words[7] = ln.integer;
+    let all = Fixed(words);
+    if all == Fixed::ZERO {
+        return Ok(0.0);
+    }
+    let size = to_f64(Wide::normalised(all, 64));
+    Ok(if ln.negative { -size } else { size })
+}
+
+/// exp(x) in f32, correctly rounded, for x below 88.
+pub(crate) fn exp_f32(x: f32) -> f32 {
+    let real = real_from(f64::from(x));
+    real.map_or(0.0, |real| to_f32(real.exp()))
+}
+
+/// base^exponent in f32, correctly rounded, for a positive base.
+pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
+    if exponent == 0.0 || base == 1.0 {
+        return 1.0;
+    }
+    let ln = Real::ln(f64::from(base));
+    let (mantissa, power) = decompose(f64::from(exponent.abs()));
+    let trailing = mantissa.trailing_zeros();
+    let ln = if exponent < 0.0 { ln.negated() } else { ln };
+    let beyond = if ln.negative { 0.0 } else { f32::INFINITY };
+    ln.scaled(mantissa >> trailing, 1, -(power + trailing as i32))
+        .map_or(beyond, |real| to_f32(real.exp()))
+}
+
+/// An `f64` as a [`Real`], if it is below 2^20 in size.
+fn real_from(value: f64) -> Option<Real> {
+    let one = Real {
+        negative: value < 0.0,
+        integer: 1,
+        fraction: Fixed::ZERO,
+    };
+    if value == 0.0 {
+        return Some(Real { integer: 0, ..one });
+    }
+    let (mantissa, exponent) = decompose(value.abs());
+    let trailing = mantissa.trailing_zeros();
+    one.scaled(mantissa >> trailing, 1, -(exponent + trailing as i32))
+}

@@ -1,0 +1,178 @@
+//! The conventions of well-known libraries, by name.
+
+use crate::columns::{OddWidth, SinusoidLayout};
+use crate::error::{Error, Result};
+use crate::frequency::Spacing;
+use crate::sinusoidal::SinusoidalConfig;
+
+/// A library's convention: layout, spacing and behaviour at odd widths.
+///
+/// A preset fixes what the library *means*; the entries are still exact. Where
+/// the library's inexact f32 numbers are needed, set a
+/// [`Recipe`](crate::Recipe) as well.
+///
+/// ```
+/// use pe_core::{Preset, Sinusoidal};
+///
+/// let preset: Preset = "whisper".parse()?;
+/// let table = Sinusoidal::new(preset.config(384))?.table::<f32>(0..1500)?;
+/// assert_eq!(table.row(0).map(|row| (row[0], row[192])), Some((0.0, 1.0)));
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Preset {
+    /// "Attention Is All You Need" (Vaswani et al., 2017, section 3.5); also
+    /// OpenNMT, ESPnet and burn. Odd widths are refused.
+    Paper,
+    /// The tutorial module of PyTorch: as the paper.
+    PytorchTutorial,
+    /// labml's fixed positional encoding: as the paper.
+    Labml,
+    /// TensorFlow's transformer tutorial of 2019: columns as in the paper; at odd
+    /// widths the last cosine is left out.
+    TfTutorial,
+    /// TensorFlow's position-encoding notebook: all sines, then all cosines, and
+    /// the end point of the frequencies included.
+    TfNotebook,
+    /// tensor2tensor and the TensorFlow Model Garden: halves, end point included,
+    /// a zero column at odd widths.
+    Tensor2tensor,
+    /// fairseq and M2M100: as tensor2tensor, with a row of zeros at
+    /// `padding_idx` 1. Tokens are numbered from 2 there.
+    Fairseq,
+    /// Whisper's encoder: halves, end point included.
+    Whisper,
+    /// Marian: halves with the paper's frequencies; one sine column more than
+    /// cosines at odd widths.
+    Marian,
+    /// Mimi: all cosines, then all sines, end point included.
+    Mimi,
+    /// diffusers' timestep embedding with its defaults: halves, end point
+    /// included (`downscale_freq_shift` 1), a zero column at odd widths.
+    Diffusers,
+    /// diffusers' timestep embedding as Stable Diffusion configures it:
+    /// `flip_sin_to_cos` and `downscale_freq_shift` 0.
+    StableDiffusion,
+    /// The PyPI package positional-encodings: columns as in the paper; at odd
+    /// widths the table of the next even width without its last column.
+    PositionalEncodings,
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: [Self; 13] = [
+        Self::Paper,
+        Self::PytorchTutorial,
+        Self::Labml,
+        Self::TfTutorial,
+        Self::TfNotebook,
+        Self::Tensor2tensor,
+        Self::Fairseq,
+        Self::Whisper,
+        Self::Marian,
+        Self::Mimi,
+        Self::Diffusers,
+        Self::StableDiffusion,
+        Self::PositionalEncodings,
+    ];
+
+    /// The preset's name, as [`str::parse`] takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::PytorchTutorial => "pytorch-tutorial",
+            Self::Labml => "labml",
+            Self::TfTutorial => "tf-tutorial",
+            Self::TfNotebook => "tf-notebook",
+            Self::Tensor2tensor => "tensor2tensor",
+            Self::Fairseq => "fairseq",
+            Self::Whisper => "whisper",
+            Self::Marian => "marian",
+            Self::Mimi => "mimi",
+            Self::Diffusers => "diffusers",
+            Self::StableDiffusion => "stable-diffusion",
+            Self::PositionalEncodings => "positional-encodings",
+        }
+    }
+
+    /// The specification of this convention at a width.
+    pub const fn config(self, d_model: usize) -> SinusoidalConfig {
+        use OddWidth::{RoundUp, Truncate, ZeroPad};
+        use SinusoidLayout::{Concatenated, ConcatenatedCosFirst};
+        use Spacing::{Inclusive, Shifted};
+        let paper = SinusoidalConfig::new(d_model);
+        match self {
+            Self::Paper | Self::PytorchTutorial | Self::Labml => paper,
+            Self::TfTutorial => SinusoidalConfig {
+                odd_width: Truncate,
+                ..paper
+            },
+            Self::TfNotebook | Self::Whisper => SinusoidalConfig {
+                layout: Concatenated,
+                spacing: Inclusive,
+                ..paper
+            },
+            Self::Tensor2tensor => SinusoidalConfig {
+                layout: Concatenated,
+                spacing: Inclusive,
+                odd_width: ZeroPad,
+                ..paper
+            },
+            Self::Fairseq => SinusoidalConfig {
+                layout: Concatenated,
+                spacing: Inclusive,
+                odd_width: ZeroPad,
+                padding_idx: Some(1),
+                ..paper
+            },
+            Self::Marian => SinusoidalConfig {
+                layout: Concatenated,
+                odd_width: Truncate,
+                ..paper
+            },
+            Self::Mimi => SinusoidalConfig {
+                layout: ConcatenatedCosFirst,
+                spacing: Inclusive,
+                ..paper
+            },
+            Self::Diffusers => SinusoidalConfig {
+                layout: Concatenated,
+                spacing: Shifted(1.0),
+                odd_width: ZeroPad,
+                ..paper
+            },
+            Self::StableDiffusion => SinusoidalConfig {
+                layout: ConcatenatedCosFirst,
+                spacing: Shifted(0.0),
+                odd_width: ZeroPad,
+                ..paper
+            },
+            Self::PositionalEncodings => SinusoidalConfig {
+                odd_width: RoundUp,
+                ..paper
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Preset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|preset| preset.name() == name)
+            .ok_or_else(|| Error::UnknownName {
+                what: "preset",
+                name: name.to_owned(),
+                known: Self::ALL.map(Self::name).join(", "),
+            })
+    }
+}

@@ -1,0 +1,382 @@
+//! Consecutive rows by rotation: the way most entries are made.
+//!
+//! The pair (sin, cos) at position `a + b` is the pair at `a` turned by `b`
+//! positions. A block of 32 rows needs the pairs at its first row (the *seeds*)
+//! and the turns by 0 to 31 positions (the *fine table*, made once per call);
+//! each entry then costs two multiplications and an addition. Seeds move from
+//! block to block by a rotation in some 80 bits, and are made afresh by the
+//! 128-bit path now and then, before their errors can add up.
+//!
+//! Every entry is checked: its value plus and minus the error bound must round
+//! to the same float. The few that do not are made again by the ladder of
+//! [`sincos`](crate::sincos), so the bits do not depend on how rows are cut
+//! into blocks, nor on the instruction set.
+
+use crate::columns::{Columns, PairSlices};
+use crate::frequency::Frequency;
+use crate::round::Element;
+use crate::sincos::{self, Position, Rungs};
+use half::{bf16, f16};
+use pulp::Arch;
+
+/// Rows that share their seeds.
+const BLOCK: usize = 32;
+
+/// Blocks between two seeds made afresh. With it the bounds below hold.
+const BLOCKS_PER_RENEWAL: usize = 64;
+
+/// Bound on the error of one f64 rotation, 2^-50.
+///
+/// With u = 2^-53: each of the four factors errs by at most u of itself (in all
+/// 2u (|sA cB| + |cA sB|) <= 2u), each product by u of itself (together u),
+/// the sum by u: 4u = 2^-51, and the seeds' own errors of 2^-68 beside it.
+const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// Bound on the error of one split rotation, 2^-68.
+///
+/// The high parts multiply and add exactly. The low sum has six terms below
+/// 2^-27 and loses less than 2^-77 per rotation; seeds have been rotated up to
+/// 63 times, the fine table 31 times, so 96 times 2^-76.5 < 2^-69.9, and less
+/// than 2^-93 from the 128-bit path.
+const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
+
+/// Sines and cosines of many pairs as sums of two f64: `high` is a multiple of
+/// 2^-26, so that products of two of them are exact; `low` is below 2^-26.
+#[derive(Debug, Clone)]
+struct Split {
+    sin_high: Vec<f64>,
+    sin_low: Vec<f64>,
+    cos_high: Vec<f64>,
+    cos_low: Vec<f64>,
+}
+
+impl Split {
+    fn with_capacity(len: usize) -> Self {
+        let zeros = || vec![0.0; len];
+        Self {
+            sin_high: zeros(),
+            sin_low: zeros(),
+            cos_high: zeros(),
+            cos_low: zeros(),
+        }
+    }
+
+    /// The pairs at a position, by the 128-bit path.
+    fn renew(&mut self, frequencies: &[Frequency], position: u32) {
+        for (pair, frequency) in frequencies.iter().enumerate() {
+            let narrow = sincos::narrow(
+                frequency.turn.times(position).reduce(),
+                u128::from(position) + 1,
+            );
+            (self.sin_high[pair], self.sin_low[pair]) = split(narrow.sine_negative, narrow.sine);
+            (self.cos_high[pair], self.cos_low[pair]) =
+                split(narrow.cosine_negative, narrow.cosine);
+        }
+    }
+
+    /// Turned by `step`, pair by pair.
+    #[inline(always)]
+    fn advance(&mut self, step: &SplitRow<'_>) {
+        let pairs = self.sin_high.len();
+        let (sh, sl) = (&mut self.sin_high[..pairs], &mut self.sin_low[..pairs]);
+        let (ch, cl) = (&mut self.cos_high[..pairs], &mut self.cos_low[..pairs]);
+        let (th, tl) = (&step.sin_high[..pairs], &step.sin_low[..pairs]);
+        let (uh, ul) = (&step.cos_high[..pairs], &step.cos_low[..pairs]);
+        for i in 0..pairs {
+            let a = [sh[i], sl[i], ch[i], cl[i]];
+            let b = [th[i], tl[i], uh[i], ul[i]];
+            let (sine, cosine) = rotate_split(a, b);
+            (sh[i], sl[i]) = resplit(sine);
+            (ch[i], cl[i]) = resplit(cosine);
+        }
+    }
+
+    fn row(&self, from: usize, len: usize) -> SplitRow<'_> {
+        SplitRow {
+            sin_high: &self.sin_high[from..from + len],
+            sin_low: &self.sin_low[from..from + len],
+            cos_high: &self.cos_high[from..from + len],
+            cos_low: &self.cos_low[from..from + len],
+        }
+    }
+}
+
+/// A part of a [`Split`].
+struct SplitRow<'a> {
+    sin_high: &'a [f64],
+    sin_low: &'a [f64],
+    cos_high: &'a [f64],
+    cos_low: &'a [f64],
+}
+
+/// `bits` / 2^128 with a sign as high and low part.
+fn split(negative: bool, bits: u128) -> (f64, f64) {
+    const UNIT_26: f64 = 1.0 / (1u64 << 26) as f64;
+    const UNIT_128: f64 = UNIT_26 * UNIT_26 * UNIT_26 * UNIT_26 / (1u64 << 24) as f64;
+    let high = bits.saturating_add(1 << 101) >> 102;
+    // 2^26 units wrap to 0 here, and the subtraction wraps back.
+    let low = bits.wrapping_sub(high << 102) as i128;
+    let (high, low) = (high as u64 as f64 * UNIT_26, low as f64 * UNIT_128);
+    if negative { (-high, -low) } else { (high, low) }
+}
+
+/// (sine, cosine), each as an exact multiple of 2^-52 and a small rest.
+#[inline(always)]
+fn rotate_split(a: [f64; 4], b: [f64; 4]) -> ((f64, f64), (f64, f64)) {
+    let [sh, sl, ch, cl] = a;
+    let [th, tl, uh, ul] = b;
+    let sine = (
+        sh * uh + ch * th,
+        ((sh * ul + sl * uh) + (ch * tl + cl * th)) + (sl * ul + cl * tl),
+    );
+    let cosine = (
+        ch * uh - sh * th,
+        ((ch * ul + cl * uh) - (sh * tl + sl * th)) + (cl * ul - sl * tl),
+    );
+    (sine, cosine)
+}
+
+/// The same sum with a high part that is a multiple of 2^-26 again.
+#[inline(always)]
+fn resplit((high, low): (f64, f64)) -> (f64, f64) {
+    // Adding 1.5 x 2^26 leaves room for 26 bits after the binary point.
+    const ROUNDER: f64 = (3u64 << 25) as f64;
+    let new_high = ((high + low) + ROUNDER) - ROUNDER;
+    (new_high, (high - new_high) + low)
+}
+
+/// The types' ways through the fast lane. Public in a private module: the
+/// supertrait that seals [`Element`].
+#[allow(unreachable_pub)]
+pub trait Lane: Sized {
+    /// Rows below which the ladder is faster than setting up a rotation.
+    const FEW_ROWS: usize;
+
+    /// What a seed or a fine entry is.
+    type Seed: Copy + Default;
+
+    /// From the split parts.
+    fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> Self::Seed;
+
+    /// The entry pair at `seed` turned by `fine`, and non-zero bits if either
+    /// entry is undecided.
+    fn entry(seed: Self::Seed, fine: Self::Seed) -> (Self, Self, u32);
+}
+
+/// Single f64 products, then a rounding with its check.
+macro_rules! single_lane {
+    ($type:ty, $settle:expr) => {
+        impl Lane for $type {
+            const FEW_ROWS: usize = 24;
+            type Seed = [f64; 2];
+
+            #[inline(always)]
+            fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> [f64; 2] {
+                [sin_high + sin_low, cos_high + cos_low]
+            }
+
+            #[inline(always)]
+            fn entry([sa, ca]: [f64; 2], [sb, cb]: [f64; 2]) -> (Self, Self, u32) {
+                let (sine, bad_sine) = $settle(sa * cb + ca * sb);
+                let (cosine, bad_cosine) = $settle(ca * cb - sa * sb);
+                (sine, cosine, bad_sine | bad_cosine)
+            }
+        }
+    };
+}
+
+single_lane!(f32, settle_f32);
+single_lane!(f16, settle_f16);
+single_lane!(bf16, settle_bf16);
+
+#[inline(always)]
+fn settle_f32(value: f64) -> (f32, u32) {
+    let low = (value - SINGLE_ERROR) as f32;
+    let high = (value + SINGLE_ERROR) as f32;
+    (high, low.to_bits() ^ high.to_bits())
+}
+
+/// Rounds through f32: undecided where the f32 lies next to a midpoint, and where
+/// it is so small that the error reaches its last bit.
+#[inline(always)]
+fn settle_bf16(value: f64) -> (bf16, u32) {
+    let bits = (value as f32).to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    let near_midpoint = bits.wrapping_sub(0x7fff) & 0xffff <= 2;
+    let tiny = (bits & 0x7fff_ffff) < SMALLEST_HALF_ROUTE;
+    (
+        bf16::from_bits(rounded as u16),
+        u32::from(near_midpoint | tiny),
+    )
+}
+
+/// The same for f16; its subnormal numbers are left to the ladder.
+#[inline(always)]
+fn settle_f16(value: f64) -> (f16, u32) {
+    let bits = (value as f32).to_bits();
+    let size = bits & 0x7fff_ffff;
+    let rounded = size.wrapping_add(0xfff + ((size >> 13) & 1)) >> 13;
+    let near_midpoint = bits.wrapping_sub(0xfff) & 0x1fff <= 2;
+    let subnormal = size < F16_SMALLEST_NORMAL;
+    let pattern = rounded.wrapping_sub(112 << 10) | ((bits >> 16) & 0x8000);
+    (
+        f16::from_bits(pattern as u16),
+        u32::from(near_midpoint | subnormal),
+    )
+}
+
+/// 2^-24 as f32 bits: from here on half a unit of f32 and 2^-50 together stay
+/// below one unit.
+const SMALLEST_HALF_ROUTE: u32 = (127 - 24) << 23;
+/// 2^-14 as f32 bits.
+const F16_SMALLEST_NORMAL: u32 = (127 - 14) << 23;
+
+impl Lane for f64 {
+    const FEW_ROWS: usize = 6;
+    type Seed = [f64; 4];
+
+    #[inline(always)]
+    fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> [f64; 4] {
+        [sin_high, sin_low, cos_high, cos_low]
+    }
+
+    #[inline(always)]
+    fn entry(seed: [f64; 4], fine: [f64; 4]) -> (Self, Self, u32) {
+        let ((sh, sl), (ch, cl)) = rotate_split(seed, fine);
+        let settle = |high: f64, low: f64| {
+            let below = high + (low - DOUBLE_ERROR);
+            let above = high + (low + DOUBLE_ERROR);
+            let differ = below.to_bits() ^ above.to_bits();
+            (above, (differ | (differ >> 32)) as u32)
+        };
+        let (sine, bad_sine) = settle(sh, sl);
+        let (cosine, bad_cosine) = settle(ch, cl);
+        (sine, cosine, bad_sine | bad_cosine)
+    }
+}
+
+/// Writes the whole pairs of the rows `start ..` into `out`, row after row of
+/// `columns.width` entries. The odd column, if any, is left alone.
+pub(crate) fn fill<T: Element>(
+    arch: Arch,
+    frequencies: &[Frequency],
+    columns: &Columns,
+    start: u32,
+    out: &mut [T],
+) {
+    let pairs = columns.whole_pairs();
+    let frequencies = &frequencies[..pairs];
+    let rows = out.len() / columns.width;
+
+    let mut one = Split::with_capacity(pairs);
+    one.renew(frequencies, 1);
+    let mut block_step = Split::with_capacity(pairs);
+    block_step.renew(frequencies, BLOCK as u32);
+    let fine_rows = rows.min(BLOCK);
+    let mut fine = vec![T::Seed::default(); fine_rows * pairs];
+    let mut angle = Split::with_capacity(pairs);
+    angle.renew(frequencies, 0);
+    arch.dispatch(
+        #[inline(always)]
+        || {
+            for row in fine.chunks_exact_mut(pairs) {
+                collect::<T>(&angle, row);
+                angle.advance(&one.row(0, pairs));
+            }
+        },
+    );
+
+    let mut seeds = angle;
+    let mut seed_row = vec![T::Seed::default(); pairs];
+    for (index, block) in out.chunks_mut(BLOCK * columns.width).enumerate() {
+        let first = start + (index * BLOCK) as u32;
+        if index.is_multiple_of(BLOCKS_PER_RENEWAL) {
+            seeds.renew(frequencies, first);
+        } else {
+            arch.dispatch(
+                #[inline(always)]
+                || seeds.advance(&block_step.row(0, pairs)),
+            );
+        }
+        collect::<T>(&seeds, &mut seed_row);
+        let rows = block.chunks_exact_mut(columns.width);
+        for ((at, row), fine_row) in rows.enumerate().zip(fine.chunks_exact(pairs)) {
+            let undecided = match columns.split(row) {
+                PairSlices::Interleaved(out) => arch.dispatch(
+                    #[inline(always)]
+                    || interleaved::<T>(&seed_row, fine_row, out),
+                ),
+                PairSlices::Halves { sines, cosines } => arch.dispatch(
+                    #[inline(always)]
+                    || halves::<T>(&seed_row, fine_row, sines, cosines),
+                ),
+            };
+            if undecided {
+                settle_row(frequencies, columns, first + at as u32, &seed_row, fine_row, row);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn collect<T: Element>(split: &Split, out: &mut [T::Seed]) {
+    for (i, seed) in out.iter_mut().enumerate() {
+        *seed = T::seed(
+            split.sin_high[i],
+            split.sin_low[i],
+            split.cos_high[i],
+            split.cos_low[i],
+        );
+    }
+}
+
+#[inline(always)]
+fn interleaved<T: Element>(seeds: &[T::Seed], fine: &[T::Seed], out: &mut [T]) -> bool {
+    let mut undecided = 0;
+    for ((out, seed), fine) in out.chunks_exact_mut(2).zip(seeds).zip(fine) {
+        let (sine, cosine, bad) = T::entry(*seed, *fine);
+        out[0] = sine;
+        out[1] = cosine;
+        undecided |= bad;
+    }
+    undecided != 0
+}
+
+#[inline(always)]
+fn halves<T: Element>(
+    seeds: &[T::Seed],
+    fine: &[T::Seed],
+    sines: &mut [T],
+    cosines: &mut [T],
+) -> bool {
+    let mut undecided = 0;
+    for (((s, c), seed), fine) in sines.iter_mut().zip(cosines).zip(seeds).zip(fine) {
+        let (sine, cosine, bad) = T::entry(*seed, *fine);
+        *s = sine;
+        *c = cosine;
+        undecided |= bad;
+    }
+    undecided != 0
+}
+
+/// Finds the undecided entries of a row and makes them by the ladder.
+#[cold]
+fn settle_row<T: Element>(
+    frequencies: &[Frequency],
+    columns: &Columns,
+    position: u32,
+    seeds: &[T::Seed],
+    fine: &[T::Seed],
+    row: &mut [T],
+) {
+    for (pair, frequency) in frequencies.iter().enumerate() {
+        let (_, _, bad) = T::entry(seeds[pair], fine[pair]);
+        if bad != 0 {
+            let (sine, cosine) =
+                sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp);
+            let (s, c) = columns.of_pair(pair);
+            row[s] = sine;
+            row[c] = cosine;
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! From an angle to the nearest representable sine and cosine.
+//!
+//! A ladder of three rungs. Each computes the value with a proven bound on its
+//! error and asks whether every number within the bound rounds to the same
+//! float; only if not does the next rung take over:
+//!
+//! 1. `fast`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
+//! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
+//! 3. `full`: 320-bit fractions, relative bound below 2^-150.
+//!
+//! The second rung is reached about once in a million entries, the third
+//! practically only by values far below 2^-60. No entry is ever an exact tie:
+//! for a rational base and a position other than 0 the sine and cosine are
+//! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
+
+use crate::fixed::Fixed;
+use crate::frequency::Frequency;
+use crate::round::{self, Element, Magnitude};
+use crate::turn::{self, Reduced};
+use crate::wide::{PI_OVER_4, WORDS, Wide};
+
+/// How an entry is computed. `Ladder` is the product; the others let the tests
+/// force one rung.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rungs {
+    /// All three rungs, each only where the one before cannot decide.
+    Ladder,
+    /// Without the f64 rung.
+    NarrowUp,
+    /// The 320-bit rung alone.
+    FullOnly,
+}
+
+/// A position: a whole number, or any finite number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Position {
+    Whole(u32),
+    Real(f64),
+}
+
+impl Position {
+    /// Sign, and mantissa x 2^exponent.
+    fn parts(self) -> (bool, u64, i32) {
+        match self {
+            Self::Whole(p) => (false, u64::from(p), 0),
+            Self::Real(t) if t == 0.0 => (false, 0, 0),
+            Self::Real(t) => {
+                let (mantissa, exponent) = crate::elementary::decompose(t.abs());
+                (t < 0.0, mantissa, exponent)
+            }
+        }
+    }
+}
+
+/// The sine and cosine of `frequency` x `position`, each the nearest `T`.
+pub(crate) fn sin_cos<T: Element>(
+    frequency: &Frequency,
+    position: Position,
+    rungs: Rungs,
+) -> (T, T) {
+    let (backwards, mantissa, exponent) = position.parts();
+    if mantissa == 0 {
+        return (T::from_f64(0.0), T::from_f64(1.0));
+    }
+    let (turn, error) = match position {
+        Position::Whole(p) => (frequency.turn.times(p), u128::from(p) + 1),
+        Position::Real(_) => (turn::turn_at(frequency.wide, mantissa, exponent), 2),
+    };
+    let reduced = turn.reduce();
+    let (mut sine, mut cosine) = (None, None);
+    if rungs == Rungs::Ladder {
+        let (s, c) = fast(reduced);
+        sine = decided_f64(s, FAST_ERROR);
+        cosine = decided_f64(c, FAST_ERROR);
+    }
+    if rungs != Rungs::FullOnly && (sine.is_none() || cosine.is_none()) {
+        let narrow = narrow(reduced, error);
+        sine = sine.or_else(|| round::decided(narrow.sine_negative, narrow.sine, narrow.error));
+        cosine =
+            cosine.or_else(|| round::decided(narrow.cosine_negative, narrow.cosine, narrow.error));
+    }
+    let (sine, cosine) = match (sine, cosine) {
+        (Some(sine), Some(cosine)) => (sine, cosine),
+        (sine, cosine) => {
+            let (s, c) = full::<T>(frequency.wide, mantissa, exponent);
+            (sine.unwrap_or(s), cosine.unwrap_or(c))
+        }
+    };
+    (if backwards { negate(sine) } else { sine }, cosine)
+}
+
+fn negate<T: Element>(value: T) -> T {
+    let sign = 1u64 << (std::mem::size_of::<T>() * 8 - 1);
+    T::from_pattern(value.pattern() ^ sign)
+}
+
+/// The nearest `T` to all numbers within `error` of `value`, if there is one.
+///
+/// `f64` results need more than f64 arithmetic and are never decided here.
+#[inline]
+fn decided_f64<T: Element>(value: f64, error: f64) -> Option<T> {
+    if T::PRECISION == f64::PRECISION {
+        return None;
+    }
+    let low = T::from_f64(value - error);
+    (low.pattern() == T::from_f64(value + error).pattern()).then_some(low)
+}
+
+/// Bound on the error of [`fast`]: 2^-50.
+///
+/// The angle is cut to 64 bits and rounded to 53 (relative error 2^-53, and as
+/// much again for the constant and the product: 2.4e-16 at an eighth of a turn),
+/// the polynomials add at most 4 roundings of numbers below one.
+const FAST_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// Sine and cosine by Taylor polynomials in f64.
+#[inline]
+fn fast(reduced: Reduced) -> (f64, f64) {
+    // 2 pi / 2^64, times the top 64 bits.
+    const UNIT: f64 = std::f64::consts::TAU / 18_446_744_073_709_551_616.0;
+    let size = (reduced.remainder >> 64) as u64 as f64 * UNIT;
+    let x = if reduced.negative { -size } else { size };
+    let y = x * x;
+    let mut s = 0.0;
+    for k in (0..SIN_F64.len()).rev() {
+        s = s * y + SIN_F64[k];
+    }
+    let mut c = 0.0;
+    for k in (0..COS_F64.len()).rev() {
+        c = c * y + COS_F64[k];
+    }
+    let (s, c) = (x + x * y * s, 1.0 + y * c);
+    match reduced.quadrant {
+        0 => (s, c),
+        1 => (c, -s),
+        2 => (-s, -c),
+        _ => (-c, s),
+    }
+}
+
+/// -1/3!, 1/5!, ... for [`fast`]; the first term left out is below 2^-68.
+const SIN_F64: [f64; 8] = taylor_f64(3);
+/// -1/2!, 1/4!, ...
+const COS_F64: [f64; 8] = taylor_f64(2);
+
+const fn taylor_f64<const K: usize>(first: u64) -> [f64; K] {
+    let mut out = [0.0; K];
+    let mut factorial: u128 = 1;
+    let mut n = 1;
+    let mut k = 0;
+    while k < K {
+        while n < first + 2 * k as u64 {
+            n += 1;
+            factorial *= n as u128;
+        }
+        out[k] = 1.0 / factorial as f64;
+        if k % 2 == 0 {
+            out[k] = -out[k];
+        }
+        k += 1;
+    }
+    out
+}
+
+/// Sine and cosine in units of 2^-128, with a common error bound.
+pub(crate) struct Narrow {
+    pub(crate) sine_negative: bool,
+    pub(crate) sine: u128,
+    pub(crate) cosine_negative: bool,
+    pub(crate) cosine: u128,
+    pub(crate) error: u128,
+}
+
+/// Sine and cosine in 128-bit fractions.
+///
+/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
+/// less than 7 radians, both functions have slope at most one, and the
+/// arithmetic itself loses less than 64 units: multiplication and subtraction
+/// lose at most two per Horner step, each step is scaled by at most 0.62.
+#[inline]
+pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
+    let eight_times = if reduced.remainder >= 1 << 125 {
+        u128::MAX
+    } else {
+        reduced.remainder << 3
+    };
+    let x = Fixed::from_bits(eight_times).mul(Fixed::high_words_of(&PI_OVER_4));
+    let y = x.mul(x);
+    let sine = x.mul(alternating(y, &SIN_2)).top128();
+    let cosine = alternating(y, &COS_2).top128();
+    let negative = reduced.negative;
+    let (sine_negative, sine, cosine_negative, cosine) = match reduced.quadrant {
+        0 => (negative, sine, false, cosine),
+        1 => (false, cosine, !negative, sine),
+        2 => (!negative, sine, true, cosine),
+        _ => (true, cosine, negative, sine),
+    };
+    Narrow {
+        sine_negative,
+        sine,
+        cosine_negative,
+        cosine,
+        error: 7 * angle_error + 64,
+    }
+}
+
+/// Sine and cosine in 320-bit fractions, rounded without further question.
+///
+/// The relative error is below 2^-150, so a wrong rounding would need a value
+/// that agrees with a midpoint of `T` in more than 90 bits beyond the 53 of an
+/// f64; among the 2^46 entries of the largest table one is expected with a
+/// probability of 2^-44 or less.
+fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
+    let reduced = turn::reduce_wide(frequency, mantissa, exponent);
+    let Some(turns) = reduced.remainder else {
+        return (T::from_f64(0.0), T::from_f64(1.0));
+    };
+    let x = turns.mul(Wide::two_pi());
+    let y = {
+        // x is below one, so its exponent is at most 0.
+        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
+        x.mul(x)
+    };
+    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
+    let of = |negative, value: Wide| {
+        let words = value.mantissa.0;
+        let magnitude = Magnitude {
+            bits: value.mantissa.top128(),
+            exponent: value.exponent,
+            sticky: words[..WORDS - 2].iter().any(|word| *word != 0),
+        };
+        round::nearest::<T>(negative, magnitude)
+    };
+    let negative = reduced.negative;
+    match reduced.quadrant {
+        0 => (of(negative, sine), of(false, cosine)),
+        1 => (of(false, cosine), of(!negative, sine)),
+        2 => (of(!negative, sine), of(true, cosine)),
+        _ => (of(true, cosine), of(negative, sine)),
+    }
+}
+
+/// c0 - y (c1 - y (c2 - ...)).
+#[inline]
+fn alternating<const N: usize, const K: usize>(
+    y: Fixed<N>,
+    coefficients: &[Fixed<N>; K],
+) -> Fixed<N> {
+    let mut sum = coefficients[K - 1];
+    for coefficient in coefficients[..K - 1].iter().rev() {
+        sum = coefficient.sub(y.mul(sum)).0;
+    }
+    sum
+}
+
+// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
+// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
+const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
+const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
+const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
+const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
+
+/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
+const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
+    let mut out = [Fixed::ALMOST_ONE; K];
+    let mut k = 1;
+    while k < K {
+        let n = first + 2 * k as u64;
+        out[k] = out[k - 1].div_word(n * (n - 1));
+        k += 1;
+    }
+    out
+}

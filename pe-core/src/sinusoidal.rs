@@ -1,0 +1,477 @@
+//! The sinusoidal encoding of "Attention Is All You Need" and its variants.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pulp::Arch;
+
+use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::error::{Error, Result};
+use crate::frequency::{self, Base, Frequency, Spacing};
+use crate::recipe::{self, Recipe};
+use crate::rotate::{self, Lane};
+use crate::round::Element;
+use crate::sincos::{self, Position, Rungs};
+use crate::table::Table;
+
+/// The largest `d_model` accepted: 2^20.
+pub const MAX_D_MODEL: usize = 1 << 20;
+
+/// One past the largest whole position: 2^32.
+pub const POSITIONS: u64 = 1 << 32;
+
+/// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`].
+///
+/// For pair `i` of `n` and position `p`
+///
+/// ```text
+/// sin(p * base^(-e_i)),  cos(p * base^(-e_i))      e_i = 2i/d        Spacing::Paper
+///                                                  e_i = i/(n-1)     Spacing::Inclusive
+///                                                  e_i = i/(n-s)     Spacing::Shifted(s)
+/// ```
+///
+/// The defaults are those of the paper. The conventions of other libraries are
+/// listed as [`Preset`](crate::Preset)s.
+///
+/// ```
+/// use pe_core::{SinusoidLayout, SinusoidalConfig, Spacing};
+///
+/// let paper = SinusoidalConfig::new(512);
+/// let notebook = SinusoidalConfig {
+///     layout: SinusoidLayout::Concatenated,
+///     spacing: Spacing::Inclusive,
+///     ..paper
+/// };
+/// assert_ne!(paper, notebook);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SinusoidalConfig {
+    /// Width of the encoding, 1 to [`MAX_D_MODEL`].
+    pub d_model: usize,
+    /// The number whose powers the frequencies are; 10000 by default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub base: Base,
+    /// Order of the columns.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub layout: SinusoidLayout,
+    /// Exponents of the base.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub spacing: Spacing,
+    /// What happens at odd widths.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub odd_width: OddWidth,
+    /// A position whose row is all zeros, as fairseq and M2M100 have it for
+    /// padding. They number real tokens from `padding_idx + 1`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub padding_idx: Option<u32>,
+    /// Exact entries, or those of a named f32 recipe.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub recipe: Recipe,
+}
+
+impl SinusoidalConfig {
+    /// The paper's encoding of the given width.
+    pub const fn new(d_model: usize) -> Self {
+        Self {
+            d_model,
+            base: Base::Value(10000.0),
+            layout: SinusoidLayout::Interleaved,
+            spacing: Spacing::Paper,
+            odd_width: OddWidth::Reject,
+            padding_idx: None,
+            recipe: Recipe::Exact,
+        }
+    }
+}
+
+/// What the entries are computed from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Exact(Vec<Frequency>),
+    Recipe {
+        inv_freq: Vec<f32>,
+        radian: Frequency,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) config: SinusoidalConfig,
+    pub(crate) columns: Columns,
+    pub(crate) source: Source,
+}
+
+/// A checked sinusoidal encoding with its frequencies: the maker of tables.
+///
+/// Cloning is cheap; clones share the frequencies. Every entry of every table is
+/// the value of its type nearest to the real number `sin` or `cos` of
+/// `position x frequency`, for the exact value of the base given (an `f64`), with
+/// one rounding, in `f32`, `f16`, `bf16` and `f64` alike. The bits do not depend on
+/// the machine, on the instruction set, or on how a range is cut into calls.
+/// (With a [`Recipe`] other than `Exact` the entries are that recipe's instead.)
+///
+/// ```
+/// use pe_core::Sinusoidal;
+///
+/// let encoding = Sinusoidal::paper(512)?;
+/// let table = encoding.table::<f32>(0..50)?;
+/// assert_eq!((table.rows(), table.width()), (50, 512));
+/// assert_eq!(table.get(0, 0), Some(0.0)); // sin 0
+/// assert_eq!(table.get(0, 1), Some(1.0)); // cos 0
+/// assert_eq!(table.get(1, 0), Some(0.84147098)); // sin 1
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sinusoidal {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl PartialEq for Sinusoidal {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.config == other.inner.config
+    }
+}
+
+impl Sinusoidal {
+    /// Checks the specification and computes its frequencies.
+    ///
+    /// # Errors
+    /// `d_model` zero, above [`MAX_D_MODEL`] or odd without a choice; a base that is
+    /// not positive and finite; a shift that leaves no pair; a frequency above
+    /// 2^32 radians per position; a recipe with a spacing it does not define.
+    pub fn new(config: SinusoidalConfig) -> Result<Self> {
+        let d_model = config.d_model;
+        if d_model == 0 || d_model > MAX_D_MODEL {
+            return Err(Error::DModel { d_model });
+        }
+        let columns = Columns::new(d_model, config.layout, config.odd_width)?;
+        let width = if config.odd_width == OddWidth::RoundUp {
+            d_model.next_multiple_of(2)
+        } else {
+            d_model
+        };
+        // Width 1 padded has no pair at all, but its base must still be one.
+        let pairs = columns.pairs.max(1);
+        let exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
+        let recipe = config
+            .recipe
+            .inv_freq(config.base, config.spacing, width, pairs)?;
+        let source = match recipe {
+            None => Source::Exact(exact),
+            Some(inv_freq) => Source::Recipe {
+                inv_freq,
+                radian: Frequency::one(),
+            },
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                columns,
+                source,
+            }),
+        })
+    }
+
+    /// The paper's encoding: base 10000, interleaved columns.
+    ///
+    /// # Errors
+    /// As [`Sinusoidal::new`].
+    pub fn paper(d_model: usize) -> Result<Self> {
+        Self::new(SinusoidalConfig::new(d_model))
+    }
+
+    /// The specification.
+    pub fn config(&self) -> &SinusoidalConfig {
+        &self.inner.config
+    }
+
+    /// The width of a row.
+    pub fn d_model(&self) -> usize {
+        self.inner.config.d_model
+    }
+
+    /// The number of frequencies: sine/cosine pairs, a truncated last one included.
+    pub fn pairs(&self) -> usize {
+        self.inner.columns.pairs
+    }
+
+    /// The frequency of each pair in radians per position, `base^(-e_i)`, correctly
+    /// rounded (for a recipe: the recipe's f32 values).
+    ///
+    /// ```
+    /// use pe_core::{Preset, Sinusoidal};
+    ///
+    /// let rates = Sinusoidal::new(Preset::TfNotebook.config(512))?.inv_freq();
+    /// assert_eq!(rates[255], 1e-4); // the end point is included
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    pub fn inv_freq(&self) -> Vec<f64> {
+        let pairs = self.pairs();
+        match &self.inner.source {
+            Source::Exact(list) => list.iter().map(|f| f.inv_freq()).take(pairs).collect(),
+            Source::Recipe { inv_freq, .. } => {
+                inv_freq.iter().map(|f| f64::from(*f)).take(pairs).collect()
+            }
+        }
+    }
+
+    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within one unit in
+    /// the last place. The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
+    ///
+    /// ```
+    /// let waves = pe_core::Sinusoidal::paper(512)?.wavelengths();
+    /// assert_eq!(waves[0], std::f64::consts::TAU);
+    /// assert!((waves[255] - 60611.477).abs() < 1e-3);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    pub fn wavelengths(&self) -> Vec<f64> {
+        let pairs = self.pairs();
+        match &self.inner.source {
+            Source::Exact(list) => list.iter().map(|f| f.wavelength()).take(pairs).collect(),
+            Source::Recipe { inv_freq, .. } => inv_freq
+                .iter()
+                .map(|f| std::f64::consts::TAU / f64::from(*f))
+                .take(pairs)
+                .collect(),
+        }
+    }
+
+    /// The encodings of the positions `start .. end`, one row each.
+    ///
+    /// # Errors
+    /// A range that descends or ends above 2^32; a table above
+    /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
+    pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
+        check_range(&positions)?;
+        let mut table = Table::zeros(positions.end - positions.start, self.d_model())?;
+        self.fill(positions.start, table.as_mut_slice())?;
+        Ok(table)
+    }
+
+    /// The encodings of any positions in any order, one row each.
+    ///
+    /// # Errors
+    /// As [`Sinusoidal::table`].
+    pub fn table_at<T: Element>(&self, positions: &[u32]) -> Result<Table<T>> {
+        let mut table = Table::zeros(positions.len() as u64, self.d_model())?;
+        self.fill_at(positions, table.as_mut_slice())?;
+        Ok(table)
+    }
+
+    /// The encodings of real positions, such as diffusion timesteps; negative and
+    /// fractional ones included. Each is taken as the exact value of the `f64`.
+    ///
+    /// ```
+    /// use pe_core::{Preset, Sinusoidal};
+    ///
+    /// let encoding = Sinusoidal::new(Preset::Diffusers.config(320))?;
+    /// let table = encoding.table_at_reals::<f32>(&[999.0, 499.5])?;
+    /// assert_eq!(table.rows(), 2);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A position that is not finite or beyond 2^53 in size; else as [`Sinusoidal::table`].
+    pub fn table_at_reals<T: Element>(&self, positions: &[f64]) -> Result<Table<T>> {
+        let mut table = Table::zeros(positions.len() as u64, self.d_model())?;
+        self.fill_at_reals(positions, table.as_mut_slice())?;
+        Ok(table)
+    }
+
+    /// Writes the rows of the positions `start ..` into `out`, as many as it holds.
+    ///
+    /// # Errors
+    /// If the length of `out` is not a multiple of the width, or the rows run past 2^32.
+    pub fn fill<T: Element>(&self, start: u64, out: &mut [T]) -> Result<()> {
+        self.fill_with(Backend::best(), Rungs::Ladder, start, out)
+    }
+
+    /// Writes the rows of the positions given into `out`.
+    ///
+    /// # Errors
+    /// If `out` does not hold exactly one row per position.
+    pub fn fill_at<T: Element>(&self, positions: &[u32], out: &mut [T]) -> Result<()> {
+        self.check_rows(positions.len(), out)?;
+        for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
+            self.fill_row(Position::Whole(*position), Rungs::Ladder, row);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of the real positions given into `out`.
+    ///
+    /// # Errors
+    /// As [`Sinusoidal::table_at_reals`] and [`Sinusoidal::fill_at`].
+    pub fn fill_at_reals<T: Element>(&self, positions: &[f64], out: &mut [T]) -> Result<()> {
+        const LIMIT: f64 = (1u64 << 53) as f64;
+        self.check_rows(positions.len(), out)?;
+        for (index, value) in positions.iter().enumerate() {
+            if !(value.is_finite() && value.abs() <= LIMIT) {
+                return Err(Error::Timestep {
+                    value: *value,
+                    index,
+                });
+            }
+        }
+        for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
+            self.fill_row(Position::Real(*position), Rungs::Ladder, row);
+        }
+        Ok(())
+    }
+
+    /// [`Sinusoidal::fill`] on a chosen instruction set and through chosen rungs:
+    /// for the tests, which compare them all.
+    #[doc(hidden)]
+    pub fn fill_with<T: Element>(
+        &self,
+        backend: Backend,
+        rungs: Rungs,
+        start: u64,
+        out: &mut [T],
+    ) -> Result<()> {
+        let Inner {
+            config,
+            columns,
+            source,
+        } = self.inner.as_ref();
+        let width = columns.width;
+        let rows = out.len() / width;
+        self.check_rows(rows, out)?;
+        check_range(&(start..start.saturating_add(rows as u64)))?;
+        if rows == 0 {
+            return Ok(());
+        }
+        match source {
+            Source::Exact(frequencies)
+                if rungs == Rungs::Ladder
+                    && rows >= <T as Lane>::FEW_ROWS
+                    && columns.whole_pairs() > 0 =>
+            {
+                rotate::fill(backend.0, frequencies, columns, start as u32, out);
+                for (at, row) in out.chunks_exact_mut(width).enumerate() {
+                    let position = (start + at as u64) as u32;
+                    if config.padding_idx == Some(position) {
+                        row.fill(T::default());
+                    } else if let Some(column) = columns.odd_one_out() {
+                        row[column] = self.entry(Position::Whole(position), rungs, column);
+                    }
+                }
+            }
+            _ => {
+                for (at, row) in out.chunks_exact_mut(width).enumerate() {
+                    self.fill_row(Position::Whole((start + at as u64) as u32), rungs, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One row, entry by entry.
+    fn fill_row<T: Element>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
+        let columns = &self.inner.columns;
+        if self.is_padding(position) {
+            row.fill(T::default());
+            return;
+        }
+        for pair in 0..columns.whole_pairs() {
+            let (sine, cosine) = self.pair(pair, position, rungs);
+            let (s, c) = columns.of_pair(pair);
+            row[s] = sine;
+            row[c] = cosine;
+        }
+        if let Some(column) = columns.odd_one_out() {
+            row[column] = self.entry(position, rungs, column);
+        }
+    }
+
+    fn is_padding(&self, position: Position) -> bool {
+        let Some(padding) = self.inner.config.padding_idx else {
+            return false;
+        };
+        match position {
+            Position::Whole(p) => p == padding,
+            Position::Real(t) => t == f64::from(padding),
+        }
+    }
+
+    /// The sine and cosine of one pair.
+    pub(crate) fn pair<T: Element>(
+        &self,
+        pair: usize,
+        position: Position,
+        rungs: Rungs,
+    ) -> (T, T) {
+        match &self.inner.source {
+            Source::Exact(frequencies) => sincos::sin_cos(&frequencies[pair], position, rungs),
+            Source::Recipe { inv_freq, radian } => {
+                let position = match position {
+                    Position::Whole(p) => f64::from(p),
+                    Position::Real(t) => t,
+                };
+                recipe::sin_cos(radian, inv_freq[pair], position)
+            }
+        }
+    }
+
+    fn entry<T: Element>(&self, position: Position, rungs: Rungs, column: usize) -> T {
+        match self.inner.columns.at(column) {
+            Column::Sine(pair) => self.pair(pair, position, rungs).0,
+            Column::Cosine(pair) => self.pair(pair, position, rungs).1,
+            Column::Zero => T::default(),
+        }
+    }
+
+    fn check_rows<T>(&self, rows: usize, out: &[T]) -> Result<()> {
+        let expected = rows as u64 * self.d_model() as u64;
+        if out.len() as u64 != expected {
+            return Err(Error::Length {
+                what: "the output slice",
+                actual: out.len(),
+                expected,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn check_range(positions: &Range<u64>) -> Result<()> {
+    let Range { start, end } = *positions;
+    if start > end || end > POSITIONS {
+        return Err(Error::Range { start, end });
+    }
+    Ok(())
+}
+
+/// An instruction set: for the tests.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Backend(Arch);
+
+impl Backend {
+    /// The widest that this machine has.
+    pub fn best() -> Self {
+        Self(Arch::new())
+    }
+
+    /// All that this machine has, with their names.
+    pub fn available() -> Vec<(&'static str, Self)> {
+        #[allow(unused_mut)]
+        let mut list = vec![("scalar", Self(Arch::Scalar))];
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        {
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                list.push(("x86-64-v3 (AVX2, FMA)", Self(Arch::V3(simd))));
+            }
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                list.push(("x86-64-v4 (AVX-512)", Self(Arch::V4(simd))));
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if !matches!(Arch::new(), Arch::Scalar) {
+            list.push(("NEON", Self::best()));
+        }
+        list
+    }
+}

@@ -1,0 +1,125 @@
+//! Angles as fractions of one turn.
+//!
+//! A [`Turn`] is an unsigned 128-bit fraction of a full turn. Adding,
+//! subtracting and multiplying by a whole number wrap around exactly where the
+//! angle does, so the reduction of `position x frequency` modulo one turn, the
+//! step at which floating-point code loses its digits, is exact and free.
+
+use crate::fixed::Fixed;
+use crate::wide::Wide;
+
+/// An angle: the bits divided by 2^128, in turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn(pub(crate) u128);
+
+/// An angle split into the nearest quarter turn and what remains.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reduced {
+    /// Quarter turns, 0 to 3.
+    pub(crate) quadrant: u8,
+    /// Whether the remainder points backwards.
+    pub(crate) negative: bool,
+    /// The size of the remainder in turns x 2^128, at most 2^125.
+    pub(crate) remainder: u128,
+}
+
+impl Turn {
+    /// The fraction of a turn in `wide`, rounded down: less than one unit of error.
+    pub(crate) fn from_wide(wide: Wide) -> Self {
+        let shift = wide.exponent;
+        let fraction = if shift >= 0 {
+            wide.mantissa.shl(shift.unsigned_abs().min(320))
+        } else {
+            wide.mantissa.shr(shift.unsigned_abs().min(320))
+        };
+        Self(fraction.top128())
+    }
+
+    /// The angle at a whole position, `error` units growing to `error x position`.
+    #[inline]
+    pub(crate) fn times(self, position: u32) -> Self {
+        Self(self.0.wrapping_mul(u128::from(position)))
+    }
+
+    /// The nearest quarter turn and the remainder, at most an eighth of a turn.
+    #[inline]
+    pub(crate) fn reduce(self) -> Reduced {
+        let ahead = self.0.wrapping_add(1 << 125);
+        let quadrant = (ahead >> 126) as u8;
+        let offset = (ahead & ((1 << 126) - 1)) as i128 - (1 << 125);
+        Reduced {
+            quadrant,
+            negative: offset < 0,
+            remainder: offset.unsigned_abs(),
+        }
+    }
+}
+
+/// The remainder of an angle in full width, for the last rung of the ladder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WideReduced {
+    pub(crate) quadrant: u8,
+    pub(crate) negative: bool,
+    /// In turns; `None` for the angle 0.
+    pub(crate) remainder: Option<Wide>,
+}
+
+/// `mantissa` x 2^`exponent` x `frequency` turns, modulo one turn, reduced.
+///
+/// With a frequency of at most 2^32 radians per position and positions below
+/// 2^53 at least 200 bits of the remainder are right: 320 bits, less at most 88
+/// before the binary point, less what cancels at a quarter turn.
+pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> WideReduced {
+    let (fraction, scale) = product(frequency, mantissa, exponent);
+    let (fraction, scale) = match scale {
+        1.. => (fraction.shl(scale.unsigned_abs()), 0),
+        -3..=0 => (fraction.shr(scale.unsigned_abs()), 0),
+        _ => (fraction, scale),
+    };
+    if fraction == Fixed::ZERO {
+        return WideReduced {
+            quadrant: 0,
+            negative: false,
+            remainder: None,
+        };
+    }
+    if scale < 0 {
+        // Less than an eighth of a turn, and possibly very much less.
+        return WideReduced {
+            quadrant: 0,
+            negative: false,
+            remainder: Some(Wide::normalised(fraction, scale)),
+        };
+    }
+    let eighth = Fixed([0, 0, 0, 0, 0, 1 << 61]);
+    let (ahead, _) = fraction.add(eighth);
+    let quadrant = (ahead.0[5] >> 62) as u8;
+    let mut rest = ahead;
+    rest.0[5] &= (1 << 62) - 1;
+    let (below, negative) = rest.sub(eighth);
+    let size = if negative { eighth.sub(rest).0 } else { below };
+    WideReduced {
+        quadrant,
+        negative,
+        remainder: (size != Fixed::ZERO).then(|| Wide::normalised(size, 0)),
+    }
+}
+
+/// The same angle as a [`Turn`], with less than two units of error.
+pub(crate) fn turn_at(frequency: Wide, mantissa: u64, exponent: i32) -> Turn {
+    let (fraction, scale) = product(frequency, mantissa, exponent);
+    let shifted = if scale >= 0 {
+        fraction.shl(scale.unsigned_abs())
+    } else {
+        fraction.shr(scale.unsigned_abs().min(384))
+    };
+    Turn(shifted.top128())
+}
+
+/// `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.
+fn product(frequency: Wide, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
+    let (low, high) = frequency.mantissa.mul_word(mantissa);
+    let mut fraction = low.resize::<6>().shr(64);
+    fraction.0[5] = high;
+    (fraction, frequency.exponent + exponent + 64)
+}

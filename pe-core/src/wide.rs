@@ -1,0 +1,82 @@
+//! Positive binary floating-point numbers with a mantissa of 320 bits.
+
+use crate::fixed::Fixed;
+
+/// The words of a [`Wide`] mantissa.
+pub(crate) const WORDS: usize = 5;
+
+/// `mantissa` x 2^`exponent`, with the mantissa in [1/2, 1).
+///
+/// Products are truncated to 320 bits: each loses less than 2^-318 of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wide {
+    pub(crate) mantissa: Fixed<WORDS>,
+    pub(crate) exponent: i32,
+}
+
+/// 1 / (2 pi), 448 bits after the binary point.
+const INV_TWO_PI: [u64; 7] = [
+    0x3f87_7ac7_2c4a_69cf,
+    0x0192_4bba_8274_6487,
+    0x6dc9_1b8e_9093_74b8,
+    0x7f94_58ea_f7ae_f158,
+    0x36d8_a566_4f10_e410,
+    0x7f09_d5f4_7d4d_3770,
+    0x28be_60db_9391_054a,
+];
+
+/// pi / 4, 384 bits after the binary point.
+pub(crate) const PI_OVER_4: [u64; 6] = [
+    0xef95_19b3_cd3a_431b,
+    0x514a_0879_8e34_04dd,
+    0x020b_bea6_3b13_9b22,
+    0x2902_4e08_8a67_cc74,
+    0xc4c6_628b_80dc_1cd1,
+    0xc90f_daa2_2168_c234,
+];
+
+impl Wide {
+    /// One.
+    pub(crate) const ONE: Self = Self {
+        mantissa: Fixed([0, 0, 0, 0, 1 << 63]),
+        exponent: 1,
+    };
+
+    /// The number `fraction` x 2^`exponent` with the mantissa moved up to its
+    /// top bit. `fraction` must not be zero.
+    pub(crate) fn normalised<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
+        let zeros = fraction.leading_zeros();
+        Self {
+            mantissa: fraction.shl(zeros).resize(),
+            exponent: exponent - zeros as i32,
+        }
+    }
+
+    /// 1 / (2 pi).
+    pub(crate) fn inv_two_pi() -> Self {
+        Self::normalised(Fixed(INV_TWO_PI), 0)
+    }
+
+    /// 2 pi.
+    pub(crate) fn two_pi() -> Self {
+        Self::normalised(Fixed(PI_OVER_4), 3)
+    }
+
+    /// The product.
+    #[inline]
+    pub(crate) fn mul(self, other: Self) -> Self {
+        // Both mantissas are at least 1/2, so at most one bit is missing.
+        let product = self.mantissa.mul(other.mantissa);
+        let short = product.leading_zeros();
+        Self {
+            mantissa: product.shl(short),
+            exponent: self.exponent + other.exponent - short as i32,
+        }
+    }
+
+    /// Whether the number is above 2^`power`.
+    pub(crate) fn exceeds_power_of_two(self, power: i32) -> bool {
+        self.exponent > power + 1
+            || (self.exponent == power + 1 && self.mantissa != Self::ONE.mantissa)
+    }
+}
