@@ -59,13 +59,17 @@ impl Real {
     /// Multiplied by `numerator` / (`denominator` x 2^`shift`).
     ///
     /// `None` when the result would reach 2^20 in size: no frequency comes near.
-    pub(crate) fn scaled(self, numerator: u64, denominator: u64, shift: i32) -> Option<Self> {
+    /// The denominator must be below 2^127.
+    pub(crate) fn scaled(self, numerator: u64, denominator: u128, shift: i32) -> Option<Self> {
         if denominator == 0 {
             return None;
         }
         let (fraction, carry) = self.fraction.mul_word(numerator);
         let integer = self.integer.checked_mul(numerator)?.checked_add(carry)?;
-        let (fraction, integer) = fraction.div_word_with(integer, denominator);
+        let (fraction, integer) = match u64::try_from(denominator) {
+            Ok(word) => fraction.div_word_with(integer, word),
+            Err(_) => fraction.div_wide_with(integer, denominator),
+        };
         // One word more in front makes the shift a plain shift of a fraction.
         let mut words = [0; WORDS + 1];
         words[..WORDS].copy_from_slice(&fraction.0);
@@ -154,12 +158,22 @@ impl Real {
             }
         };
         let (k, z) = if self.negative {
-            (-(halvings as i32), self.negated().plus(whole(halvings).negated()))
+            (
+                -(halvings as i32),
+                self.negated().plus(whole(halvings).negated()),
+            )
         } else {
-            (halvings as i32 + 1, whole(halvings + 1).plus(self.negated()))
+            (
+                halvings as i32 + 1,
+                whole(halvings + 1).plus(self.negated()),
+            )
         };
         // Rounding in the estimate can leave a z of about -2^-30.
-        let (k, z) = if z.negative { (k + 1, z.plus(whole(1))) } else { (k, z) };
+        let (k, z) = if z.negative {
+            (k + 1, z.plus(whole(1)))
+        } else {
+            (k, z)
+        };
         // e^-z by 2^-8 of the argument, then eight squarings.
         const SQUARINGS: u32 = 8;
         let small = z.fraction.shr(SQUARINGS);
@@ -196,5 +210,138 @@ pub(crate) fn decompose(value: f64) -> (u64, i32) {
         (fraction << up, -1074 - up as i32)
     } else {
         (fraction | HIDDEN, field - 1075)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expected: exponent and the four high words of the mantissa, from mpmath
+    /// at 600 bits.
+    fn assert_wide(found: Wide, exponent: i32, words: [u64; 4]) {
+        assert_eq!(found.exponent, exponent);
+        assert_eq!(found.mantissa.0[1..], words, "{:x?}", found.mantissa);
+    }
+
+    fn real(value: f64) -> Real {
+        let one = Real {
+            negative: value < 0.0,
+            integer: 1,
+            fraction: Fixed::ZERO,
+        };
+        let (mantissa, exponent) = decompose(value.abs());
+        one.scaled(mantissa, 1 << 52, -(exponent + 52)).unwrap()
+    }
+
+    #[test]
+    fn exponentials_of_both_signs() {
+        let words = [
+            0xa9e1_3641_1464_33fb,
+            0xd8b9_c583_ce2d_3695,
+            0xafdc_5620_273d_3cf1,
+            0xadf8_5458_a2bb_4a9a,
+        ];
+        assert_wide(real(1.0).exp(), 2, words);
+        let words = [
+            0xce4a_e958_6101_4318,
+            0xe347_bf8a_d0e8_0abb,
+            0xd675_a355_30cd_d767,
+            0x9b45_97e3_7cb0_4ff3,
+        ];
+        assert_wide(real(-0.5).exp(), 0, words);
+        let words = [
+            0x3dcd_cbab_1b47_f7d2,
+            0x51e3_aec4_0223_45c5,
+            0x927a_373c_a2df_5c38,
+            0x9e21_0cf2_0c4a_a079,
+        ];
+        assert_wide(real(-1000.0).exp(), -1442, words);
+        let words = [
+            0x9047_4e2f_d1c3_e4de,
+            0x1c3b_18ff_940f_4aa6,
+            0x6fb3_7105_ae96_9f0a,
+            0x97ec_7265_fd20_9a59,
+        ];
+        assert_wide(real(700.25).exp(), 1011, words);
+    }
+
+    #[test]
+    fn powers_by_way_of_the_logarithm() {
+        let power = |base: f64, numerator, denominator| {
+            let ln = Real::ln(base);
+            let ln = if numerator < 0 { ln.negated() } else { ln };
+            ln.scaled(i64::unsigned_abs(numerator), denominator, 0)
+                .unwrap()
+                .exp()
+        };
+        let words = [
+            0x35d9_0742_f566_bae3,
+            0x5e67_78ea_0b3f_4efc,
+            0x2691_ae3a_d5d1_0dd9,
+            0xf6f4_105d_3998_7d2d,
+        ];
+        assert_wide(power(10000.0, -1, 256), 0, words);
+        let words = [
+            0x7b99_672e_7317_055f,
+            0x5119_9ea7_703a_af2a,
+            0x0678_2df1_414b_cfc8,
+            0x858a_a794_af25_02a2,
+        ];
+        assert_wide(power(12345.678, 2, 3), 10, words);
+        // 2/3 in binary, to the last bit kept but for truncation.
+        assert_wide(power(1.5, -1, 1), 0, [0xaaaa_aaaa_aaaa_aaaa; 4]);
+        // 1 and whole powers of two, from just below.
+        for (base, numerator, exponent) in [(1.0, 5, 1), (2.0, -10, -9), (0.25, -3, 7)] {
+            let found = power(base, numerator, 1);
+            let close = found.mantissa.0 == [0, 0, 0, 0, 1 << 63] && found.exponent == exponent;
+            let just_below =
+                found.mantissa.0[1..] == [u64::MAX; 4] && found.exponent == exponent - 1;
+            assert!(close || just_below, "{base}: {found:x?}");
+        }
+    }
+
+    #[test]
+    fn logarithms_of_extreme_numbers_come_back() {
+        for value in [
+            f64::MIN_POSITIVE,
+            5e-324,
+            f64::MAX,
+            1.0 + f64::EPSILON,
+            0.9999999,
+            1e-40,
+        ] {
+            let back = crate::frequency::to_f64(Real::ln(value).exp());
+            assert_eq!(back, value);
+        }
+    }
+
+    #[test]
+    fn scaling_refuses_what_no_frequency_reaches() {
+        let ln = Real::ln(10000.0);
+        assert!(ln.scaled(1, 0, 0).is_none());
+        assert!(ln.scaled(u64::MAX, 1, 0).is_none());
+        assert!(ln.scaled(1, 1, -60).is_none());
+        assert!(ln.scaled(1 << 16, 1, 0).is_some());
+        // Wide and narrow divisors agree.
+        let wide = ln.scaled(3, 5 << 64, -64).unwrap();
+        let narrow = ln.scaled(3, 5, 0).unwrap();
+        assert_eq!(wide.integer, narrow.integer);
+        assert_eq!(wide.fraction.0[2..], narrow.fraction.0[2..]);
+    }
+
+    #[test]
+    fn decomposition_is_exact() {
+        for value in [1.0, 0.1, 1e300, 5e-324, f64::MIN_POSITIVE, 3e-310] {
+            let (mantissa, exponent) = decompose(value);
+            assert_eq!(mantissa >> 52, 1);
+            // 2^exponent in two factors, neither of which underflows.
+            let two_to = |power: i32| f64::from_bits(((1023 + power) as u64) << 52);
+            let first = exponent.max(-1000);
+            assert_eq!(
+                mantissa as f64 * two_to(first) * two_to(exponent - first),
+                value
+            );
+        }
     }
 }

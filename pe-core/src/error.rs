@@ -28,7 +28,10 @@ pub enum Error {
         value: f64,
     },
     /// The frequency shift leaves no positive denominator.
-    #[error("downscale_freq_shift {shift} is not a finite number below the {pairs} pairs of columns")]
+    #[error(
+        "downscale_freq_shift {shift} is not a multiple of 2^-104 between -2^20 and the {pairs} pairs of \
+         columns"
+    )]
     FreqShift {
         /// The shift given.
         shift: f64,

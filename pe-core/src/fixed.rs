@@ -92,6 +92,29 @@ impl<const N: usize> Fixed<N> {
         (Self(out), whole)
     }
 
+    /// [`Fixed::div_word_with`] for divisors of up to 127 bits, bit by bit.
+    pub(crate) fn div_wide_with(self, integer: u64, divisor: u128) -> (Self, u64) {
+        let mut rest: u128 = 0;
+        let mut divide = |word: u64| {
+            let mut quotient = 0;
+            for bit in (0..64).rev() {
+                rest = rest << 1 | u128::from(word >> bit & 1);
+                quotient <<= 1;
+                if rest >= divisor {
+                    rest -= divisor;
+                    quotient |= 1;
+                }
+            }
+            quotient
+        };
+        let whole = divide(integer);
+        let mut out = self;
+        for word in out.0.iter_mut().rev() {
+            *word = divide(*word);
+        }
+        (out, whole)
+    }
+
     /// The sum modulo one, and whether it went past one.
     #[inline]
     pub(crate) const fn add(self, other: Self) -> (Self, bool) {
@@ -191,5 +214,96 @@ impl Fixed<2> {
     #[inline]
     pub(crate) const fn from_bits(bits: u128) -> Self {
         Self([bits as u64, (bits >> 64) as u64])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fixed;
+
+    fn bits(value: u128) -> Fixed<2> {
+        Fixed::from_bits(value)
+    }
+
+    #[test]
+    fn products_of_two_words_are_the_high_half() {
+        // Halves and quarters are exact; the largest value squared loses two units.
+        let half = bits(1 << 127);
+        assert_eq!(half.mul(half).top128(), 1 << 126);
+        assert_eq!(bits(u128::MAX).mul(bits(u128::MAX)).top128(), u128::MAX - 1);
+        // (2^64 + 3)(2^64 + 5) = 2^128 + 8 x 2^64 + 15.
+        assert_eq!(bits((1 << 64) + 3).mul(bits((1 << 64) + 5)).top128(), 1);
+        assert_eq!(bits(1).mul(bits(u128::MAX)).top128(), 0);
+    }
+
+    #[test]
+    fn long_products_agree_with_repeated_word_products() {
+        let a = Fixed([0x0123_4567_89ab_cdef, u64::MAX, 7, 0, 0xfedc_ba98_7654_3210]);
+        for word in [1u64, 3, u64::MAX, 1 << 63] {
+            // word / 2^64 as a fraction of five words.
+            let factor = Fixed([0, 0, 0, 0, word]);
+            let (low, high) = a.mul_word(word);
+            let mut expected = low.shr(64);
+            expected.0[4] = high;
+            assert_eq!(a.mul(factor), expected);
+            assert_eq!(factor.mul(a), expected);
+        }
+    }
+
+    #[test]
+    fn division_undoes_multiplication() {
+        let a = Fixed([5, 0xdead_beef, u64::MAX, 0, 1 << 62]);
+        for word in [1u64, 2, 3, 10, 1 << 40, u64::MAX] {
+            let (product, integer) = a.mul_word(word);
+            assert_eq!(product.div_word_with(integer, word), (a, 0));
+            assert_eq!(product.div_wide_with(integer, u128::from(word)), (a, 0));
+        }
+        let divisor = (1u128 << 126) + 12345;
+        let (quotient, integer) = a.div_wide_with(0, divisor);
+        // a / (2^126 + 12345) has its first word 126 bits further down.
+        assert_eq!(integer, 0);
+        assert_eq!(quotient.leading_zeros(), 1 + 127);
+    }
+
+    #[test]
+    fn sums_and_differences_carry_through_all_words() {
+        let one_unit = Fixed([1, 0, 0, 0, 0]);
+        assert_eq!(Fixed::ALMOST_ONE.add(one_unit), (Fixed::ZERO, true));
+        assert_eq!(Fixed::ZERO.sub(one_unit), (Fixed::ALMOST_ONE, true));
+        let a = Fixed([u64::MAX, u64::MAX, 3, 0, 9]);
+        assert_eq!(a.add(one_unit), (Fixed([0, 0, 4, 0, 9]), false));
+        assert_eq!(a.add(one_unit).0.sub(one_unit), (a, false));
+        assert_eq!(a.sub(a), (Fixed::ZERO, false));
+    }
+
+    #[test]
+    fn shifts_move_bits_across_words() {
+        let a = Fixed([0x8000_0000_0000_0001, 0, 0xf, 0, 1]);
+        for bits in [0, 1, 7, 63, 64, 65, 128, 191, 319] {
+            let there = a.shr(bits);
+            for bit in 0..320u32 {
+                let at = |x: Fixed<5>, bit: u32| x.0[(bit / 64) as usize] >> (bit % 64) & 1;
+                let expected = if bit + bits < 320 {
+                    at(a, bit + bits)
+                } else {
+                    0
+                };
+                assert_eq!(at(there, bit), expected, "{bits} right, bit {bit}");
+                let left = a.shl(bits);
+                let expected = if bit >= bits { at(a, bit - bits) } else { 0 };
+                assert_eq!(at(left, bit), expected, "{bits} left, bit {bit}");
+            }
+        }
+        assert_eq!((a.shr(320), a.shl(320)), (Fixed::ZERO, Fixed::ZERO));
+        assert_eq!(a.leading_zeros(), 63);
+        assert_eq!(Fixed::<5>::ZERO.leading_zeros(), 320);
+    }
+
+    #[test]
+    fn resizing_keeps_the_leading_words() {
+        let a = Fixed([1, 2, 3]);
+        assert_eq!(a.resize::<2>(), Fixed([2, 3]));
+        assert_eq!(a.resize::<4>(), Fixed([0, 1, 2, 3]));
+        assert_eq!(a.top128(), 2 | 3 << 64);
     }
 }

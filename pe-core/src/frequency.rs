@@ -95,7 +95,7 @@ impl Spacing {
 /// 1 / (`denominator` x 2^`shift`) as the step of the exponents, times `numerator`.
 struct ExponentStep {
     numerator: u64,
-    denominator: u64,
+    denominator: u128,
     shift: i32,
 }
 
@@ -112,6 +112,18 @@ impl Frequency {
     /// One radian per position.
     pub(crate) fn one() -> Self {
         Self::from_radians(Wide::ONE)
+    }
+
+    /// Half of this frequency.
+    pub(crate) fn halved(self) -> Self {
+        let wide = Wide {
+            exponent: self.wide.exponent - 1,
+            ..self.wide
+        };
+        Self {
+            turn: Turn::from_wide(wide),
+            wide,
+        }
     }
 
     /// Radians per position, correctly rounded.
@@ -170,12 +182,12 @@ pub(crate) fn geometric(
     let step = match spacing {
         Spacing::Paper => ExponentStep {
             numerator: 2,
-            denominator: width as u64,
+            denominator: width as u128,
             shift: 0,
         },
         Spacing::Inclusive => ExponentStep {
             numerator: 1,
-            denominator: pairs as u64 - 1,
+            denominator: pairs as u128 - 1,
             shift: 0,
         },
         Spacing::Shifted(shift) => exponent_step_shifted(shift, pairs)?,
@@ -199,46 +211,44 @@ pub(crate) fn geometric(
     Ok(out)
 }
 
-/// 1 / (pairs - shift), exactly.
+/// 1 / (pairs - shift), exactly: both terms are integers over a power of two.
 fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
     let error = Error::FreqShift { shift, pairs };
-    if !shift.is_finite() || shift >= pairs as f64 {
-        return Err(error);
-    }
-    // pairs - shift as integer x 2^exponent: both terms are such numbers.
     if shift == 0.0 {
         return Ok(ExponentStep {
             numerator: 1,
-            denominator: pairs as u64,
+            denominator: pairs as u128,
             shift: 0,
         });
+    }
+    if !(shift.is_finite() && shift < pairs as f64 && shift > -MAX_SHIFT) {
+        return Err(error);
     }
     let (mantissa, exponent) = decompose(shift.abs());
     let trailing = mantissa.trailing_zeros();
     let (mantissa, exponent) = (mantissa >> trailing, exponent + trailing as i32);
-    let signed = |value: i128| if shift < 0.0 { -value } else { value };
-    let (difference, power) = if exponent >= 0 {
-        if exponent > 40 {
-            return Err(error);
-        }
-        let size = i128::from(mantissa) << exponent;
-        (pairs as i128 - signed(size), 0)
-    } else if exponent >= -60 {
-        let whole = (pairs as i128) << -exponent;
-        (whole - signed(i128::from(mantissa)), exponent)
-    } else {
-        return Err(error);
-    };
-    let difference = u64::try_from(difference).map_err(|_| error.clone())?;
-    if difference == 0 {
+    let power = exponent.min(0);
+    if power < SMALLEST_SHIFT_UNIT {
         return Err(error);
     }
+    let size = i128::from(mantissa) << (exponent - power);
+    let whole = (pairs as i128) << -power;
+    let difference = if shift < 0.0 {
+        whole + size
+    } else {
+        whole - size
+    };
     Ok(ExponentStep {
         numerator: 1,
-        denominator: difference,
+        denominator: u128::try_from(difference).map_err(|_| error)?,
         shift: power,
     })
 }
+
+/// Shifts reach from -2^20 ...
+const MAX_SHIFT: f64 = (1u64 << 20) as f64;
+/// ... to the number of pairs, as multiples of 2^-104: together 126 bits at most.
+const SMALLEST_SHIFT_UNIT: i32 = -104;
 
 /// ln(base) rounded to f64.
 pub(crate) fn ln_f64(base: Base) -> Result<f64> {

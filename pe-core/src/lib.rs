@@ -1,16 +1,135 @@
-//! wip
+//! Positional-encoding tables in which **every entry is the float nearest to the
+//! true value**: the same bits on every machine, at the speed of memory.
+//!
+//! The crate is pure mathematics. It knows nothing of tensors, files or threads;
+//! `pe-candle` makes Candle layers of its tables.
+//!
+//! # From a specification to a table
+//!
+//! ```text
+//! SinusoidalConfig ─► frequencies ─► angle ─► sin, cos ─► rounding ─► Table<T>
+//!    (checked)         (turns)    (mod 1 turn)          (nearest T)
+//! ```
+//!
+//! A [`SinusoidalConfig`] is plain data: width, [`Base`], [`Spacing`] of the frequencies,
+//! [`SinusoidLayout`] of the columns, [`OddWidth`]. [`Sinusoidal::new`] checks it and
+//! computes the frequencies; the result makes tables of `f32`, `f64`, `f16` or `bf16`.
+//!
+//! ```
+//! use pe_core::{Sinusoidal, SinusoidalConfig};
+//!
+//! let encoding = Sinusoidal::new(SinusoidalConfig::new(512))?;
+//! let table = encoding.table::<f32>(0..5000)?;
+//! assert_eq!((table.rows(), table.width()), (5000, 512));
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! A library's convention goes by its name:
+//!
+//! ```
+//! use pe_core::{Preset, Sinusoidal};
+//!
+//! let whisper = Sinusoidal::new(Preset::Whisper.config(384))?;
+//! # assert_eq!(whisper.pairs(), 192);
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! Any positions below 2^32, in any order, and real ones:
+//!
+//! ```
+//! # let encoding = pe_core::Sinusoidal::paper(8)?;
+//! let packed = encoding.table_at::<f32>(&[0, 1, 2, 0, 1])?;
+//! assert_eq!(packed.row(0), packed.row(3));
+//! let timesteps = encoding.table_at_reals::<f32>(&[0.5, 999.0])?;
+//! # assert_eq!(timesteps.rows(), 2);
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! Into memory of your own, piece by piece if you like; the bits are the same:
+//!
+//! ```
+//! # let encoding = pe_core::Sinusoidal::paper(8)?;
+//! let mut rows = vec![0f32; 2 * 8];
+//! encoding.fill(1_000_000, &mut rows)?;
+//! assert_eq!(encoding.table::<f32>(1_000_000..1_000_002)?.as_slice(), rows);
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! Relative positions: a [`Shift`] moves an encoding by k positions, and
+//! [`Sinusoidal::similarity_matrix`] compares positions without building a table.
+//!
+//! ```
+//! use pe_core::{Similarity, Sinusoidal, VectorConvention};
+//!
+//! let encoding = Sinusoidal::paper(64)?;
+//! let matrix = encoding.shift(3)?.matrix(VectorConvention::Row)?;
+//! assert_eq!((matrix.rows(), matrix.width()), (64, 64));
+//! let distances = encoding.similarity_to(Similarity::Distance, 20, 0..50)?;
+//! assert_eq!(distances[20], 0.0);
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! Models trained with a reference's inexact f32 table can have that table, under
+//! its name and the same on every machine:
+//!
+//! ```
+//! use pe_core::{Recipe, Sinusoidal, SinusoidalConfig};
+//!
+//! let labml = Sinusoidal::new(SinusoidalConfig {
+//!     recipe: Recipe::ExpF32,
+//!     ..SinusoidalConfig::new(512)
+//! })?;
+//! # assert_eq!(labml.table::<f32>(0..2)?.get(1, 0), Some(0.84147098));
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! # Accuracy
+//!
+//! Entries of all four types are correctly rounded (to nearest) from the real number
+//! sin or cos of `position x base^(-e)`, where `base` is the exact value of the `f64`
+//! given. f64 arithmetic with the platform's functions gets one entry in 60,000
+//! wrong at positions below 65,536 and one in five near 2^32; the usual f32
+//! recipe three in four already below position 4,096.
+//!
+//! # Features
+//!
+//! * `serde`: serialise specifications.
+
 #![forbid(unsafe_code)]
-mod columns; mod elementary; mod error; mod fixed; mod frequency; mod recipe; mod rotate; mod round; mod sincos; mod sinusoidal; mod table; mod turn; mod wide; mod preset;
+
+mod binary;
+mod columns;
+mod elementary;
+mod error;
+mod fixed;
+mod frequency;
+mod preset;
+mod recipe;
+mod relative;
+mod rotate;
+mod round;
+mod similarity;
+mod sincos;
+mod sinusoidal;
+mod table;
+mod turn;
+mod wide;
+
+pub use binary::binary_encoding;
 pub use columns::{OddWidth, SinusoidLayout};
 pub use error::{Error, Result};
 pub use frequency::{Base, Spacing};
+pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
+pub use relative::{Shift, VectorConvention};
 pub use round::Element;
+pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
-#[doc(hidden)]
-pub use sinusoidal::Backend;
+pub use table::{MAX_TABLE_BYTES, Table};
+
+// For the tests, which force rungs and instruction sets; not part of the interface.
 #[doc(hidden)]
 pub use sincos::Rungs;
-pub use table::{MAX_TABLE_BYTES, Table};
-pub use half::{bf16, f16};
+#[doc(hidden)]
+pub use sinusoidal::Backend;

@@ -34,14 +34,14 @@ const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// Bound on the error of one split rotation, 2^-68.
 ///
-/// The high parts multiply and add exactly. The low sum has six terms below
+/// The high parts multiply and add exactly. The low sum has six terms of at most
 /// 2^-27 and loses less than 2^-77 per rotation; seeds have been rotated up to
 /// 63 times, the fine table 31 times, so 96 times 2^-76.5 < 2^-69.9, and less
 /// than 2^-93 from the 128-bit path.
 const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
 
 /// Sines and cosines of many pairs as sums of two f64: `high` is a multiple of
-/// 2^-26, so that products of two of them are exact; `low` is below 2^-26.
+/// 2^-26, so that products of two of them are exact; `low` is at most 2^-27.
 #[derive(Debug, Clone)]
 struct Split {
     sin_high: Vec<f64>,
@@ -113,7 +113,7 @@ struct SplitRow<'a> {
 fn split(negative: bool, bits: u128) -> (f64, f64) {
     const UNIT_26: f64 = 1.0 / (1u64 << 26) as f64;
     const UNIT_128: f64 = UNIT_26 * UNIT_26 * UNIT_26 * UNIT_26 / (1u64 << 24) as f64;
-    let high = bits.saturating_add(1 << 101) >> 102;
+    let high = (bits >> 102) + (bits >> 101 & 1);
     // 2^26 units wrap to 0 here, and the subtraction wraps back.
     let low = bits.wrapping_sub(high << 102) as i128;
     let (high, low) = (high as u64 as f64 * UNIT_26, low as f64 * UNIT_128);
@@ -312,7 +312,14 @@ pub(crate) fn fill<T: Element>(
                 ),
             };
             if undecided {
-                settle_row(frequencies, columns, first + at as u32, &seed_row, fine_row, row);
+                settle_row(
+                    frequencies,
+                    columns,
+                    first + at as u32,
+                    &seed_row,
+                    fine_row,
+                    row,
+                );
             }
         }
     }
@@ -378,5 +385,163 @@ fn settle_row<T: Element>(
             row[s] = sine;
             row[c] = cosine;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frequency::{self, Base, Spacing};
+
+    const PAIRS: usize = 24;
+
+    fn frequencies() -> Vec<Frequency> {
+        frequency::geometric(Base::Value(10000.0), Spacing::Paper, 2 * PAIRS, PAIRS).unwrap()
+    }
+
+    /// Distance of high + low from the 128-bit value, for sine and cosine.
+    fn worst_gap(split: &Split, frequencies: &[Frequency], position: u32) -> f64 {
+        let mut exact = Split::with_capacity(PAIRS);
+        exact.renew(frequencies, position);
+        (0..PAIRS)
+            .map(|i| {
+                let sine =
+                    (split.sin_high[i] - exact.sin_high[i]) + (split.sin_low[i] - exact.sin_low[i]);
+                let cosine =
+                    (split.cos_high[i] - exact.cos_high[i]) + (split.cos_low[i] - exact.cos_low[i]);
+                sine.abs().max(cosine.abs())
+            })
+            .fold(0.0, f64::max)
+    }
+
+    /// Seeds as `fill` moves them, up to the last block before a renewal.
+    #[test]
+    fn rotated_seeds_stay_within_the_double_bound() {
+        let frequencies = frequencies();
+        let mut step = Split::with_capacity(PAIRS);
+        step.renew(&frequencies, BLOCK as u32);
+        let mut seeds = Split::with_capacity(PAIRS);
+        seeds.renew(&frequencies, 1_000_003);
+        let mut worst = 0f64;
+        for block in 1..BLOCKS_PER_RENEWAL as u32 {
+            seeds.advance(&step.row(0, PAIRS));
+            worst = worst.max(worst_gap(&seeds, &frequencies, 1_000_003 + 32 * block));
+        }
+        assert!(worst < DOUBLE_ERROR / 4.0, "{worst:e}");
+        assert!(
+            worst > DOUBLE_ERROR / 4096.0,
+            "the bound is idle: {worst:e}"
+        );
+    }
+
+    #[test]
+    fn one_rotation_stays_within_the_single_bound() {
+        let frequencies = frequencies();
+        let mut seeds = Split::with_capacity(PAIRS);
+        let mut fine = Split::with_capacity(PAIRS);
+        let mut exact = Split::with_capacity(PAIRS);
+        let mut worst = 0f64;
+        for start in (0..2_000_000_000).step_by(99_999_989) {
+            seeds.renew(&frequencies, start);
+            for ahead in 0..32 {
+                fine.renew(&frequencies, ahead);
+                exact.renew(&frequencies, start + ahead);
+                for i in 0..PAIRS {
+                    let of = |s: &Split| {
+                        <f32 as Lane>::seed(
+                            s.sin_high[i],
+                            s.sin_low[i],
+                            s.cos_high[i],
+                            s.cos_low[i],
+                        )
+                    };
+                    let ([sa, ca], [sb, cb]) = (of(&seeds), of(&fine));
+                    let sine = sa * cb + ca * sb;
+                    let cosine = ca * cb - sa * sb;
+                    worst = worst
+                        .max(((sine - exact.sin_high[i]) - exact.sin_low[i]).abs())
+                        .max(((cosine - exact.cos_high[i]) - exact.cos_low[i]).abs());
+                }
+            }
+        }
+        assert!(worst < SINGLE_ERROR / 2.0, "{worst:e}");
+        assert!(worst > SINGLE_ERROR / 32.0, "the bound is idle: {worst:e}");
+    }
+
+    #[test]
+    fn splitting_loses_nothing() {
+        for bits in [
+            0,
+            1,
+            1 << 101,
+            (1 << 101) - 1,
+            1 << 127,
+            u128::MAX,
+            0x1234_5678_9abc_def0_1122_3344_5566_7788,
+        ] {
+            let (high, low) = split(false, bits);
+            let unit = 1.0 / (1u64 << 26) as f64;
+            assert_eq!(high % unit, 0.0);
+            assert!(low.abs() <= unit / 2.0);
+            // The high part back in units of 2^-128, which is 2^26 units of 2^-26 wide.
+            let back = ((high / unit) as u128).wrapping_shl(102);
+            let rest = bits.wrapping_sub(if high >= 1.0 { 0 } else { back }) as i128;
+            let expected = rest as f64 / (1u128 << 127) as f64 / 2.0;
+            assert!(
+                (low - expected).abs() <= expected.abs() * f64::EPSILON,
+                "{bits:x}"
+            );
+            assert_eq!(split(true, bits), (-high, -low));
+        }
+    }
+
+    /// Rounding through f32, with a check, equals rounding once.
+    #[test]
+    fn half_types_settle_as_one_rounding_would() {
+        let mut settled = (0, 0);
+        let mut bits = 12345u64;
+        for _ in 0..500_000 {
+            bits = bits
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Magnitudes from 2^-30 to 1, often with long runs of zeros or ones, where
+            // midpoints are.
+            let exponent = 1023 - 30 + bits % 30;
+            let mantissa = (bits >> 12) & !0u64.wrapping_shl((bits % 13) as u32 * 4);
+            let mantissa = if bits & 1 << 40 == 0 {
+                mantissa
+            } else {
+                (bits >> 12) << (bits % 52)
+            };
+            let value = f64::from_bits(exponent << 52 | mantissa & ((1 << 52) - 1));
+            for value in [value, -value] {
+                let all_alike = |f: &dyn Fn(f64) -> u64| {
+                    f(value - SINGLE_ERROR) == f(value) && f(value + SINGLE_ERROR) == f(value)
+                };
+                let (found, bad) = settle_bf16(value);
+                if bad == 0 {
+                    settled.0 += 1;
+                    assert!(
+                        all_alike(&|x| <bf16 as Element>::from_f64(x).pattern()),
+                        "{value:e}"
+                    );
+                    assert_eq!(found, <bf16 as Element>::from_f64(value), "{value:e}");
+                }
+                let (found, bad) = settle_f16(value);
+                if bad == 0 {
+                    settled.1 += 1;
+                    assert_eq!(found, <f16 as Element>::from_f64(value), "{value:e}");
+                    assert!(
+                        all_alike(&|x| <f16 as Element>::from_f64(x).pattern()),
+                        "{value:e}"
+                    );
+                }
+                let (found, bad) = settle_f32(value);
+                if bad == 0 {
+                    assert_eq!(found, value as f32, "{value:e}");
+                }
+            }
+        }
+        assert!(settled.0 > 300_000 && settled.1 > 200_000, "{settled:?}");
     }
 }

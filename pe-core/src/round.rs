@@ -72,8 +72,12 @@ element!(f64, "f64", u64, 53, -1022, |value| value);
 // To an f32 that is odd wherever it is inexact, then to nearest: the second
 // rounding sees on which side of a midpoint the value lay. `half`'s own
 // `from_f64` rounds to f32 first and to nearest again.
-element!(f16, "f16", u16, 11, -14, |value| f16::from_f32(to_odd_f32(value)));
-element!(bf16, "bf16", u16, 8, -126, |value| bf16::from_f32(to_odd_f32(value)));
+element!(f16, "f16", u16, 11, -14, |value| f16::from_f32(to_odd_f32(
+    value
+)));
+element!(bf16, "bf16", u16, 8, -126, |value| bf16::from_f32(
+    to_odd_f32(value)
+));
 
 /// The `f32` next to `value` towards zero, with its last bit set if that is inexact.
 #[inline]
@@ -84,7 +88,11 @@ fn to_odd_f32(value: f64) -> f32 {
         return nearest;
     }
     let bits = nearest.to_bits();
-    let towards_zero = if back.abs() > value.abs() { bits - 1 } else { bits };
+    let towards_zero = if back.abs() > value.abs() {
+        bits - 1
+    } else {
+        bits
+    };
     f32::from_bits(towards_zero | 1)
 }
 
@@ -156,4 +164,105 @@ pub(crate) fn decided<T: Element>(negative: bool, bits: u128, error: u128) -> Op
     };
     let low = of(low);
     (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An `f64` as a magnitude.
+    fn magnitude(value: f64) -> Magnitude {
+        let (mantissa, exponent) = crate::elementary::decompose(value);
+        Magnitude {
+            bits: u128::from(mantissa) << 75,
+            exponent: exponent + 53,
+            sticky: false,
+        }
+    }
+
+    #[test]
+    fn nearest_agrees_with_the_processor_in_f32() {
+        let mut bits: u64 = 0x3ff0_0000_0000_0000;
+        for _ in 0..200_000 {
+            // A walk over exponents from far below the subnormals to overflow.
+            bits = bits
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let exponent = 1023 - 160 + bits % 300;
+            let value = f64::from_bits(exponent << 52 | bits >> 12);
+            assert_eq!(
+                nearest::<f32>(false, magnitude(value)),
+                value as f32,
+                "{value:e}"
+            );
+            assert_eq!(
+                nearest::<f32>(true, magnitude(value)),
+                -value as f32,
+                "{value:e}"
+            );
+            assert_eq!(nearest::<f64>(false, magnitude(value)), value);
+        }
+        for value in [f64::MIN_POSITIVE, 5e-324, f64::MAX, 2.5e-320] {
+            assert_eq!(nearest::<f64>(true, magnitude(value)), -value);
+        }
+    }
+
+    /// Every midpoint of two neighbours, and the f64 on either side of it.
+    fn midpoints<T: Element>(patterns: u64) {
+        for pattern in 0..patterns {
+            let below = T::from_pattern(pattern);
+            let above = T::from_pattern(pattern + 1);
+            let middle = (below.to_f64() + above.to_f64()) / 2.0;
+            let even = if pattern % 2 == 0 { below } else { above };
+            let next = |by: i64| f64::from_bits(middle.to_bits().wrapping_add_signed(by));
+            for (value, expected) in [(next(-1), below), (middle, even), (next(1), above)] {
+                assert_eq!(T::from_f64(value), expected, "{pattern:x}");
+                assert_eq!(T::from_f64(-value).to_f64(), -expected.to_f64());
+                assert_eq!(
+                    nearest::<T>(false, magnitude(value)),
+                    expected,
+                    "{pattern:x}"
+                );
+            }
+            // Something beyond the last bit decides a tie.
+            let sticky = Magnitude {
+                sticky: true,
+                ..magnitude(middle)
+            };
+            assert_eq!(nearest::<T>(false, sticky), above);
+        }
+    }
+
+    #[test]
+    fn f16_rounds_to_nearest_even_at_every_midpoint() {
+        midpoints::<f16>(0x7bff);
+    }
+
+    #[test]
+    fn bf16_rounds_to_nearest_even_at_every_midpoint() {
+        midpoints::<bf16>(0x7f7f);
+    }
+
+    #[test]
+    fn special_values_convert() {
+        assert!(f16::from_f64(f64::NAN).is_nan() && bf16::from_f64(f64::NAN).is_nan());
+        assert_eq!(f16::from_f64(65520.0), f16::INFINITY);
+        assert_eq!(f16::from_f64(65519.99), f16::MAX);
+        assert_eq!(bf16::from_f64(f64::NEG_INFINITY), bf16::NEG_INFINITY);
+        assert_eq!(f16::from_f64(1e300), f16::INFINITY);
+        assert_eq!(f16::from_f64(-1e-300).to_bits(), 0x8000);
+        assert_eq!(nearest::<f16>(true, magnitude(1e300)), f16::NEG_INFINITY);
+        assert_eq!(nearest::<f16>(true, magnitude(1e-300)).to_bits(), 0x8000);
+    }
+
+    #[test]
+    fn decisions_need_both_ends_to_agree() {
+        let half = 1u128 << 127;
+        // 0.5 + 2^-25 lies between two neighbours.
+        assert_eq!(decided::<f32>(false, half + (1 << 103), 1), None);
+        assert_eq!(decided::<f32>(false, half, 1), Some(0.5));
+        assert_eq!(decided::<f32>(false, half + (1 << 100), 1 << 99), Some(0.5));
+        assert_eq!(decided::<f32>(false, 5, 6), None);
+        assert_eq!(decided::<f32>(true, u128::MAX, 1 << 100), Some(-1.0));
+    }
 }

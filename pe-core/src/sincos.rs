@@ -273,3 +273,133 @@ const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixe
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::turn::Turn;
+
+    /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
+    fn angles() -> impl Iterator<Item = Turn> {
+        let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
+        let spread = (1..20_000u128).map(move |n| golden.wrapping_mul(n));
+        let eighths = (0..8u128).flat_map(|eighth| {
+            (0..120).flat_map(move |shift| {
+                let at = eighth << 125;
+                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)]
+            })
+        });
+        spread.chain(eighths).map(Turn)
+    }
+
+    /// `value` in units of 2^-128 against a [`Narrow`] value.
+    fn gap(value: f64, negative: bool, bits: u128) -> f64 {
+        let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
+        // Subtract the leading part exactly, then compare the rest.
+        let high = (bits >> 76) << 76;
+        let signed = |bits: u128| {
+            if negative {
+                -(bits as f64 * unit)
+            } else {
+                bits as f64 * unit
+            }
+        };
+        ((value - signed(high)) - signed(bits - high)).abs()
+    }
+
+    #[test]
+    fn the_f64_rung_stays_within_half_its_bound() {
+        let mut worst = 0f64;
+        for turn in angles() {
+            let reduced = turn.reduce();
+            let (sine, cosine) = fast(reduced);
+            let narrow = narrow(reduced, 0);
+            worst = worst
+                .max(gap(sine, narrow.sine_negative, narrow.sine))
+                .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+        }
+        assert!(
+            worst < FAST_ERROR / 2.0 && worst > FAST_ERROR / 64.0,
+            "{worst:e}"
+        );
+    }
+
+    /// Identities that hold to the last few units only if both functions do.
+    #[test]
+    fn the_128_bit_rung_stays_within_its_bound() {
+        for turn in angles() {
+            let Narrow {
+                sine,
+                cosine,
+                error,
+                ..
+            } = narrow(turn.reduce(), 0);
+            let square = |x: u128| Fixed::from_bits(x).mul(Fixed::from_bits(x)).top128();
+            // sin^2 + cos^2 = 2^128 units = 0 modulo one.
+            let off = square(sine).wrapping_add(square(cosine)) as i128;
+            assert!(off.unsigned_abs() <= 3 * error, "{turn:?}: {off}");
+        }
+    }
+
+    #[test]
+    fn quadrants_turn_the_right_way() {
+        let of = |turn: u128| {
+            let n = narrow(Turn(turn).reduce(), 0);
+            let signed = |negative: bool, bits: u128| {
+                let value = bits as f64 / (1u128 << 127) as f64 / 2.0;
+                if negative { -value } else { value }
+            };
+            (
+                signed(n.sine_negative, n.sine),
+                signed(n.cosine_negative, n.cosine),
+            )
+        };
+        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() + (b - d).abs() < 1e-15;
+        let third = 0.866_025_403_784_438_6;
+        let turn = u128::MAX / 12;
+        for (twelfth, expected) in [
+            (0, (0.0, 1.0)),
+            (1, (0.5, third)),
+            (3, (1.0, 0.0)),
+            (5, (0.5, -third)),
+            (6, (0.0, -1.0)),
+            (8, (-third, -0.5)),
+            (9, (-1.0, 0.0)),
+            (11, (-0.5, third)),
+        ] {
+            assert!(
+                near(of(turn * twelfth), expected),
+                "{twelfth}: {:?}",
+                of(turn * twelfth)
+            );
+            let (s, c) = fast(Turn(turn * twelfth).reduce());
+            assert!(near((s, c), expected), "{twelfth}");
+        }
+    }
+
+    /// The ladder really climbs: some entry needs each rung.
+    #[test]
+    fn every_rung_is_needed() {
+        let one = Frequency::one();
+        let decided_fast = |position: u32| {
+            let (s, c) = fast(one.turn.times(position).reduce());
+            decided_f64::<f32>(s, FAST_ERROR).is_some()
+                && decided_f64::<f32>(c, FAST_ERROR).is_some()
+        };
+        let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
+        assert!((1..100).contains(&undecided), "{undecided}");
+        // A sine far below 2^-94 is beyond the 128-bit rung.
+        let slow = Frequency::from_radians(Wide {
+            exponent: -400,
+            ..Wide::ONE
+        });
+        let n = narrow(slow.turn.times(3).reduce(), 4);
+        assert_eq!(
+            round::decided::<f64>(n.sine_negative, n.sine, n.error),
+            None
+        );
+        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Whole(3), Rungs::Ladder);
+        let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
+        assert_eq!((sine, cosine), (expected, 1.0));
+    }
+}

@@ -368,6 +368,19 @@ impl Sinusoidal {
         Ok(())
     }
 
+    /// The sine and cosine of one pair at a real position through chosen rungs: for
+    /// the tests.
+    #[doc(hidden)]
+    pub fn entry_pair<T: Element>(&self, pair: usize, position: f64, rungs: Rungs) -> (T, T) {
+        let whole = (0.0..POSITIONS as f64).contains(&position) && position.fract() == 0.0;
+        let position = if whole {
+            Position::Whole(position as u32)
+        } else {
+            Position::Real(position)
+        };
+        self.pair(pair, position, rungs)
+    }
+
     /// One row, entry by entry.
     fn fill_row<T: Element>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
         let columns = &self.inner.columns;
@@ -397,12 +410,7 @@ impl Sinusoidal {
     }
 
     /// The sine and cosine of one pair.
-    pub(crate) fn pair<T: Element>(
-        &self,
-        pair: usize,
-        position: Position,
-        rungs: Rungs,
-    ) -> (T, T) {
+    pub(crate) fn pair<T: Element>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
         match &self.inner.source {
             Source::Exact(frequencies) => sincos::sin_cos(&frequencies[pair], position, rungs),
             Source::Recipe { inv_freq, radian } => {
@@ -415,7 +423,7 @@ impl Sinusoidal {
         }
     }
 
-    fn entry<T: Element>(&self, position: Position, rungs: Rungs, column: usize) -> T {
+    pub(crate) fn entry<T: Element>(&self, position: Position, rungs: Rungs, column: usize) -> T {
         match self.inner.columns.at(column) {
             Column::Sine(pair) => self.pair(pair, position, rungs).0,
             Column::Cosine(pair) => self.pair(pair, position, rungs).1,
@@ -436,7 +444,7 @@ impl Sinusoidal {
     }
 }
 
-fn check_range(positions: &Range<u64>) -> Result<()> {
+pub(crate) fn check_range(positions: &Range<u64>) -> Result<()> {
     let Range { start, end } = *positions;
     if start > end || end > POSITIONS {
         return Err(Error::Range { start, end });

@@ -1,1 +1,4 @@
-//! Shared by the test binaries.
+//! Shared by the test binaries: golden files, and the one table of tolerances.
+
+pub mod golden;
+pub mod tolerance;

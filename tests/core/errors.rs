@@ -1,0 +1,175 @@
+//! Invalid requests: errors that name the values, before anything is allocated.
+
+use pe_core::{Base, Error, OddWidth, Recipe, Sinusoidal, SinusoidalConfig, Spacing, Table};
+
+fn message(config: SinusoidalConfig) -> String {
+    Sinusoidal::new(config).unwrap_err().to_string()
+}
+
+#[test]
+fn specifications() {
+    let ok = SinusoidalConfig::new(8);
+    for d_model in [0, (1 << 20) + 1, usize::MAX] {
+        let message = message(SinusoidalConfig { d_model, ..ok });
+        assert_eq!(message, format!("d_model {d_model} is outside 1..=1048576"));
+    }
+    assert!(Sinusoidal::new(SinusoidalConfig::new(1 << 20)).is_ok());
+    for base in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let message = message(SinusoidalConfig {
+            base: Base::Value(base),
+            ..ok
+        });
+        assert_eq!(
+            message,
+            format!("base {base} is not a positive finite number")
+        );
+    }
+    let rate = message(SinusoidalConfig {
+        base: Base::MinRate(-1e-4),
+        ..ok
+    });
+    assert_eq!(rate, "min_rate -0.0001 is not a positive finite number");
+    // A single pair, or a width of one, does not hide a bad base.
+    for d_model in [1, 2] {
+        for odd_width in [OddWidth::ZeroPad, OddWidth::Truncate] {
+            let config = SinusoidalConfig {
+                d_model,
+                odd_width,
+                base: Base::Value(f64::NAN),
+                ..ok
+            };
+            assert!(Sinusoidal::new(config).is_err());
+        }
+    }
+    for shift in [
+        4.0,
+        5.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1e300,
+        1e-300,
+    ] {
+        let message = message(SinusoidalConfig {
+            spacing: Spacing::Shifted(shift),
+            ..ok
+        });
+        assert!(
+            message.starts_with(&format!("downscale_freq_shift {shift} "))
+                && message.contains("4 pairs"),
+            "{message}"
+        );
+    }
+    let fast = message(SinusoidalConfig {
+        base: Base::Value(1e-300),
+        ..ok
+    });
+    assert!(fast.contains("0.000") && fast.contains("pair 1"), "{fast}");
+    let steep = message(SinusoidalConfig {
+        spacing: Spacing::Shifted(4.0 - f64::EPSILON * 4.0),
+        ..ok
+    });
+    assert!(steep.contains("pair 1"), "{steep}");
+    let recipe = message(SinusoidalConfig {
+        recipe: Recipe::PowF32,
+        spacing: Spacing::Inclusive,
+        ..ok
+    });
+    assert_eq!(
+        recipe,
+        "the recipe pow-f32 is not defined for inclusive spacing"
+    );
+}
+
+/// A2, B5: odd widths are an explicit choice.
+#[test]
+fn a1_b5_odd_widths_are_refused_unless_chosen() {
+    let error = Sinusoidal::paper(511).unwrap_err();
+    assert_eq!(error, Error::OddDModel { d_model: 511 });
+    assert!(error.to_string().contains("511"));
+}
+
+#[test]
+fn requests() {
+    let encoding = Sinusoidal::paper(8).unwrap();
+    #[allow(clippy::reversed_empty_ranges)]
+    for range in [5..4, 0..(1 << 32) + 1, u64::MAX - 1..u64::MAX] {
+        let error = encoding.table::<f32>(range.clone()).unwrap_err();
+        assert_eq!(
+            error,
+            Error::Range {
+                start: range.start,
+                end: range.end
+            }
+        );
+    }
+    // 10^12 entries of 8 bytes, refused without a try.
+    let wide = Sinusoidal::paper(1 << 20).unwrap();
+    let error = wide.table::<f64>(0..1 << 32).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a table of 4294967296 rows x 1048576 columns of f64 exceeds the limit of 17179869184 bytes"
+    );
+    let mut out = [0f32; 15];
+    let error = encoding.fill(0, &mut out).unwrap_err().to_string();
+    assert_eq!(error, "the output slice holds 15 elements, 8 are needed");
+    assert!(encoding.fill(1 << 32, &mut out[..8]).is_err());
+    assert!(encoding.fill((1 << 32) - 1, &mut out[..8]).is_ok());
+    assert!(encoding.fill_at(&[1, 2, 3], &mut out).is_err());
+    for value in [f64::NAN, f64::INFINITY, 1e16, -1e16] {
+        let error = encoding.table_at_reals::<f32>(&[0.0, value]).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("at index 1") && message.contains(&value.to_string()),
+            "{message}"
+        );
+    }
+    // Nothing asked for, nothing wrong.
+    assert_eq!(encoding.table::<f32>(3..3).unwrap().rows(), 0);
+    assert_eq!(encoding.table_at::<f32>(&[]).unwrap().rows(), 0);
+    encoding.fill::<f32>(17, &mut []).unwrap();
+}
+
+#[test]
+fn tables() {
+    let table = Table::from_vec(vec![1f32, 2., 3., 4., 5., 6.], 3).unwrap();
+    assert_eq!(table.row(1), Some(&[4f32, 5., 6.][..]));
+    assert_eq!(
+        (table.row(2), table.get(0, 3), table.get(9, 0)),
+        (None, None, None)
+    );
+    assert!(Table::from_vec(vec![1f32], 0).is_err());
+    assert!(Table::from_vec(vec![1f32], 2).is_err());
+}
+
+#[test]
+fn shifts_and_similarities() {
+    let encoding = Sinusoidal::paper(8).unwrap();
+    let error = encoding.shift(1 << 32).unwrap_err().to_string();
+    assert!(error.contains("4294967296"), "{error}");
+    assert!(encoding.shift(i64::MIN).is_err());
+    let far = encoding.shift((1 << 32) - 1).unwrap();
+    assert!(far.compose(&far).is_err());
+    let other = Sinusoidal::paper(10).unwrap().shift(1).unwrap();
+    let error = far.compose(&other).unwrap_err().to_string();
+    assert!(
+        error.contains("d_model: 8") && error.contains("d_model: 10"),
+        "{error}"
+    );
+    assert!(far.apply(&mut [0f32; 7]).is_err());
+    let truncated = Sinusoidal::new(SinusoidalConfig {
+        odd_width: OddWidth::Truncate,
+        ..SinusoidalConfig::new(7)
+    })
+    .unwrap();
+    let error = truncated.shift(1).unwrap_err().to_string();
+    assert!(error.contains("cuts a pair in half"), "{error}");
+    assert!(truncated.neighbour_distance().is_err());
+    let recipe = Sinusoidal::new(SinusoidalConfig {
+        recipe: Recipe::ExpF32,
+        ..SinusoidalConfig::new(8)
+    })
+    .unwrap();
+    assert!(recipe.shift(1).is_err());
+    assert!(recipe.similarity(pe_core::Similarity::Dot, 0, 1).is_err());
+}

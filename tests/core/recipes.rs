@@ -1,0 +1,128 @@
+//! The f32 recipes against what torch and NumPy compute.
+
+use pe_core::{Base, Recipe, SinusoidLayout, Sinusoidal, SinusoidalConfig};
+use pe_tests::{golden, tolerance};
+
+/// How many floats lie between two of the same sign; differently signed values
+/// count from zero.
+fn ulps(a: f32, b: f32) -> u32 {
+    let key = |x: f32| {
+        let bits = x.to_bits() as i32;
+        i64::from(if bits < 0 {
+            i32::MIN.wrapping_sub(bits)
+        } else {
+            bits
+        })
+    };
+    key(a).abs_diff(key(b)) as u32
+}
+
+fn bits(text: &str) -> f32 {
+    f32::from_bits(u32::from_str_radix(text, 16).unwrap())
+}
+
+fn encoding(d: usize, base: f64, recipe: Recipe) -> Sinusoidal {
+    Sinusoidal::new(SinusoidalConfig {
+        base: Base::Value(base),
+        layout: SinusoidLayout::Concatenated,
+        recipe,
+        ..SinusoidalConfig::new(d)
+    })
+    .unwrap()
+}
+
+#[test]
+fn recipes_are_within_an_ulp_or_two_of_torch_and_numpy() {
+    // An angle is a position under a frequency of one radian per position.
+    let radian = encoding(2, 10000.0, Recipe::Exact);
+    let mut counts = [0; 4];
+    let mut encodings = std::collections::HashMap::new();
+    for row in golden::rows("recipes.csv") {
+        let (library, recipe) = (row[0].as_str(), row[1].as_str());
+        let (kind, recipe) = match recipe {
+            "exp-f32" => (0, Recipe::ExpF32),
+            "pow-f32" => (1, Recipe::PowF32),
+            other => panic!("unknown recipe {other}"),
+        };
+        let d: usize = row[2].parse().unwrap();
+        let base: f64 = row[3].parse().unwrap();
+        let pair: usize = row[4].parse().unwrap();
+        let position: u32 = row[5].parse().unwrap();
+        let ours = encodings
+            .entry((d, base as u64, kind))
+            .or_insert_with(|| encoding(d, base, recipe));
+        let inv_freq_bound = match library {
+            "torch" => tolerance::RECIPE_INV_FREQ_ULP_TORCH,
+            "numpy" => tolerance::RECIPE_INV_FREQ_ULP_NUMPY,
+            other => panic!("unknown library {other}"),
+        };
+        let theirs = bits(&row[6]);
+        let inv_freq = ours.inv_freq()[pair] as f32;
+        assert!(
+            ulps(inv_freq, theirs) <= inv_freq_bound,
+            "inv_freq {inv_freq} against {theirs}: {row:?}"
+        );
+        // The angle is one f32 product.
+        let angle = bits(&row[7]);
+        assert_eq!(angle, position as f32 * theirs, "{row:?}");
+        // The functions of the library's own angle.
+        let [sine, cosine]: [f32; 2] = radian
+            .table_at_reals::<f32>(&[f64::from(angle)])
+            .unwrap()
+            .into_vec()
+            .try_into()
+            .unwrap();
+        for (ours, theirs) in [(sine, bits(&row[8])), (cosine, bits(&row[9]))] {
+            assert!(
+                ulps(ours, theirs) <= tolerance::RECIPE_FUNCTION_ULP,
+                "{ours} against {theirs}: {row:?}"
+            );
+        }
+        // Where the frequencies agree the tables follow from them alone.
+        if inv_freq == theirs {
+            let row_of_table = ours.table_at::<f32>(&[position]).unwrap();
+            assert_eq!(row_of_table.get(0, pair), Some(sine));
+            assert_eq!(row_of_table.get(0, d / 2 + pair), Some(cosine));
+            counts[2 * usize::from(library == "numpy") + kind] += 1;
+        }
+    }
+    // Most frequencies agree to the bit; else the test above compared nothing.
+    for (count, least) in counts.into_iter().zip([5_500, 5_500, 2_500, 4_000]) {
+        assert!(count > least, "{counts:?}");
+    }
+}
+
+/// E3: the recipe's error against the exact table, at the documents' size.
+#[test]
+fn e3_the_f32_recipe_errs_by_some_1e_4_and_ours_does_not() {
+    let recipe = encoding(512, 10000.0, Recipe::ExpF32)
+        .table::<f32>(0..5000)
+        .unwrap();
+    let exact = encoding(512, 10000.0, Recipe::Exact)
+        .table::<f32>(0..5000)
+        .unwrap();
+    let truth = encoding(512, 10000.0, Recipe::Exact)
+        .table::<f64>(0..5000)
+        .unwrap();
+    let worst = |table: &pe_core::Table<f32>| {
+        table
+            .as_slice()
+            .iter()
+            .zip(truth.as_slice())
+            .map(|(a, b)| (f64::from(*a) - b).abs())
+            .fold(0.0, f64::max)
+    };
+    let recipe_error = worst(&recipe);
+    assert!((2e-4..6e-4).contains(&recipe_error), "{recipe_error}");
+    // Half a unit in the last place of numbers below one.
+    const HALF_ULP: f64 = 1.0 / (1u64 << 25) as f64;
+    assert!(worst(&exact) <= HALF_ULP * (1.0 + 1e-8));
+    // The recipe is thousands of units away, as documented.
+    let off = recipe
+        .as_slice()
+        .iter()
+        .zip(exact.as_slice())
+        .map(|(a, b)| ulps(*a, *b))
+        .max();
+    assert!(off > Some(1_000), "{off:?}");
+}
