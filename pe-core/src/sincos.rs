@@ -44,7 +44,7 @@ impl Position {
     fn parts(self) -> (bool, u64, i32) {
         match self {
             Self::Whole(p) => (false, u64::from(p), 0),
-            Self::Real(t) if t == 0.0 => (false, 0, 0),
+            Self::Real(0.0) => (false, 0, 0),
             Self::Real(t) => {
                 let (mantissa, exponent) = crate::elementary::decompose(t.abs());
                 (t < 0.0, mantissa, exponent)
