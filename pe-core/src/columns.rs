@@ -81,6 +81,7 @@ impl Columns {
     }
 
     /// Pairs whose sine and cosine are both in the row.
+    #[inline(always)]
     pub(crate) fn whole_pairs(&self) -> usize {
         self.width / 2
     }
@@ -122,6 +123,7 @@ impl Columns {
     }
 
     /// The whole pairs of a row, to be written.
+    #[inline(always)]
     pub(crate) fn split<'a, T>(&self, row: &'a mut [T]) -> PairSlices<'a, T> {
         let whole = self.whole_pairs();
         if self.layout == SinusoidLayout::Interleaved {

@@ -16,8 +16,10 @@ use crate::columns::{Columns, PairSlices};
 use crate::frequency::Frequency;
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
+use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
+use std::marker::PhantomData;
 
 /// Rows that share their seeds.
 const BLOCK: usize = 32;
@@ -76,7 +78,7 @@ impl Split {
 
     /// Turned by `step`, pair by pair.
     #[inline(always)]
-    fn advance(&mut self, step: &SplitRow<'_>) {
+    fn advance(&mut self, step: &Self) {
         let pairs = self.sin_high.len();
         let (sh, sl) = (&mut self.sin_high[..pairs], &mut self.sin_low[..pairs]);
         let (ch, cl) = (&mut self.cos_high[..pairs], &mut self.cos_low[..pairs]);
@@ -91,22 +93,15 @@ impl Split {
         }
     }
 
-    fn row(&self, from: usize, len: usize) -> SplitRow<'_> {
-        SplitRow {
-            sin_high: &self.sin_high[from..from + len],
-            sin_low: &self.sin_low[from..from + len],
-            cos_high: &self.cos_high[from..from + len],
-            cos_low: &self.cos_low[from..from + len],
-        }
+    #[inline(always)]
+    fn get(&self, pair: usize) -> [f64; 4] {
+        [
+            self.sin_high[pair],
+            self.sin_low[pair],
+            self.cos_high[pair],
+            self.cos_low[pair],
+        ]
     }
-}
-
-/// A part of a [`Split`].
-struct SplitRow<'a> {
-    sin_high: &'a [f64],
-    sin_low: &'a [f64],
-    cos_high: &'a [f64],
-    cos_low: &'a [f64],
 }
 
 /// `bits` / 2^128 with a sign as high and low part.
@@ -152,42 +147,49 @@ pub trait Lane: Sized {
     /// Rows below which the ladder is faster than setting up a rotation.
     const FEW_ROWS: usize;
 
-    /// What a seed or a fine entry is.
-    type Seed: Copy + Default;
+    /// The number of f64 in a seed or fine entry: sine and cosine, whole or split.
+    const PARTS: usize;
 
-    /// From the split parts.
-    fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> Self::Seed;
+    /// The parts in which [`Lane::entry`] takes a pair, from the split ones.
+    fn parts(split: [f64; 4]) -> [f64; 4];
 
     /// The entry pair at `seed` turned by `fine`, and non-zero bits if either
-    /// entry is undecided.
-    fn entry(seed: Self::Seed, fine: Self::Seed) -> (Self, Self, u32);
+    /// entry is undecided. Only the first `PARTS` numbers count.
+    fn entry(seed: [f64; 4], fine: [f64; 4]) -> (Self, Self, u32);
+
+    /// A vector of zeros, fresh from the allocator and not yet touched.
+    fn zeros(len: usize) -> Vec<Self>;
 }
 
 /// Single f64 products, then a rounding with its check.
 macro_rules! single_lane {
-    ($type:ty, $settle:expr) => {
+    ($type:ty, $settle:expr, $zeros:expr) => {
         impl Lane for $type {
             const FEW_ROWS: usize = 24;
-            type Seed = [f64; 2];
+            const PARTS: usize = 2;
 
             #[inline(always)]
-            fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> [f64; 2] {
-                [sin_high + sin_low, cos_high + cos_low]
+            fn parts([sin_high, sin_low, cos_high, cos_low]: [f64; 4]) -> [f64; 4] {
+                [sin_high + sin_low, cos_high + cos_low, 0.0, 0.0]
             }
 
             #[inline(always)]
-            fn entry([sa, ca]: [f64; 2], [sb, cb]: [f64; 2]) -> (Self, Self, u32) {
+            fn entry([sa, ca, ..]: [f64; 4], [sb, cb, ..]: [f64; 4]) -> (Self, Self, u32) {
                 let (sine, bad_sine) = $settle(sa * cb + ca * sb);
                 let (cosine, bad_cosine) = $settle(ca * cb - sa * sb);
                 (sine, cosine, bad_sine | bad_cosine)
+            }
+
+            fn zeros(len: usize) -> Vec<Self> {
+                $zeros(len)
             }
         }
     };
 }
 
-single_lane!(f32, settle_f32);
-single_lane!(f16, settle_f16);
-single_lane!(bf16, settle_bf16);
+single_lane!(f32, settle_f32, |len| vec![0.0; len]);
+single_lane!(f16, settle_f16, |len| vec![0u16; len].reinterpret_into());
+single_lane!(bf16, settle_bf16, |len| vec![0u16; len].reinterpret_into());
 
 #[inline(always)]
 fn settle_f32(value: f64) -> (f32, u32) {
@@ -225,6 +227,14 @@ fn settle_f16(value: f64) -> (f16, u32) {
     )
 }
 
+#[inline(always)]
+fn settle_f64(high: f64, low: f64) -> (f64, u32) {
+    let below = high + (low - DOUBLE_ERROR);
+    let above = high + (low + DOUBLE_ERROR);
+    let differ = below.to_bits() ^ above.to_bits();
+    (above, (differ | (differ >> 32)) as u32)
+}
+
 /// 2^-24 as f32 bits: from here on half a unit of f32 and 2^-50 together stay
 /// below one unit.
 const SMALLEST_HALF_ROUTE: u32 = (127 - 24) << 23;
@@ -233,25 +243,49 @@ const F16_SMALLEST_NORMAL: u32 = (127 - 14) << 23;
 
 impl Lane for f64 {
     const FEW_ROWS: usize = 6;
-    type Seed = [f64; 4];
+    const PARTS: usize = 4;
 
     #[inline(always)]
-    fn seed(sin_high: f64, sin_low: f64, cos_high: f64, cos_low: f64) -> [f64; 4] {
-        [sin_high, sin_low, cos_high, cos_low]
+    fn parts(split: [f64; 4]) -> [f64; 4] {
+        split
     }
 
     #[inline(always)]
     fn entry(seed: [f64; 4], fine: [f64; 4]) -> (Self, Self, u32) {
         let ((sh, sl), (ch, cl)) = rotate_split(seed, fine);
-        let settle = |high: f64, low: f64| {
-            let below = high + (low - DOUBLE_ERROR);
-            let above = high + (low + DOUBLE_ERROR);
-            let differ = below.to_bits() ^ above.to_bits();
-            (above, (differ | (differ >> 32)) as u32)
-        };
-        let (sine, bad_sine) = settle(sh, sl);
-        let (cosine, bad_cosine) = settle(ch, cl);
+        let (sine, bad_sine) = settle_f64(sh, sl);
+        let (cosine, bad_cosine) = settle_f64(ch, cl);
         (sine, cosine, bad_sine | bad_cosine)
+    }
+
+    fn zeros(len: usize) -> Vec<Self> {
+        vec![0.0; len]
+    }
+}
+
+/// The parts of a row of pairs as slices of equal length; those that the lane
+/// does not use repeat the first.
+#[inline(always)]
+fn slices<T: Lane>(row: &[f64]) -> [&[f64]; 4] {
+    let pairs = row.len() / T::PARTS;
+    let (first, rest) = row.split_at(pairs);
+    let (second, rest) = rest.split_at(pairs);
+    if T::PARTS == 2 {
+        return [first, second, first, first];
+    }
+    let (third, fourth) = rest.split_at(pairs);
+    [first, second, third, fourth]
+}
+
+/// Writes the pairs of `split` part after part.
+#[inline(always)]
+fn collect<T: Lane>(split: &Split, out: &mut [f64]) {
+    let pairs = split.sin_high.len();
+    for pair in 0..pairs {
+        let parts = T::parts(split.get(pair));
+        for part in 0..T::PARTS {
+            out[part * pairs + pair] = parts[part];
+        }
     }
 }
 
@@ -272,52 +306,44 @@ pub(crate) fn fill<T: Element>(
     one.renew(frequencies, 1);
     let mut block_step = Split::with_capacity(pairs);
     block_step.renew(frequencies, BLOCK as u32);
-    let fine_rows = rows.min(BLOCK);
-    let mut fine = vec![T::Seed::default(); fine_rows * pairs];
-    let mut angle = Split::with_capacity(pairs);
-    angle.renew(frequencies, 0);
-    arch.dispatch(
-        #[inline(always)]
-        || {
-            for row in fine.chunks_exact_mut(pairs) {
-                collect::<T>(&angle, row);
-                angle.advance(&one.row(0, pairs));
-            }
-        },
-    );
+    let numbers = T::PARTS * pairs;
+    let mut fine = vec![0.0; rows.min(BLOCK) * numbers];
+    let mut seeds = Split::with_capacity(pairs);
+    seeds.renew(frequencies, 0);
+    arch.dispatch(FineTable::<T> {
+        angle: &mut seeds,
+        step: &one,
+        out: &mut fine,
+        lane: PhantomData,
+    });
 
-    let mut seeds = angle;
-    let mut seed_row = vec![T::Seed::default(); pairs];
+    let mut seed_row = vec![0.0; numbers];
     for (index, block) in out.chunks_mut(BLOCK * columns.width).enumerate() {
         let first = start + (index * BLOCK) as u32;
         if index.is_multiple_of(BLOCKS_PER_RENEWAL) {
             seeds.renew(frequencies, first);
         } else {
-            arch.dispatch(
-                #[inline(always)]
-                || seeds.advance(&block_step.row(0, pairs)),
-            );
+            arch.dispatch(Advance {
+                angle: &mut seeds,
+                step: &block_step,
+            });
         }
         collect::<T>(&seeds, &mut seed_row);
-        let rows = block.chunks_exact_mut(columns.width);
-        for ((at, row), fine_row) in rows.enumerate().zip(fine.chunks_exact(pairs)) {
-            let undecided = match columns.split(row) {
-                PairSlices::Interleaved(out) => arch.dispatch(
-                    #[inline(always)]
-                    || interleaved::<T>(&seed_row, fine_row, out),
-                ),
-                PairSlices::Halves { sines, cosines } => arch.dispatch(
-                    #[inline(always)]
-                    || halves::<T>(&seed_row, fine_row, sines, cosines),
-                ),
-            };
-            if undecided {
+        let undecided = arch.dispatch(Block {
+            seeds: &seed_row,
+            fine: &fine,
+            columns,
+            out: &mut *block,
+        });
+        for (at, row) in block.chunks_exact_mut(columns.width).enumerate() {
+            if undecided & 1 << at != 0 {
+                let fine = &fine[at * numbers..][..numbers];
                 settle_row(
                     frequencies,
                     columns,
                     first + at as u32,
                     &seed_row,
-                    fine_row,
+                    fine,
                     row,
                 );
             }
@@ -325,23 +351,85 @@ pub(crate) fn fill<T: Element>(
     }
 }
 
-#[inline(always)]
-fn collect<T: Element>(split: &Split, out: &mut [T::Seed]) {
-    for (i, seed) in out.iter_mut().enumerate() {
-        *seed = T::seed(
-            split.sin_high[i],
-            split.sin_low[i],
-            split.cos_high[i],
-            split.cos_low[i],
-        );
+// What runs on the instruction set chosen: structures rather than closures,
+// because only their inlining is certain, and code that is not inlined
+// is compiled for the plain instruction set.
+
+/// Fills the fine table: the turns by 0, 1, 2 ... positions.
+struct FineTable<'a, T> {
+    angle: &'a mut Split,
+    step: &'a Split,
+    out: &'a mut [f64],
+    lane: PhantomData<T>,
+}
+
+impl<T: Element> WithSimd for FineTable<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let numbers = T::PARTS * self.angle.sin_high.len();
+        for row in self.out.chunks_exact_mut(numbers) {
+            collect::<T>(self.angle, row);
+            self.angle.advance(self.step);
+        }
+    }
+}
+
+/// Moves the seeds to the next block.
+struct Advance<'a> {
+    angle: &'a mut Split,
+    step: &'a Split,
+}
+
+impl WithSimd for Advance<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.angle.advance(self.step);
+    }
+}
+
+/// Writes the rows of one block; bit n of the result says that row n has an
+/// undecided entry.
+struct Block<'a, T> {
+    seeds: &'a [f64],
+    fine: &'a [f64],
+    columns: &'a Columns,
+    out: &'a mut [T],
+}
+
+impl<T: Element> WithSimd for Block<'_, T> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> u32 {
+        let mut undecided = 0;
+        let rows = self.out.chunks_exact_mut(self.columns.width);
+        let fine = self.fine.chunks_exact(self.seeds.len());
+        for ((at, row), fine) in rows.enumerate().zip(fine) {
+            let bad = match self.columns.split(row) {
+                PairSlices::Interleaved(out) => interleaved(self.seeds, fine, out),
+                PairSlices::Halves { sines, cosines } => halves(self.seeds, fine, sines, cosines),
+            };
+            undecided |= u32::from(bad) << at;
+        }
+        undecided
     }
 }
 
 #[inline(always)]
-fn interleaved<T: Element>(seeds: &[T::Seed], fine: &[T::Seed], out: &mut [T]) -> bool {
+fn interleaved<T: Element>(seeds: &[f64], fine: &[f64], out: &mut [T]) -> bool {
+    let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (slices::<T>(seeds), slices::<T>(fine));
     let mut undecided = 0;
-    for ((out, seed), fine) in out.chunks_exact_mut(2).zip(seeds).zip(fine) {
-        let (sine, cosine, bad) = T::entry(*seed, *fine);
+    // Zipped slices: the loop has one counter and no bounds to check.
+    let seeds = a0.iter().zip(a1).zip(a2).zip(a3);
+    let fine = b0.iter().zip(b1).zip(b2).zip(b3);
+    for ((out, (((a0, a1), a2), a3)), (((b0, b1), b2), b3)) in
+        out.chunks_exact_mut(2).zip(seeds).zip(fine)
+    {
+        let (sine, cosine, bad) = T::entry([*a0, *a1, *a2, *a3], [*b0, *b1, *b2, *b3]);
         out[0] = sine;
         out[1] = cosine;
         undecided |= bad;
@@ -350,15 +438,15 @@ fn interleaved<T: Element>(seeds: &[T::Seed], fine: &[T::Seed], out: &mut [T]) -
 }
 
 #[inline(always)]
-fn halves<T: Element>(
-    seeds: &[T::Seed],
-    fine: &[T::Seed],
-    sines: &mut [T],
-    cosines: &mut [T],
-) -> bool {
+fn halves<T: Element>(seeds: &[f64], fine: &[f64], sines: &mut [T], cosines: &mut [T]) -> bool {
+    let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (slices::<T>(seeds), slices::<T>(fine));
     let mut undecided = 0;
-    for (((s, c), seed), fine) in sines.iter_mut().zip(cosines).zip(seeds).zip(fine) {
-        let (sine, cosine, bad) = T::entry(*seed, *fine);
+    let seeds = a0.iter().zip(a1).zip(a2).zip(a3);
+    let fine = b0.iter().zip(b1).zip(b2).zip(b3);
+    for (((s, c), (((a0, a1), a2), a3)), (((b0, b1), b2), b3)) in
+        sines.iter_mut().zip(cosines).zip(seeds).zip(fine)
+    {
+        let (sine, cosine, bad) = T::entry([*a0, *a1, *a2, *a3], [*b0, *b1, *b2, *b3]);
         *s = sine;
         *c = cosine;
         undecided |= bad;
@@ -372,12 +460,13 @@ fn settle_row<T: Element>(
     frequencies: &[Frequency],
     columns: &Columns,
     position: u32,
-    seeds: &[T::Seed],
-    fine: &[T::Seed],
+    seeds: &[f64],
+    fine: &[f64],
     row: &mut [T],
 ) {
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let (_, _, bad) = T::entry(seeds[pair], fine[pair]);
+        let at = |parts: [&[f64]; 4]| parts.map(|part| part[pair]);
+        let (_, _, bad) = T::entry(at(slices::<T>(seeds)), at(slices::<T>(fine)));
         if bad != 0 {
             let (sine, cosine) =
                 sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp);
@@ -424,7 +513,7 @@ mod tests {
         seeds.renew(&frequencies, 1_000_003);
         let mut worst = 0f64;
         for block in 1..BLOCKS_PER_RENEWAL as u32 {
-            seeds.advance(&step.row(0, PAIRS));
+            seeds.advance(&step);
             worst = worst.max(worst_gap(&seeds, &frequencies, 1_000_003 + 32 * block));
         }
         assert!(worst < DOUBLE_ERROR / 4.0, "{worst:e}");
@@ -447,15 +536,8 @@ mod tests {
                 fine.renew(&frequencies, ahead);
                 exact.renew(&frequencies, start + ahead);
                 for i in 0..PAIRS {
-                    let of = |s: &Split| {
-                        <f32 as Lane>::seed(
-                            s.sin_high[i],
-                            s.sin_low[i],
-                            s.cos_high[i],
-                            s.cos_low[i],
-                        )
-                    };
-                    let ([sa, ca], [sb, cb]) = (of(&seeds), of(&fine));
+                    let of = |split: &Split| <f32 as Lane>::parts(split.get(i));
+                    let ([sa, ca, ..], [sb, cb, ..]) = (of(&seeds), of(&fine));
                     let sine = sa * cb + ca * sb;
                     let cosine = ca * cb - sa * sb;
                     worst = worst

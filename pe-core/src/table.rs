@@ -29,10 +29,12 @@ impl<T: Element> Table<T> {
             .filter(|bytes| *bytes <= MAX_TABLE_BYTES && *bytes <= isize::MAX as u64)
             .ok_or(too_large)?;
         let rows = rows as usize;
-        let mut data = Vec::new();
-        data.try_reserve_exact(rows * width)
+        // Ask first: `vec!` aborts where memory is lacking. It is the one that gets
+        // untouched zero pages, so that each page is written once, by the maker.
+        Vec::<T>::new()
+            .try_reserve_exact(rows * width)
             .map_err(|_| Error::OutOfMemory { bytes })?;
-        data.resize(rows * width, T::default());
+        let data = T::zeros(rows * width);
         Ok(Self { data, rows, width })
     }
 
