@@ -55,14 +55,41 @@ pub(crate) enum Column {
 }
 
 /// The parts of a row that whole pairs fill.
-pub(crate) enum PairSlices<'a, T> {
+#[allow(unreachable_pub)]
+pub enum PairSlices<'a, T> {
     /// sin, cos, sin, cos ...
     Interleaved(&'a mut [T]),
     /// Sines and cosines, equally many.
     Halves {
+        /// The sines.
         sines: &'a mut [T],
+        /// The cosines.
         cosines: &'a mut [T],
     },
+}
+
+impl<'a, T> PairSlices<'a, T> {
+    /// The first `pairs` pairs and the rest.
+    #[inline(always)]
+    pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
+        match self {
+            Self::Interleaved(out) => {
+                let (first, rest) = out.split_at_mut(2 * pairs);
+                (Self::Interleaved(first), Self::Interleaved(rest))
+            }
+            Self::Halves { sines, cosines } => {
+                let (sines, more_sines) = sines.split_at_mut(pairs);
+                let (cosines, more_cosines) = cosines.split_at_mut(pairs);
+                (
+                    Self::Halves { sines, cosines },
+                    Self::Halves {
+                        sines: more_sines,
+                        cosines: more_cosines,
+                    },
+                )
+            }
+        }
+    }
 }
 
 impl Columns {

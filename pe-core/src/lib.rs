@@ -99,10 +99,12 @@
 
 mod binary;
 mod columns;
+mod direct;
 mod elementary;
 mod error;
 mod fixed;
 mod frequency;
+mod lane;
 mod preset;
 mod recipe;
 mod relative;

@@ -19,7 +19,6 @@ use pulp::Arch;
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
-use crate::recipe::Recipe;
 use crate::rotate;
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
@@ -196,8 +195,8 @@ impl Sinusoidal {
     /// S(k) for a range of lags.
     fn half_chords(&self, lags: Range<u64>) -> Result<Vec<f64>> {
         let frequencies = match &self.inner.source {
-            Source::Exact(frequencies) if self.config().recipe == Recipe::Exact => frequencies,
-            _ => {
+            Source::Exact { frequencies, .. } => frequencies,
+            Source::Recipe { .. } => {
                 return Err(Error::Undefined {
                     what: "the closed form of similarities",
                     why: "an f32 recipe",

@@ -4,7 +4,7 @@
 //! error and asks whether every number within the bound rounds to the same
 //! float; only if not does the next rung take over:
 //!
-//! 1. `fast`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
+//! 1. `direct::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
 //! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
 //! 3. `full`: 320-bit fractions, relative bound below 2^-150.
 //!
@@ -13,8 +13,10 @@
 //! for a rational base and a position other than 0 the sine and cosine are
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
+use crate::direct;
 use crate::fixed::Fixed;
 use crate::frequency::Frequency;
+use crate::lane::SINGLE_ERROR;
 use crate::round::{self, Element, Magnitude};
 use crate::turn::{self, Reduced};
 use crate::wide::{PI_OVER_4, WORDS, Wide};
@@ -70,9 +72,9 @@ pub(crate) fn sin_cos<T: Element>(
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
     if rungs == Rungs::Ladder {
-        let (s, c) = fast(reduced);
-        sine = decided_f64(s, FAST_ERROR);
-        cosine = decided_f64(c, FAST_ERROR);
+        let (s, c) = direct::sin_cos((turn.0 >> 64) as u64);
+        sine = decided_f64(s);
+        cosine = decided_f64(c);
     }
     if rungs != Rungs::FullOnly && (sine.is_none() || cosine.is_none()) {
         let narrow = narrow(reduced, error);
@@ -95,72 +97,16 @@ fn negate<T: Element>(value: T) -> T {
     T::from_pattern(value.pattern() ^ sign)
 }
 
-/// The nearest `T` to all numbers within `error` of `value`, if there is one.
+/// The nearest `T` to all numbers within the f64 rung's error of `value`, if there is one.
 ///
 /// `f64` results need more than f64 arithmetic and are never decided here.
 #[inline]
-fn decided_f64<T: Element>(value: f64, error: f64) -> Option<T> {
-    if T::PRECISION == f64::PRECISION {
+fn decided_f64<T: Element>(value: f64) -> Option<T> {
+    if !T::SINGLE {
         return None;
     }
-    let low = T::from_f64(value - error);
-    (low.pattern() == T::from_f64(value + error).pattern()).then_some(low)
-}
-
-/// Bound on the error of [`fast`]: 2^-50.
-///
-/// The angle is cut to 64 bits and rounded to 53 (relative error 2^-53, and as
-/// much again for the constant and the product: 2.4e-16 at an eighth of a turn),
-/// the polynomials add at most 4 roundings of numbers below one.
-const FAST_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
-
-/// Sine and cosine by Taylor polynomials in f64.
-#[inline]
-fn fast(reduced: Reduced) -> (f64, f64) {
-    // 2 pi / 2^64, times the top 64 bits.
-    const UNIT: f64 = std::f64::consts::TAU / 18_446_744_073_709_551_616.0;
-    let size = (reduced.remainder >> 64) as u64 as f64 * UNIT;
-    let x = if reduced.negative { -size } else { size };
-    let y = x * x;
-    let mut s = 0.0;
-    for k in (0..SIN_F64.len()).rev() {
-        s = s * y + SIN_F64[k];
-    }
-    let mut c = 0.0;
-    for k in (0..COS_F64.len()).rev() {
-        c = c * y + COS_F64[k];
-    }
-    let (s, c) = (x + x * y * s, 1.0 + y * c);
-    match reduced.quadrant {
-        0 => (s, c),
-        1 => (c, -s),
-        2 => (-s, -c),
-        _ => (-c, s),
-    }
-}
-
-/// -1/3!, 1/5!, ... for [`fast`]; the first term left out is below 2^-68.
-const SIN_F64: [f64; 8] = taylor_f64(3);
-/// -1/2!, 1/4!, ...
-const COS_F64: [f64; 8] = taylor_f64(2);
-
-const fn taylor_f64<const K: usize>(first: u64) -> [f64; K] {
-    let mut out = [0.0; K];
-    let mut factorial: u128 = 1;
-    let mut n = 1;
-    let mut k = 0;
-    while k < K {
-        while n < first + 2 * k as u64 {
-            n += 1;
-            factorial *= n as u128;
-        }
-        out[k] = 1.0 / factorial as f64;
-        if k % 2 == 0 {
-            out[k] = -out[k];
-        }
-        k += 1;
-    }
-    out
+    let low = T::from_f64(value - SINGLE_ERROR);
+    (low.pattern() == T::from_f64(value + SINGLE_ERROR).pattern()).then_some(low)
 }
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
@@ -312,14 +258,14 @@ mod tests {
         let mut worst = 0f64;
         for turn in angles() {
             let reduced = turn.reduce();
-            let (sine, cosine) = fast(reduced);
+            let (sine, cosine) = direct::sin_cos((turn.0 >> 64) as u64);
             let narrow = narrow(reduced, 0);
             worst = worst
                 .max(gap(sine, narrow.sine_negative, narrow.sine))
                 .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
         }
         assert!(
-            worst < FAST_ERROR / 2.0 && worst > FAST_ERROR / 64.0,
+            worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
             "{worst:e}"
         );
     }
@@ -372,7 +318,7 @@ mod tests {
                 "{twelfth}: {:?}",
                 of(turn * twelfth)
             );
-            let (s, c) = fast(Turn(turn * twelfth).reduce());
+            let (s, c) = direct::sin_cos(((turn * twelfth) >> 64) as u64);
             assert!(near((s, c), expected), "{twelfth}");
         }
     }
@@ -382,9 +328,8 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) = fast(one.turn.times(position).reduce());
-            decided_f64::<f32>(s, FAST_ERROR).is_some()
-                && decided_f64::<f32>(c, FAST_ERROR).is_some()
+            let (s, c) = direct::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
         let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
         assert!((1..100).contains(&undecided), "{undecided}");

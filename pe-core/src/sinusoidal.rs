@@ -6,10 +6,11 @@ use std::sync::Arc;
 use pulp::Arch;
 
 use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
 use crate::frequency::{self, Base, Frequency, Spacing};
 use crate::recipe::{self, Recipe};
-use crate::rotate::{self, Lane};
+use crate::rotate;
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::Table;
@@ -89,7 +90,10 @@ impl SinusoidalConfig {
 /// What the entries are computed from.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    Exact(Vec<Frequency>),
+    Exact {
+        frequencies: Vec<Frequency>,
+        pieces: Pieces,
+    },
     Recipe {
         inv_freq: Vec<f32>,
         radian: Frequency,
@@ -159,7 +163,10 @@ impl Sinusoidal {
             .recipe
             .inv_freq(config.base, config.spacing, width, pairs)?;
         let source = match recipe {
-            None => Source::Exact(exact),
+            None => Source::Exact {
+                pieces: Pieces::new(&exact),
+                frequencies: exact,
+            },
             Some(inv_freq) => Source::Recipe {
                 inv_freq,
                 radian: Frequency::one(),
@@ -210,7 +217,11 @@ impl Sinusoidal {
     pub fn inv_freq(&self) -> Vec<f64> {
         let pairs = self.pairs();
         match &self.inner.source {
-            Source::Exact(list) => list.iter().map(|f| f.inv_freq()).take(pairs).collect(),
+            Source::Exact { frequencies, .. } => frequencies
+                .iter()
+                .map(|f| f.inv_freq())
+                .take(pairs)
+                .collect(),
             Source::Recipe { inv_freq, .. } => {
                 inv_freq.iter().map(|f| f64::from(*f)).take(pairs).collect()
             }
@@ -229,7 +240,11 @@ impl Sinusoidal {
     pub fn wavelengths(&self) -> Vec<f64> {
         let pairs = self.pairs();
         match &self.inner.source {
-            Source::Exact(list) => list.iter().map(|f| f.wavelength()).take(pairs).collect(),
+            Source::Exact { frequencies, .. } => frequencies
+                .iter()
+                .map(|f| f.wavelength())
+                .take(pairs)
+                .collect(),
             Source::Recipe { inv_freq, .. } => inv_freq
                 .iter()
                 .map(|f| std::f64::consts::TAU / f64::from(*f))
@@ -294,8 +309,9 @@ impl Sinusoidal {
     /// If `out` does not hold exactly one row per position.
     pub fn fill_at<T: Element>(&self, positions: &[u32], out: &mut [T]) -> Result<()> {
         self.check_rows(positions.len(), out)?;
+        let backend = Backend::best();
         for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.fill_row(Position::Whole(*position), Rungs::Ladder, row);
+            self.fill_row(backend, Position::Whole(*position), Rungs::Ladder, row);
         }
         Ok(())
     }
@@ -316,7 +332,12 @@ impl Sinusoidal {
             }
         }
         for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.fill_row(Position::Real(*position), Rungs::Ladder, row);
+            self.fill_row(
+                Backend::best(),
+                Position::Real(*position),
+                Rungs::Ladder,
+                row,
+            );
         }
         Ok(())
     }
@@ -332,9 +353,7 @@ impl Sinusoidal {
         out: &mut [T],
     ) -> Result<()> {
         let Inner {
-            config,
-            columns,
-            source,
+            columns, source, ..
         } = self.inner.as_ref();
         let width = columns.width;
         let rows = out.len() / width;
@@ -344,24 +363,20 @@ impl Sinusoidal {
             return Ok(());
         }
         match source {
-            Source::Exact(frequencies)
+            Source::Exact { frequencies, .. }
                 if rungs == Rungs::Ladder
-                    && rows >= <T as Lane>::FEW_ROWS
+                    && rows >= rotate::few_rows::<T>()
                     && columns.whole_pairs() > 0 =>
             {
                 rotate::fill(backend.0, frequencies, columns, start as u32, out);
                 for (at, row) in out.chunks_exact_mut(width).enumerate() {
-                    let position = (start + at as u64) as u32;
-                    if config.padding_idx == Some(position) {
-                        row.fill(T::default());
-                    } else if let Some(column) = columns.odd_one_out() {
-                        row[column] = self.entry(Position::Whole(position), rungs, column);
-                    }
+                    self.finish_row(Position::Whole((start + at as u64) as u32), rungs, row);
                 }
             }
             _ => {
                 for (at, row) in out.chunks_exact_mut(width).enumerate() {
-                    self.fill_row(Position::Whole((start + at as u64) as u32), rungs, row);
+                    let position = (start + at as u64) as u32;
+                    self.fill_row(backend, Position::Whole(position), rungs, row);
                 }
             }
         }
@@ -381,20 +396,42 @@ impl Sinusoidal {
         self.pair(pair, position, rungs)
     }
 
-    /// One row, entry by entry.
-    fn fill_row<T: Element>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
+    /// One row.
+    fn fill_row<T: Element>(
+        &self,
+        backend: Backend,
+        position: Position,
+        rungs: Rungs,
+        row: &mut [T],
+    ) {
         let columns = &self.inner.columns;
+        match (&self.inner.source, position) {
+            (
+                Source::Exact {
+                    frequencies,
+                    pieces,
+                },
+                Position::Whole(position),
+            ) if T::SINGLE && rungs == Rungs::Ladder => {
+                direct::fill_row(backend.0, frequencies, pieces, columns, position, row);
+            }
+            _ => {
+                for pair in 0..columns.whole_pairs() {
+                    let (sine, cosine) = self.pair(pair, position, rungs);
+                    let (s, c) = columns.of_pair(pair);
+                    row[s] = sine;
+                    row[c] = cosine;
+                }
+            }
+        }
+        self.finish_row(position, rungs, row);
+    }
+
+    /// What whole pairs do not cover: an odd column, and the row of zeros.
+    fn finish_row<T: Element>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
         if self.is_padding(position) {
             row.fill(T::default());
-            return;
-        }
-        for pair in 0..columns.whole_pairs() {
-            let (sine, cosine) = self.pair(pair, position, rungs);
-            let (s, c) = columns.of_pair(pair);
-            row[s] = sine;
-            row[c] = cosine;
-        }
-        if let Some(column) = columns.odd_one_out() {
+        } else if let Some(column) = self.inner.columns.odd_one_out() {
             row[column] = self.entry(position, rungs, column);
         }
     }
@@ -412,7 +449,9 @@ impl Sinusoidal {
     /// The sine and cosine of one pair.
     pub(crate) fn pair<T: Element>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
         match &self.inner.source {
-            Source::Exact(frequencies) => sincos::sin_cos(&frequencies[pair], position, rungs),
+            Source::Exact { frequencies, .. } => {
+                sincos::sin_cos(&frequencies[pair], position, rungs)
+            }
             Source::Recipe { inv_freq, radian } => {
                 let position = match position {
                     Position::Whole(p) => f64::from(p),

@@ -114,6 +114,59 @@ fn every_specification_and_width() {
     }
 }
 
+/// Single rows, all types, on every instruction set, with every remainder of a run.
+#[test]
+fn single_rows() {
+    fn check<T: Element>(encoding: &Sinusoidal, position: u64) {
+        let width = encoding.d_model();
+        let expected: Vec<T> = table(encoding, Backend::best(), Rungs::NarrowUp, position, 1);
+        for (name, backend) in Backend::available() {
+            let found: Vec<T> = table(encoding, backend, Rungs::Ladder, position, 1);
+            assert_same(
+                &found,
+                &expected,
+                width,
+                &format!("{name}, position {position}"),
+            );
+        }
+    }
+    let positions = [
+        0,
+        1,
+        2,
+        77,
+        65_535,
+        1 << 24,
+        (1 << 31) + 12_345,
+        (1 << 32) - 1,
+    ];
+    for layout in [
+        SinusoidLayout::Interleaved,
+        SinusoidLayout::ConcatenatedCosFirst,
+    ] {
+        for width in (2..300).step_by(2) {
+            let encoding = Sinusoidal::new(SinusoidalConfig {
+                layout,
+                ..SinusoidalConfig::new(width)
+            })
+            .unwrap();
+            for position in positions {
+                check::<f32>(&encoding, position);
+                check::<f16>(&encoding, position);
+                check::<bf16>(&encoding, position);
+            }
+        }
+    }
+    // Many positions at one width: every kind of value.
+    let encoding = Sinusoidal::paper(64).unwrap();
+    for step in 0..3_000u64 {
+        let position = (step * 2_654_435_761) % (1 << 32);
+        check::<f32>(&encoding, position);
+        check::<f16>(&encoding, position);
+        check::<bf16>(&encoding, position);
+    }
+}
+
 /// Lists of positions, ranges, pieces on threads: the same bits.
 #[test]
 fn lists_ranges_and_threads_agree() {
