@@ -20,7 +20,7 @@ pub enum Error {
         d_model: usize,
     },
     /// The base (or minimum rate) is not a positive finite number.
-    #[error("{name} {value} is not a positive finite number")]
+    #[error("{name} {value:?} is not a positive finite number")]
     Base {
         /// `base` or `min_rate`.
         name: &'static str,
@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// The frequency shift leaves no positive denominator.
     #[error(
-        "downscale_freq_shift {shift} is not a multiple of 2^-104 between -2^20 and the {pairs} pairs of \
+        "downscale_freq_shift {shift:?} is not a multiple of 2^-104 between -2^20 and the {pairs} pairs of \
          columns"
     )]
     FreqShift {
@@ -41,7 +41,7 @@ pub enum Error {
     /// The fastest column turns by more than 2^32 radians per position, or a
     /// column's frequency is beyond all representable numbers.
     #[error(
-        "base {base} gives pair {pair} a frequency outside the supported range \
+        "base {base:?} gives pair {pair} a frequency outside the supported range \
          (at most 2^32 radians per position, at least 2^-1500000)"
     )]
     Frequency {
@@ -67,7 +67,7 @@ pub enum Error {
         end: u64,
     },
     /// A real position is not finite or larger than 2^53 in size.
-    #[error("position {value} (at index {index}) is not a finite number within -2^53..=2^53")]
+    #[error("position {value:?} (at index {index}) is not a finite number within -2^53..=2^53")]
     Timestep {
         /// The value given.
         value: f64,

@@ -36,7 +36,7 @@ pub enum VectorConvention {
 /// assert!(row.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15));
 ///
 /// // Going back is the inverse; shifts add up.
-/// shift.inverse()?.apply(&mut row)?;
+/// shift.inverse().apply(&mut row)?;
 /// assert_eq!(shift.compose(&encoding.shift(4)?)?.steps(), 7);
 /// # Ok::<(), pe_core::Error>(())
 /// ```
@@ -124,11 +124,16 @@ impl Shift {
     }
 
     /// The shift back.
-    ///
-    /// # Errors
-    /// None in practice: every shift that exists has an inverse.
-    pub fn inverse(&self) -> Result<Self> {
-        self.encoding.shift(-self.steps)
+    pub fn inverse(&self) -> Self {
+        Self {
+            encoding: self.encoding.clone(),
+            steps: -self.steps,
+            turns: self
+                .turns
+                .iter()
+                .map(|(sine, cosine)| (-sine, *cosine))
+                .collect(),
+        }
     }
 
     /// Both shifts in one; exact, since the angles are computed anew for the sum.

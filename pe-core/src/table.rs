@@ -69,7 +69,7 @@ impl<T: Element> Table<T> {
 
     /// One row, if it exists.
     pub fn row(&self, row: usize) -> Option<&[T]> {
-        self.data.chunks_exact(self.width).nth(row)
+        self.iter_rows().nth(row)
     }
 
     /// One entry, if it exists.
@@ -79,7 +79,8 @@ impl<T: Element> Table<T> {
 
     /// The rows in order.
     pub fn iter_rows(&self) -> std::slice::ChunksExact<'_, T> {
-        self.data.chunks_exact(self.width)
+        // A table without columns has no entries to cut.
+        self.data.chunks_exact(self.width.max(1))
     }
 
     /// All entries, row after row.

@@ -143,7 +143,8 @@ proptest! {
         }
         let norm: f64 = row.iter().map(|x| x * x).sum();
         prop_assert!((norm - d as f64 / 2.0).abs() <= d as f64 * 8e-16);
-        both.inverse().unwrap().apply(&mut at_once).unwrap();
+        prop_assert_eq!(both.inverse(), encoding.shift(-a - b).unwrap());
+        both.inverse().apply(&mut at_once).unwrap();
         for (found, expected) in at_once.iter().zip(at(position)) {
             prop_assert!((found - expected).abs() <= 8e-16);
         }
