@@ -28,11 +28,14 @@ const BLOCK: usize = 32;
 /// Blocks between two seeds made afresh.
 ///
 /// The high parts of split numbers multiply and add exactly. The low sum has six
-/// terms of at most 2^-27 and loses less than 2^-77 per rotation; with 64 blocks seeds
-/// have been rotated up to 63 times and the fine table 31 times, so the error is below
-/// 96 x 2^-76.5 < 2^-69.9, and less than 2^-93 from the 128-bit path: within
-/// [`DOUBLE_ERROR`](crate::lane::DOUBLE_ERROR).
-const BLOCKS_PER_RENEWAL: usize = 64;
+/// terms of at most 2^-27 and loses less than 2^-76.5 per rotation. In f64 tables
+/// seeds have been rotated up to 63 times and the fine table 31 times: below
+/// 96 x 2^-76.5 < 2^-69.9, and less than 2^-93 from the 128-bit path, within
+/// [`DOUBLE_ERROR`](crate::lane::DOUBLE_ERROR). For the other types 4,096 rotations
+/// are below 2^-64, nothing beside [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR).
+const fn blocks_per_renewal<T: Lane>() -> usize {
+    if T::SINGLE { 4096 } else { 64 }
+}
 
 /// Sines and cosines of many pairs as sums of two f64: `high` is a multiple of
 /// 2^-26, so that products of two of them are exact; `low` is at most 2^-27.
@@ -67,6 +70,13 @@ impl Split {
 
     /// The pairs at a position, by the 128-bit path.
     fn renew(&mut self, frequencies: &[Frequency], position: u32) {
+        if position == 0 {
+            self.cos_high.fill(1.0);
+            self.cos_low.fill(0.0);
+            self.sin_high.fill(0.0);
+            self.sin_low.fill(0.0);
+            return;
+        }
         for (pair, frequency) in frequencies.iter().enumerate() {
             let narrow = sincos::narrow(
                 frequency.turn.times(position).reduce(),
@@ -132,9 +142,10 @@ fn resplit((high, low): (f64, f64)) -> (f64, f64) {
     (new_high, (high - new_high) + low)
 }
 
-/// Rows below which single rows are faster than setting up a rotation.
+/// Rows below which single rows are faster than setting up a rotation, as measured
+/// at widths 64 to 4096.
 pub(crate) const fn few_rows<T: Lane>() -> usize {
-    if T::SINGLE { 24 } else { 6 }
+    if T::SINGLE { 240 } else { 6 }
 }
 
 /// The f64 numbers that seeds and fine entries have in a table of `T`: sine and
@@ -192,7 +203,7 @@ pub(crate) fn fill<T: Element>(
     let mut seed_row = vec![0.0; numbers];
     for (index, block) in out.chunks_mut(BLOCK * columns.width).enumerate() {
         let first = start + (index * BLOCK) as u32;
-        if index.is_multiple_of(BLOCKS_PER_RENEWAL) {
+        if index.is_multiple_of(blocks_per_renewal::<T>()) {
             seeds.renew(frequencies, first);
         } else {
             arch.dispatch(Advance {
@@ -432,7 +443,7 @@ mod tests {
         let mut seeds = Split::with_capacity(PAIRS);
         seeds.renew(&frequencies, 1_000_003);
         let mut worst = 0f64;
-        for block in 1..BLOCKS_PER_RENEWAL as u32 {
+        for block in 1..blocks_per_renewal::<f64>() as u32 {
             seeds.advance(&step);
             worst = worst.max(worst_gap(&seeds, &frequencies, 1_000_003 + 32 * block));
         }

@@ -28,6 +28,8 @@ use crate::wide::{PI_OVER_4, WORDS, Wide};
 pub enum Rungs {
     /// All three rungs, each only where the one before cannot decide.
     Ladder,
+    /// The same, with ranges made by rotation however short they are.
+    Rotation,
     /// Without the f64 rung.
     NarrowUp,
     /// The 320-bit rung alone.
@@ -71,7 +73,7 @@ pub(crate) fn sin_cos<T: Element>(
     };
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
-    if rungs == Rungs::Ladder {
+    if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
         let (s, c) = direct::sin_cos((turn.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);

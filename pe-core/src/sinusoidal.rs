@@ -364,9 +364,9 @@ impl Sinusoidal {
         }
         match source {
             Source::Exact { frequencies, .. }
-                if rungs == Rungs::Ladder
-                    && rows >= rotate::few_rows::<T>()
-                    && columns.whole_pairs() > 0 =>
+                if columns.whole_pairs() > 0
+                    && (rungs == Rungs::Rotation
+                        || rungs == Rungs::Ladder && rows >= rotate::few_rows::<T>()) =>
             {
                 rotate::fill(backend.0, frequencies, columns, start as u32, out);
                 for (at, row) in out.chunks_exact_mut(width).enumerate() {

@@ -115,8 +115,11 @@ fn block_entry<T: Element>(
     at: u64,
     expected: (u64, u64),
 ) {
-    let table = encoding.table::<T>(start..start + 40).unwrap();
-    let row = table.row(at as usize).unwrap();
+    let mut table = vec![T::default(); 40 * entry.d];
+    encoding
+        .fill_with(Backend::best(), Rungs::Rotation, start, &mut table)
+        .unwrap();
+    let row = &table[at as usize * entry.d..][..entry.d];
     let found = (
         row[entry.pair].pattern(),
         row[entry.d / 2 + entry.pair].pattern(),
