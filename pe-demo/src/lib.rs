@@ -1,1 +1,101 @@
-//! The demo.
+//! The demo program of the workspace, as a library, so that tests can run it in process.
+//!
+//! ```text
+//! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
+//!                   ├─► export ─► table in a safetensors file
+//!                   └─► inspect ─► what a file holds, and whether it is right
+//! ```
+//!
+//! [`run`] is the program without a process around it:
+//!
+//! ```
+//! use pe_demo::Outcome;
+//!
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let args = ["pe-demo", "--no-table", "A word knows its place."];
+//! let outcome = pe_demo::run(args, &mut std::io::empty(), &mut out, &mut err);
+//! assert_eq!(outcome, Outcome::Success);
+//! assert!(String::from_utf8(out)?.contains("position"));
+//! # Ok::<(), std::string::FromUtf8Error>(())
+//! ```
+//!
+//! The parts of the toy model are usable alone: [`encoder::Encoder`] is an ordinary
+//! Candle model that takes its weights from a `VarBuilder`.
+
+#![forbid(unsafe_code)]
+
+pub mod attention;
+mod cli;
+mod console;
+mod encode;
+pub mod encoder;
+mod export;
+mod inspect;
+pub mod mask;
+mod page;
+pub mod sentences;
+pub mod studies;
+pub mod tokenizer;
+pub mod weights;
+
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use console::Stdout;
+
+pub use console::Outcome;
+
+/// Runs the program: `args` as the system hands them over, the program's name first.
+///
+/// Results go to `stdout`; errors, as one line, to `stderr`. A `stdout` whose reader has
+/// gone away ends the run quietly.
+pub fn run<I, A>(
+    args: I,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Outcome
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let mut stdout = Stdout::new(stdout);
+    let result = match Cli::try_parse_from(args) {
+        Ok(cli) => dispatch(cli, stdin, &mut stdout),
+        Err(error) if error.use_stderr() => {
+            // Where even this cannot be written, the exit code says it.
+            let _ = write!(stderr, "{}", error.render());
+            return Outcome::Usage;
+        }
+        Err(help) => write!(stdout, "{}", help.render())
+            .map(|()| Outcome::Success)
+            .map_err(Into::into),
+    };
+    let result = result.and_then(|outcome| {
+        stdout.flush()?;
+        Ok(outcome)
+    });
+    match result {
+        Ok(outcome) => outcome,
+        Err(_) if stdout.is_closed() => Outcome::Success,
+        Err(error) => {
+            // What follows a line break is a backtrace, if anything.
+            let message = format!("{error:#}");
+            let line = message.lines().next().unwrap_or_default();
+            let _ = writeln!(stderr, "pe-demo: {line}");
+            Outcome::Failure
+        }
+    }
+}
+
+fn dispatch(cli: Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    match cli.command {
+        None => encode::run(&cli.encode, stdin, out),
+        Some(Command::Encode(args)) => encode::run(&args, stdin, out),
+        Some(Command::Export(args)) => export::run(&args, out),
+        Some(Command::Inspect(args)) => inspect::run(&args, out),
+    }
+}

@@ -1,1 +1,10 @@
-//! Tests of pe-demo.
+//! Tests of pe-demo, in process.
+
+mod encoder;
+mod export;
+mod inspect;
+mod report;
+mod studies;
+mod text;
+mod tolerance;
+mod util;

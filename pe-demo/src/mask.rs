@@ -1,0 +1,73 @@
+//! Who may look at whom.
+//!
+//! A mask says for every query and key of a batch whether the one may see the other.
+//! It acts before the softmax: what is hidden gets the score minus infinity, and
+//! so the weight zero, and the weights of what is left add up to one. (Weights that
+//! are struck out after the softmax leave rows that add up to less.)
+
+use candle_core::{D, Device, Result, Tensor};
+
+/// In which directions a token may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sight {
+    /// At the whole sentence, as an encoder does.
+    #[default]
+    Whole,
+    /// At itself and at what came before: the look-ahead mask, lower-triangular.
+    Past,
+}
+
+/// For each sentence of a batch, query and key: 1 where the query sees the key.
+#[derive(Debug, Clone)]
+pub struct Mask {
+    /// [B, 1, T, T], u8.
+    visible: Tensor,
+    /// [B, 1, T, 1], u8: queries that see anything at all.
+    sighted: Tensor,
+}
+
+impl Mask {
+    /// The mask of a batch of sentences that were filled up to `len` tokens at the
+    /// end. `lengths` are their numbers of real tokens.
+    ///
+    /// # Errors
+    /// Candle's own.
+    pub fn new(lengths: &[usize], len: usize, sight: Sight, device: &Device) -> Result<Self> {
+        let keys = Tensor::arange(0u32, len as u32, device)?.reshape((1, 1, 1, len))?;
+        let ends: Vec<u32> = lengths.iter().map(|n| (*n).min(len) as u32).collect();
+        let ends = Tensor::from_vec(ends, (lengths.len(), 1, 1, 1), device)?;
+        let shape = (lengths.len(), 1, len, len);
+        let real = keys.broadcast_lt(&ends)?.broadcast_as(shape)?;
+        let visible = match sight {
+            Sight::Whole => real.contiguous()?,
+            Sight::Past => {
+                let queries = keys.reshape((1, 1, len, 1))?;
+                (real * keys.broadcast_le(&queries)?.broadcast_as(shape)?)?
+            }
+        };
+        let sighted = visible.max_keepdim(D::Minus1)?;
+        Ok(Self { visible, sighted })
+    }
+
+    /// The attention weights of the scores [B, H, T, T]: softmax over what each query
+    /// sees. A query that sees nothing gets zeros, not NaN.
+    ///
+    /// # Errors
+    /// Scores of another shape.
+    pub fn softmax(&self, scores: &Tensor) -> Result<Tensor> {
+        let shape = scores.shape();
+        let zeros = scores.zeros_like()?;
+        let hidden =
+            Tensor::full(f32::NEG_INFINITY, shape, scores.device())?.to_dtype(scores.dtype())?;
+        // Blind queries take part with equal scores and are emptied below: a row
+        // of minus infinities has no softmax.
+        let sighted = self.sighted.broadcast_as(shape)?;
+        let scores = self
+            .visible
+            .broadcast_as(shape)?
+            .where_cond(scores, &hidden)?;
+        let scores = sighted.where_cond(&scores, &zeros)?;
+        let weights = candle_nn::ops::softmax(&scores, D::Minus1)?;
+        sighted.where_cond(&weights, &zeros)
+    }
+}

@@ -1,0 +1,224 @@
+//! Sentences as token ids.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use serde::Serialize;
+
+/// The tokenizer that the program carries; `assets/README.md` says how it was made.
+const BUILT_IN: &[u8] = include_bytes!("../assets/tokenizer.json");
+
+/// The largest tokenizer file that is read.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Where a tokenizer comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TokenizerSource {
+    /// The one that the program carries.
+    #[default]
+    BuiltIn,
+    /// A `tokenizer.json` on this machine.
+    File(PathBuf),
+    /// The `tokenizer.json` of a repository on the Hugging Face hub.
+    Hub {
+        /// `owner/name`.
+        repository: String,
+        /// Branch, tag or commit.
+        revision: Option<String>,
+    },
+}
+
+impl FromStr for TokenizerSource {
+    type Err = Error;
+
+    /// A file if there is one of that name; else a repository if it looks like one.
+    fn from_str(text: &str) -> Result<Self> {
+        ensure!(!text.is_empty(), "the name is empty");
+        let file = Path::new(text);
+        if file.exists() {
+            return Ok(Self::File(file.to_owned()));
+        }
+        let (repository, revision) = match text.split_once('@') {
+            Some((repository, revision)) => (repository, Some(revision)),
+            None => (text, None),
+        };
+        let plain = |part: &str| {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
+        };
+        match repository.split_once('/') {
+            Some((owner, name))
+                if plain(owner)
+                    && plain(name)
+                    && !name.ends_with(".json")
+                    && revision.is_none_or(|revision| revision.split('/').all(plain)) =>
+            {
+                Ok(Self::Hub {
+                    repository: repository.to_owned(),
+                    revision: revision.map(str::to_owned),
+                })
+            }
+            _ => bail!("there is no file {text}, and it is not owner/name[@revision] either"),
+        }
+    }
+}
+
+impl std::fmt::Display for TokenizerSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built-in"),
+            Self::File(path) => path.display().fmt(f),
+            Self::Hub {
+                repository,
+                revision: None,
+            } => f.write_str(repository),
+            Self::Hub {
+                repository,
+                revision: Some(revision),
+            } => write!(f, "{repository}@{revision}"),
+        }
+    }
+}
+
+/// A piece of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Token {
+    /// As the vocabulary has it.
+    pub token: String,
+    /// Its number in the vocabulary.
+    pub id: u32,
+    /// Where it stands, from 0.
+    pub position: usize,
+    /// Whether it was added around the sentence, as `[CLS]` is.
+    pub special: bool,
+}
+
+/// A sentence and its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sentence {
+    /// As given.
+    pub text: String,
+    /// In order; at least one.
+    pub tokens: Vec<Token>,
+}
+
+impl Sentence {
+    /// The numbers of the tokens.
+    pub fn ids(&self) -> Vec<u32> {
+        self.tokens.iter().map(|token| token.id).collect()
+    }
+}
+
+/// Turns sentences into tokens.
+#[derive(Debug, Clone)]
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    vocab_size: usize,
+}
+
+impl Tokenizer {
+    /// Reads the tokenizer of a source, from the hub if need be.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no tokenizer; a repository that cannot be fetched.
+    pub fn load(source: &TokenizerSource) -> Result<Self> {
+        match source {
+            TokenizerSource::BuiltIn => Self::from_bytes(BUILT_IN),
+            TokenizerSource::File(path) => Self::from_file(path),
+            TokenizerSource::Hub {
+                repository,
+                revision,
+            } => Self::from_file(&fetch(repository, revision.as_deref())?),
+        }
+    }
+
+    fn from_file(path: &Path) -> Result<Self> {
+        let in_file = || format!("{}", path.display());
+        let regular = std::fs::metadata(path).with_context(in_file)?.is_file();
+        ensure!(regular, "{}: not a regular file", path.display());
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .with_context(in_file)?;
+        ensure!(
+            bytes.len() as u64 <= MAX_BYTES,
+            "{}: larger than {MAX_BYTES} bytes",
+            path.display()
+        );
+        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", path.display()))
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut inner = tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| anyhow!("{e}"))?;
+        // Padding and cutting are the encoder's business.
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| anyhow!("{e}"))?;
+        let largest = inner.get_vocab(true).into_values().max();
+        let largest = largest.ok_or_else(|| anyhow!("the vocabulary is empty"))?;
+        Ok(Self {
+            inner,
+            vocab_size: largest as usize + 1,
+        })
+    }
+
+    /// One more than the largest id.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    /// The tokens of a sentence, with what the tokenizer puts around it.
+    ///
+    /// # Errors
+    /// A text of which nothing is left; one that the tokenizer cannot take.
+    pub fn encode(&self, text: &str) -> Result<Sentence> {
+        let quoted = || format!("sentence {text:?}");
+        let encoding = self
+            .inner
+            .encode(text, true)
+            .map_err(|e| anyhow!("{e}"))
+            .with_context(quoted)?;
+        let tokens: Vec<Token> = encoding
+            .get_tokens()
+            .iter()
+            .zip(encoding.get_ids())
+            .zip(encoding.get_special_tokens_mask())
+            .enumerate()
+            .map(|(position, ((token, id), special))| Token {
+                token: token.clone(),
+                id: *id,
+                position,
+                special: *special != 0,
+            })
+            .collect();
+        ensure!(!tokens.is_empty(), "sentence {text:?} has no tokens");
+        Ok(Sentence {
+            text: text.to_owned(),
+            tokens,
+        })
+    }
+}
+
+/// The tokenizer of a repository in the hub's cache, fetched if it is not there.
+#[cfg(feature = "hub")]
+fn fetch(repository: &str, revision: Option<&str>) -> Result<PathBuf> {
+    use pe_candle::hub::{Hub, HubFile};
+    let mut file = HubFile::new(repository, "tokenizer.json");
+    if let Some(revision) = revision {
+        file = file.revision(revision);
+    }
+    let mut hub = Hub::from_env()?;
+    hub.max_bytes = MAX_BYTES;
+    hub.fetch(&file)
+        .with_context(|| format!("there is no file {repository} here"))
+}
+
+/// Without the feature there is no hub.
+#[cfg(not(feature = "hub"))]
+fn fetch(repository: &str, _: Option<&str>) -> Result<PathBuf> {
+    bail!(
+        "there is no file {repository}, and this program was built without the hub \
+         (feature `hub`)"
+    )
+}

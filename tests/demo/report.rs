@@ -1,0 +1,110 @@
+//! What `pe-demo` prints and writes.
+
+use pe_candle::checkpoint;
+use pe_core::SinusoidalConfig;
+use pe_demo::Outcome;
+
+use crate::tolerance::SIX_DECIMALS_CUT;
+use crate::util::{arg, file, run, run_json, run_with};
+
+#[test]
+fn d1_d2_d3_d4_all_stand_in_the_report() {
+    let out = run(&["--no-table"]);
+    for part in [
+        "position  0      1        2        3",
+        "[CLS]  anthony  hopkins  admired  michael  bay",
+        "What the encoding does",
+        "hopkins (2) -> bay (5) -> great (8)",
+        "c = -0.989992   s =  0.141120",
+        "How much of the encoding is left",
+        "after layer 2",
+        "What the masks hide",
+        "largest weight on padding                                            0",
+    ] {
+        assert!(out.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn d1_the_table_used_is_written_and_right() {
+    let (_guard, path) = file("table.safetensors");
+    let report = run_json(&["--table", arg(&path)]);
+    assert_eq!(report["table"]["file"], arg(&path));
+    assert_eq!(report["table"]["shape"], serde_json::json!([50, 256]));
+    let starts = report["table"]["last_row_starts"].as_array().unwrap();
+    for (entry, expected) in starts
+        .iter()
+        .zip([-0.953753, 0.300593, 0.998991, -0.044921])
+    {
+        assert!((entry.as_f64().unwrap() - expected).abs() <= SIX_DECIMALS_CUT);
+    }
+    let report = checkpoint::inspect(&path).unwrap();
+    let checkpoint::SpecStatus::Valid(spec) = report.spec else {
+        panic!("{:?}", report.spec);
+    };
+    assert_eq!(spec.config, SinusoidalConfig::new(256));
+    assert!(checkpoint::compare(&path, None, &spec).unwrap().is_right());
+    assert!(run(&["inspect", arg(&path)]).contains("right: all 12,800 entries"));
+}
+
+#[test]
+fn the_table_grows_with_the_sentences_and_not_beyond_what_was_said() {
+    let long = "word ".repeat(80);
+    let (_guard, path) = file("table.safetensors");
+    let report = run_json(&["--table", arg(&path), &long]);
+    assert_eq!(report["table"]["shape"], serde_json::json!([82, 256]));
+    let run = run_with(&["--max-seq-len", "81", "--no-table", &long], "");
+    assert_eq!(run.outcome, Outcome::Failure);
+    assert!(
+        run.err.contains("sentence 1 has 82 tokens, at most 81"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn runs_repeat_and_seeds_differ() {
+    let seed = |seed| run(&["--no-table", "--json", "--seed", seed]);
+    assert_eq!(seed("5"), seed("5"));
+    assert_ne!(seed("5"), seed("6"));
+    assert_eq!(run(&["--no-table"]), run(&["encode", "--no-table"]));
+}
+
+#[test]
+fn json_holds_what_the_text_shows() {
+    let report = run_json(&["--no-table"]);
+    assert_eq!(report["program"], "pe-demo");
+    assert_eq!(report["model"]["d_model"], 256);
+    assert_eq!(report["sentences"][0]["tokens"][2]["token"], "hopkins");
+    assert_eq!(report["sentences"][0]["tokens"][2]["position"], 2);
+    assert!(report["order"]["without"].as_f64().unwrap() < 1e-4);
+    assert!(report["order"]["with"].as_f64().unwrap() > 0.1);
+    assert_eq!(report["same_shift"]["steps"], 3);
+    assert_eq!(report["trace"]["residual"].as_array().unwrap().len(), 3);
+    assert_eq!(report["masks"]["max_padding_weight"], 0.0);
+    assert!(report["table"].is_null());
+}
+
+#[test]
+fn many_sentences_are_all_shown() {
+    let text: String = (0..700)
+        .map(|n| format!("sentence number {n} of a text\n"))
+        .collect();
+    let run = run_with(
+        &["--no-table", "--d-model", "16", "--heads", "2", "-"],
+        &text,
+    );
+    assert_eq!((run.outcome, run.err.as_str()), (Outcome::Success, ""));
+    assert!(run.out.contains("700  sentence number 699 of a text"));
+}
+
+#[test]
+fn one_word_is_enough() {
+    for args in [
+        &["--no-table", "x"][..],
+        &["--no-table", "--max-seq-len", "3", "x"],
+    ] {
+        let out = run(args);
+        assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
+    }
+}
