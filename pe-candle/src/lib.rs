@@ -1,1 +1,133 @@
-//! Candle layers.
+//! Exact positional encodings as Candle layers.
+//!
+//! Self-attention does not see the order of its inputs; a positional encoding adds it. This crate
+//! takes the tables of [`pe_core`], whose every entry is the representable number nearest to the
+//! true value, and makes layers of them that behave as a Candle layer should.
+//!
+//! # Put an encoding into a model
+//!
+//! [`PositionalEncoding`] computes `dropout(x * scale + pe[position])`. It implements
+//! [`ModuleT`](candle_core::ModuleT); gradients flow to `x`, and the table is a constant that no
+//! optimiser and no checkpoint sees.
+//!
+//! ```
+//! use candle_core::{DType, Device, ModuleT, Tensor};
+//! use candle_nn::{VarBuilder, VarMap};
+//! use pe_candle::{EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
+//!
+//! let varmap = VarMap::new();
+//! let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
+//! let embedding = candle_nn::embedding(1000, 64, vb.pp("embedding"))?;
+//! let config = PositionalEncodingConfig {
+//!     scale: EmbeddingScale::SqrtDModel,
+//!     dropout: 0.1,
+//!     ..PositionalEncodingConfig::new(64)
+//! };
+//! let encoding = PositionalEncoding::new(config, vb.dtype(), vb.device())?;
+//!
+//! let tokens = Tensor::new(&[[17u32, 4, 256, 3]], &Device::Cpu)?;
+//! let hidden = encoding.forward_t(&tokens.apply(&embedding)?, true)?;
+//! assert_eq!(hidden.dims(), [1, 4, 64]);
+//! assert_eq!(varmap.all_vars().len(), 1); // the embedding's
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! # Decode step by step
+//!
+//! [`PositionalEncoding::forward_at`] takes the position of the first token. What it gives is, bit
+//! for bit, what the whole sequence in one call would have given.
+//!
+//! ```
+//! # use candle_core::{DType, Device, ModuleT, Tensor};
+//! # use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+//! # let config = PositionalEncodingConfig::new(64);
+//! let encoding = PositionalEncoding::new(config, DType::BF16, &Device::Cpu)?;
+//! let prompt = Tensor::zeros((1, 12, 64), DType::BF16, &Device::Cpu)?;
+//! let mut hidden = encoding.forward_t(&prompt, false)?;
+//! for position in 12..15 {
+//!     let token = Tensor::zeros((1, 1, 64), DType::BF16, &Device::Cpu)?;
+//!     hidden = encoding.forward_at(&token, position, false)?;
+//! }
+//! # assert_eq!(hidden.dims(), [1, 1, 64]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! # Pad or pack a batch
+//!
+//! [`PositionalEncoding::forward_with_positions`] takes an id for each token.
+//! [`position_ids_from_attention_mask`], [`position_ids_from_token_ids`] and
+//! [`position_ids_for_packed`] make them; an id that the table does not hold is an error with its
+//! place.
+//!
+//! ```
+//! # use candle_core::{DType, Device, Tensor};
+//! # use pe_candle::position_ids_from_attention_mask;
+//! # use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+//! # let config = PositionalEncodingConfig::new(64);
+//! # let encoding = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+//! let embedded = Tensor::zeros((2, 4, 64), DType::F32, &Device::Cpu)?;
+//! let mask = Tensor::new(&[[0u32, 0, 1, 1], [1, 1, 1, 1]], &Device::Cpu)?; // padded left
+//! let ids = position_ids_from_attention_mask(&mask, 0)?;
+//! let hidden = encoding.forward_with_positions(&embedded, &ids, false)?;
+//! # assert_eq!(hidden.dims(), [2, 4, 64]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! # Repeat or resume a training run
+//!
+//! [`Dropout`] computes its mask from a seed, a step and the element's index, with a published
+//! generator ([`philox4x32_10`]): the same on every device and for any number of threads, with
+//! nothing stored for the backward pass.
+//!
+//! ```
+//! # use candle_core::{DType, Device, ModuleT, Tensor};
+//! # use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+//! # let xs = Tensor::ones((1, 4, 64), DType::F32, &Device::Cpu)?;
+//! let config = PositionalEncodingConfig { seed: 42, ..PositionalEncodingConfig::new(64) };
+//! let encoding = PositionalEncoding::new(config.clone(), DType::F32, &Device::Cpu)?;
+//! encoding.forward_t(&xs, true)?;
+//! let step = encoding.dropout().step(); // goes into the checkpoint
+//! let next = encoding.forward_t(&xs, true)?;
+//!
+//! let resumed = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+//! resumed.dropout().set_step(step);
+//! let again = resumed.forward_t(&xs, true)?;
+//! assert_eq!(again.to_vec3::<f32>()?, next.to_vec3::<f32>()?);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! # Use the table alone
+//!
+//! [`sinusoidal_tensor`] makes a tensor of any range of positions, [`table_to_tensor`] of any table
+//! of `pe_core`.
+//!
+//! ```
+//! use candle_core::{DType, Device};
+//! use pe_core::{Preset, Sinusoidal};
+//!
+//! let whisper = Sinusoidal::new(Preset::Whisper.config(384))?;
+//! let table = pe_candle::sinusoidal_tensor(&whisper, 0..1500, DType::F16, &Device::Cpu)?;
+//! assert_eq!(table.dims(), [1500, 384]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod additive;
+pub mod checkpoint;
+mod config;
+mod convert;
+mod dropout;
+#[cfg(feature = "hub")]
+pub mod hub;
+mod philox;
+mod plain;
+mod positions;
+mod rows;
+
+pub use additive::PositionalEncoding;
+pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
+pub use convert::{sinusoidal_tensor, table_to_tensor};
+pub use dropout::Dropout;
+pub use philox::philox4x32_10;
+pub use positions::{
+    position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
+};

@@ -1,0 +1,383 @@
+//! The additive positional encoding as a layer.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, ModuleT, Result, Tensor, bail};
+use pe_core::Sinusoidal;
+
+pub(crate) use crate::config::PositionalEncodingConfig;
+use crate::config::{AxisOrder, Growth};
+use crate::convert::{core_error, sinusoidal_tensor};
+use crate::dropout::Dropout;
+use crate::plain;
+use crate::positions::CheckedIds;
+use crate::rows::{Growing, Rows, row_count};
+
+/// Adds a positional encoding to embeddings:
+///
+/// ```text
+/// y = dropout(x * scale + pe[position])
+/// ```
+///
+/// with the sinusoidal table `pe` of A. Vaswani et al., "Attention Is All You Need", 2017,
+/// section 3.5, or one of its variants, every entry the representable number nearest to the
+/// true value.
+///
+/// # Positions
+/// A token's position is its index along `T` ([`ModuleT::forward_t`]), that index plus an
+/// offset ([`forward_at`](Self::forward_at), for decoding step by step), or any id
+/// ([`forward_with_positions`](Self::forward_with_positions), for padded and packed batches).
+/// The result for a position does not depend on which of them was used, bit for bit, as long as
+/// dropout is off.
+///
+/// # Types
+/// The result has the type of the input. `new(config, dtype, ..)` makes a table of `dtype`, or
+/// of `f32` if [`table_dtype`](PositionalEncodingConfig::table_dtype) says so.
+///
+/// | input | table | computed in | rounded to the input's type |
+/// |---|---|---|---|
+/// | `f32` | `f32` | `f32` | |
+/// | `f64` | `f64` | `f64` | |
+/// | `f64` | `f32` | `f64`, the table as accurate as `f32` is | |
+/// | `f16` | `f16` or `f32` | `f32`, scale and dropout included | once |
+/// | `bf16` | `bf16` or `f32` | `f32`, scale and dropout included | once |
+///
+/// Every other pair is an error.
+///
+/// # Gradients
+/// They flow to `x`: `dy/dx = scale * mask / (1 - p)`. The table is a constant; it is no
+/// variable, is in no `VarMap` and in no checkpoint.
+///
+/// # Clones and threads
+/// Clones are cheap, and share the table and the dropout's step counter. A layer may be used
+/// from any number of threads at once; while one of them makes a longer table, the others go on
+/// with the one there is.
+///
+/// ```
+/// use candle_core::{DType, Device, ModuleT, Tensor};
+/// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+///
+/// let config = PositionalEncodingConfig::new(4);
+/// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+/// let xs = Tensor::zeros((1, 2, 4), DType::F32, &Device::Cpu)?;
+/// let ys = layer.forward_t(&xs, false)?;
+/// assert_eq!(
+///     ys.to_vec3::<f32>()?[0],
+///     [[0.0, 1.0, 0.0, 1.0], [0.84147098, 0.5403023, 0.009999833, 0.99995]],
+/// );
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PositionalEncoding {
+    shared: Arc<Shared>,
+    dropout: Dropout,
+}
+
+#[derive(Debug)]
+struct Shared {
+    config: PositionalEncodingConfig,
+    factor: Option<f64>,
+    rows: Rows,
+}
+
+impl PositionalEncoding {
+    /// Makes the table and the layer, for inputs of type `dtype` on `device`.
+    ///
+    /// # Errors
+    /// An invalid specification (see [`Sinusoidal::new`]); a `max_seq_len` of 0 or a table that
+    /// is too large; a growth limit below `max_seq_len`; a dropout outside `[0, 1)`; a scale
+    /// that is not finite; a `dtype` other than `f32`, `f64`, `f16` and `bf16`; a `table_dtype`
+    /// other than `dtype` and `f32`.
+    pub fn new(config: PositionalEncodingConfig, dtype: DType, device: &Device) -> Result<Self> {
+        config.check()?;
+        let dropout = Dropout::new(config.dropout, config.seed)?;
+        let table_dtype = config.table_dtype.unwrap_or(dtype);
+        check_dtypes("the layer", dtype, table_dtype)?;
+        let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
+        let rows = config.max_seq_len as u64;
+        let table = sinusoidal_tensor(&sinusoidal, 0..rows, table_dtype, device)?;
+        Ok(Self::build(config, dropout, sinusoidal, table))
+    }
+
+    /// A layer with a table from elsewhere: `[rows, d_model]`, on the device where the layer is
+    /// to run.
+    ///
+    /// The numbers are taken as they are, learned or inexact ones too. `max_seq_len` becomes
+    /// the number of rows, whatever the config says. The table is taken as a constant:
+    /// gradients do not reach it, and a variable's values are copied, so that training does not
+    /// change them here.
+    ///
+    /// # Errors
+    /// A table of another rank or width, without rows, or of another type than `f32`, `f64`,
+    /// `f16` and `bf16`, or than `table_dtype` where that is given; with [`Growth::Grow`], a
+    /// table that is not the one of the specification bit for bit, since new rows would not fit
+    /// the old ones; else as [`PositionalEncoding::new`].
+    pub fn from_table(config: PositionalEncodingConfig, table: Tensor) -> Result<Self> {
+        let d_model = config.sinusoidal.d_model;
+        let rows = match table.dims() {
+            [rows, width] if *width == d_model => *rows,
+            dims => bail!("the table must have shape [rows, {d_model}], got {dims:?}"),
+        };
+        let config = PositionalEncodingConfig {
+            max_seq_len: rows,
+            ..config
+        };
+        config.check()?;
+        let dropout = Dropout::new(config.dropout, config.seed)?;
+        let dtype = table.dtype();
+        check_dtypes("the table", dtype, dtype)?;
+        if let Some(wanted) = config.table_dtype
+            && wanted != dtype
+        {
+            let (dtype, wanted) = (dtype.as_str(), wanted.as_str());
+            bail!("the table is {dtype}, but table_dtype is {wanted}");
+        }
+        let table = if table.is_variable() {
+            table.copy()?
+        } else {
+            table
+        };
+        let table = table.detach().contiguous()?;
+        let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
+        if let Growth::Grow { .. } = config.growth {
+            check_same(&sinusoidal, &table)?;
+        }
+        Ok(Self::build(config, dropout, sinusoidal, table))
+    }
+
+    fn build(
+        config: PositionalEncodingConfig,
+        dropout: Dropout,
+        sinusoidal: Sinusoidal,
+        table: Tensor,
+    ) -> Self {
+        let rows = match config.growth {
+            Growth::Fixed => Rows::Fixed(table),
+            Growth::Grow { limit } => Rows::Growing(Growing::new(sinusoidal, limit, table)),
+        };
+        let factor = config.factor();
+        let shared = Arc::new(Shared {
+            config,
+            factor,
+            rows,
+        });
+        Self { shared, dropout }
+    }
+
+    /// Adds the encodings of the positions `offset ..`, one per step along `T`.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, ModuleT, Tensor};
+    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+    ///
+    /// let config = PositionalEncodingConfig::new(64);
+    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+    /// let prompt = Tensor::randn(0f32, 1., (1, 10, 64), &Device::Cpu)?;
+    /// let whole = layer.forward_t(&prompt, false)?;
+    /// let tenth = layer.forward_at(&prompt.narrow(1, 9, 1)?, 9, false)?;
+    /// assert_eq!(tenth.to_vec3::<f32>()?, whole.narrow(1, 9, 1)?.to_vec3::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An input whose shape is not that of the config's axis order, whose type does not go with
+    /// the table's, or that is on another device; positions beyond the table.
+    pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
+        let (_, time) = self.check_input(xs)?;
+        let pe = self.encoding(offset, time)?;
+        let pe = match self.shared.config.axis_order {
+            AxisOrder::SequenceFirst => pe.unsqueeze(1)?,
+            AxisOrder::BatchFirst | AxisOrder::Unbatched => pe,
+        };
+        self.add(xs, &pe, train)
+    }
+
+    /// Adds the encoding of each token's own position.
+    ///
+    /// `position_ids` is `[T]` for all sequences alike, or `[B, T]`; time comes last, for
+    /// sequence-first input too. They are `u32` or `i64`, on any device; those of a GPU are
+    /// copied to the host to be checked, since Candle reads certain wrong ids as a row of
+    /// zeros.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig, position_ids_for_packed};
+    ///
+    /// let config = PositionalEncodingConfig::new(64);
+    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+    /// // Two sequences of 3 and 2 tokens, in one row.
+    /// let xs = Tensor::zeros((1, 5, 64), DType::F32, &Device::Cpu)?;
+    /// let ids = position_ids_for_packed(&[3, 2], &Device::Cpu)?;
+    /// let ys = layer.forward_with_positions(&xs, &ids, false)?.to_vec3::<f32>()?;
+    /// assert_eq!(ys[0][0], ys[0][3]); // both are position 0
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Ids of another shape or type; an id that the table has no row for, with its place; else
+    /// as [`forward_at`](Self::forward_at).
+    pub fn forward_with_positions(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        train: bool,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check_input(xs)?;
+        let unbatched = self.shared.config.axis_order == AxisOrder::Unbatched;
+        let per_sequence = match position_ids.dims() {
+            [t] if *t == time => false,
+            [b, t] if !unbatched && (*b, *t) == (batch, time) => true,
+            dims if unbatched => {
+                bail!("position ids must have shape [{time}], got {dims:?}")
+            }
+            dims => {
+                bail!("position ids must have shape [{time}] or [{batch}, {time}], got {dims:?}")
+            }
+        };
+        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
+        if checked.ids.is_empty() {
+            return self.dropout.forward(xs, train);
+        }
+        let table = self.table_of(0, checked.rows)?;
+        let pe = plain::gather(&table, checked.ids)?;
+        let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
+        let pe = match (self.shared.config.axis_order, per_sequence) {
+            (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1)?,
+            (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1)?,
+            _ => pe,
+        };
+        self.add(xs, &pe, train)
+    }
+
+    /// The encodings of the positions `offset .. offset + len`: `[len, d_model]`.
+    ///
+    /// # Errors
+    /// Positions beyond the table.
+    pub fn encoding(&self, offset: usize, len: usize) -> Result<Tensor> {
+        let Some(end) = offset.checked_add(len) else {
+            bail!("offset {offset} plus length {len} overflows");
+        };
+        if len == 0 {
+            return self.shared.rows.table().narrow(0, 0, 0);
+        }
+        self.table_of(offset, end)?.narrow(0, offset, len)
+    }
+
+    /// The table as it is now: `[max_seq_len, d_model]`.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn table(&self) -> Result<Tensor> {
+        Ok(self.shared.rows.table())
+    }
+
+    /// What the layer was made from. After [`from_table`](Self::from_table) its `max_seq_len`
+    /// is the number of rows that table had.
+    pub fn config(&self) -> &PositionalEncodingConfig {
+        &self.shared.config
+    }
+
+    /// The width of the encoding.
+    pub fn d_model(&self) -> usize {
+        self.shared.config.sinusoidal.d_model
+    }
+
+    /// The rows that the table has now: those of the config, or more if it has grown.
+    pub fn max_seq_len(&self) -> usize {
+        row_count(&self.shared.rows.table())
+    }
+
+    /// The dropout, whose step counter can be read and set.
+    pub fn dropout(&self) -> &Dropout {
+        &self.dropout
+    }
+
+    fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
+        if xs.elem_count() == 0 {
+            return self.dropout.forward(xs, train);
+        }
+        plain::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
+    }
+
+    /// A table that holds the positions `start .. end`.
+    fn table_of(&self, start: usize, end: usize) -> Result<Tensor> {
+        let rows = &self.shared.rows;
+        if let Some(table) = rows.at_least(end)? {
+            return Ok(table);
+        }
+        let limit = rows.limit();
+        match self.shared.config.growth {
+            Growth::Fixed => bail!(
+                "positions {start}..{end} were asked for, but the table holds {limit} rows \
+                 (max_seq_len {limit})"
+            ),
+            Growth::Grow { .. } => bail!(
+                "positions {start}..{end} were asked for, but the table may grow to \
+                 {limit} rows at most"
+            ),
+        }
+    }
+
+    /// Checks shape, type and device, and returns batch and time.
+    fn check_input(&self, xs: &Tensor) -> Result<(usize, usize)> {
+        let (order, d_model) = (self.shared.config.axis_order, self.d_model());
+        let dims = xs.dims();
+        let (batch, time) = match order.read(dims) {
+            Some(found) if dims.last() == Some(&d_model) => found,
+            _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
+        };
+        let table = self.shared.rows.table();
+        check_dtypes("the input", xs.dtype(), table.dtype())?;
+        if !xs.device().same_device(table.device()) {
+            let (input, table) = (xs.device().location(), table.device().location());
+            bail!("the input is on {input:?}, but the table is on {table:?}");
+        }
+        Ok((batch, time))
+    }
+}
+
+impl ModuleT for PositionalEncoding {
+    /// Adds the encodings of the positions `0 ..`; with dropout if `train`.
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
+        self.forward_at(xs, 0, train)
+    }
+}
+
+/// Checks that a table's type goes with an input's.
+fn check_dtypes(what: &str, input: DType, table: DType) -> Result<()> {
+    use DType::{BF16, F16, F32, F64};
+    match (input, table) {
+        (F32, F32) | (F64, F64 | F32) | (F16, F16 | F32) | (BF16, BF16 | F32) => Ok(()),
+        (F32 | F64 | F16 | BF16, _) => bail!(
+            "{what} is {}, but the table is {}: it must be of that type or f32",
+            input.as_str(),
+            table.as_str()
+        ),
+        _ => bail!(
+            "{what} must be f32, f64, f16 or bf16, not {}",
+            input.as_str()
+        ),
+    }
+}
+
+/// Checks that a table is the one of a specification, bit for bit.
+fn check_same(sinusoidal: &Sinusoidal, table: &Tensor) -> Result<()> {
+    let rows = row_count(table) as u64;
+    let exact = sinusoidal_tensor(sinusoidal, 0..rows, table.dtype(), &Device::Cpu)?;
+    let wide = |tensor: &Tensor| {
+        // Every type converts to f64 without loss.
+        let host = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F64)?;
+        host.flatten_all()?.to_vec1::<f64>()
+    };
+    let pairs = wide(table)?.into_iter().zip(wide(&exact)?);
+    for (index, (found, wanted)) in pairs.enumerate() {
+        if found.to_bits() != wanted.to_bits() {
+            let (row, column) = (index / sinusoidal.d_model(), index % sinusoidal.d_model());
+            bail!(
+                "a table can grow only if it is the one of its specification: at \
+                 [{row}, {column}] it has {found:e}, the specification {wanted:e}"
+            );
+        }
+    }
+    Ok(())
+}

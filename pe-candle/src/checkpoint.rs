@@ -1,0 +1,72 @@
+//! Tables in safetensors files: save, load, compare, inspect.
+//!
+//! ```text
+//! spec ──► exact rows ──► file     export      one tensor and, under one metadata key,
+//! tensor or Table ──────► file     save        the specification as one JSON object
+//! file ──► tensor                  load        checked against what the file says and
+//!                                              what the caller asked for
+//! file ──► report                  inspect     any safetensors file
+//! file + spec ──► comparison       compare     how many entries differ, and the first
+//! VarBuilder ──► tensor            from_var_builder
+//! ```
+//!
+//! A file written here holds one tensor, `pe` by default, of shape
+//! `[rows, d_model]`, and the metadata key `positional_encoding`. There is one key
+//! because safetensors metadata is an unordered map: with one key, equal input gives
+//! equal bytes. Saving again replaces the file in one step; a reader sees the old
+//! file or the new one.
+//!
+//! Files are read, never mapped: a mapped file that another program truncates ends
+//! the process. Only the header and the table are read, so a table inside a large
+//! checkpoint costs no more than the table.
+//!
+//! ```
+//! use candle_core::{DType, Device};
+//! use pe_candle::checkpoint::{self, TableSpec};
+//! use pe_core::{Sinusoidal, SinusoidalConfig};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("table.safetensors");
+//! let spec = TableSpec::new(SinusoidalConfig::new(64), 0, 100, DType::F32);
+//! let table = Sinusoidal::new(spec.config)?.table::<f32>(0..100)?;
+//! checkpoint::save_table(&path, &table, &spec)?;
+//!
+//! let loaded = checkpoint::load(&path, &Device::Cpu)?;
+//! assert_eq!(loaded.tensor.dims(), [100, 64]);
+//! assert_eq!(loaded.spec, Some(spec));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod element;
+mod header;
+mod inspect;
+mod load;
+mod object;
+mod read;
+mod replace;
+mod spec;
+mod var_builder;
+mod verify;
+mod write;
+
+pub use header::Limits;
+pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
+pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
+pub use var_builder::{TableOrigin, from_var_builder};
+pub use verify::{Comparison, Verify, WrongEntry, compare};
+pub use write::{DEFAULT_TENSOR, SaveOptions, export, save, save_table};
+
+/// The message of an error without its backtrace, to stand in another message.
+fn reason(error: &candle_core::Error) -> String {
+    match error {
+        candle_core::Error::WithBacktrace { inner, .. } => reason(inner),
+        other => other.to_string(),
+    }
+}
+
+/// Whether a file is a well-formed safetensors file; if not, why.
+#[cfg(feature = "hub")]
+pub(crate) fn check_file(path: &std::path::Path) -> Result<(), String> {
+    read::TableFile::open_or(path, Limits::default()).map(|_| ())
+}

@@ -1,0 +1,114 @@
+//! What a safetensors file holds.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::Result;
+
+use super::header::Limits;
+use super::read::{TableFile, agree};
+use super::reason;
+use super::spec::{METADATA_KEY, TableSpec};
+
+/// Any safetensors file, as its header describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Its tensors, in the order of their bytes.
+    pub tensors: Vec<TensorReport>,
+    /// Its metadata, in the order of the file.
+    pub metadata: Vec<(String, String)>,
+    /// The specification among the metadata.
+    pub spec: SpecStatus,
+    /// The name of the tensor that [`load`](crate::checkpoint::load) would take, or why
+    /// it would take none.
+    pub table: std::result::Result<String, String>,
+}
+
+/// One tensor of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorReport {
+    /// Its name.
+    pub name: String,
+    /// Its element type, as the file spells it: `F32`, `I64`, `F8_E4M3` ...
+    pub dtype: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The specification in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpecStatus {
+    /// There is none.
+    Absent,
+    /// There is one, and the table has the shape and type it says. Whether the
+    /// entries are right, [`compare`](crate::checkpoint::compare) tells.
+    Valid(TableSpec),
+    /// There is one that cannot be read or does not fit the table, and why.
+    Invalid(String),
+}
+
+/// Describes a safetensors file of any content: names, types, shapes, metadata, and the
+/// specification if there is one. Only the header is read.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.safetensors");
+/// use candle_core::DType;
+/// use pe_candle::checkpoint::{self, SpecStatus, TableSpec};
+/// use pe_core::SinusoidalConfig;
+///
+/// let spec = TableSpec::new(SinusoidalConfig::new(16), 0, 4, DType::F16);
+/// checkpoint::export(&path, &spec)?;
+/// let report = checkpoint::inspect(&path)?;
+/// assert_eq!(report.tensors[0].shape, [4, 16]);
+/// assert_eq!(report.spec, SpecStatus::Valid(spec));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is no well-formed safetensors file. A specification
+/// that is not valid is no error here; the report says so.
+pub fn inspect<P: AsRef<Path>>(path: P) -> Result<FileReport> {
+    let file = TableFile::open(path.as_ref(), Limits::default())?;
+    let table = file.table(None);
+    let text = file
+        .header
+        .metadata
+        .iter()
+        .find(|(key, _)| key == METADATA_KEY);
+    let spec = match text.map(|(_, text)| TableSpec::from_json(text)) {
+        None => SpecStatus::Absent,
+        Some(Err(error)) => SpecStatus::Invalid(reason(&error)),
+        Some(Ok(spec)) => match table.as_ref().map(|table| agree(&spec, table)) {
+            Ok(Ok(())) => SpecStatus::Valid(spec),
+            Ok(Err(reason)) => SpecStatus::Invalid(reason),
+            Err(error) => SpecStatus::Invalid(reason(error)),
+        },
+    };
+    let tensors = file
+        .header
+        .tensors
+        .iter()
+        .map(|tensor| TensorReport {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype.to_string(),
+            shape: tensor.shape.clone(),
+            bytes: tensor.bytes,
+        })
+        .collect();
+    Ok(FileReport {
+        path: file.path.clone(),
+        bytes: file.bytes,
+        tensors,
+        metadata: file.header.metadata.clone(),
+        spec,
+        table: table
+            .map(|table| table.tensor.name)
+            .map_err(|error| reason(&error)),
+    })
+}

@@ -1,0 +1,297 @@
+//! From a file to a tensor.
+
+use std::any::TypeId;
+use std::path::Path;
+
+use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
+use pe_core::{Element, SinusoidalConfig, Table};
+
+use crate::convert::{core_error, table_to_tensor};
+use crate::{PositionalEncoding, PositionalEncodingConfig};
+
+use super::element::{first_not_finite, with_element};
+use super::header::Limits;
+use super::read::{TableFile, TableInfo, agree, reserve};
+use super::reason;
+use super::spec::{TableSpec, dtype_name};
+use super::verify::{Checker, Verify};
+
+/// What happens to infinite and NaN entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NonFinite {
+    /// An error that names the first.
+    #[default]
+    Reject,
+    /// They are let through (a comparison, where there is one, still finds them).
+    Accept,
+}
+
+/// What a caller asks of a table in a file. The default asks for what the file says.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.safetensors");
+/// use candle_core::DType;
+/// use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
+/// use pe_core::{Preset, SinusoidalConfig};
+///
+/// checkpoint::export(&path, &TableSpec::new(SinusoidalConfig::new(64), 0, 10, DType::F32))?;
+/// let options = LoadOptions {
+///     config: Some(Preset::Whisper.config(64)),
+///     ..LoadOptions::default()
+/// };
+/// let error = options.load(&path).unwrap_err().to_string();
+/// assert!(error.contains(r#"layout "interleaved", "concatenated" was asked for"#), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// The tensor's name. Without one it is `pe`, or else the only tensor that can
+    /// be a table.
+    pub tensor_name: Option<String>,
+    /// The encoding that the table must be. A specification in the file must say the
+    /// same; the entries are compared in any case, unless [`Verify::None`].
+    pub config: Option<SinusoidalConfig>,
+    /// The position that the first row must be. Without it, and without a
+    /// specification in the file, 0.
+    pub start: Option<u64>,
+    /// The number of rows that the table must have.
+    pub rows: Option<usize>,
+    /// The type of the tensor returned; the file's own by default. The entries are
+    /// converted with one rounding, to nearest.
+    pub dtype: Option<DType>,
+    /// The device of the tensor returned; the CPU by default.
+    pub device: Device,
+    /// How many entries are compared with what they should be, where the file or
+    /// the caller says what that is.
+    pub verify: Verify,
+    /// The absolute difference up to which an entry passes; 0 by default. Tables that
+    /// others computed in f32 are off by up to 1e-4 at position 2,048 and 7e-3 at
+    /// 131,072.
+    pub tolerance: f64,
+    /// What happens to infinite and NaN entries.
+    pub non_finite: NonFinite,
+    /// The largest sizes accepted.
+    pub limits: Limits,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            tensor_name: None,
+            config: None,
+            start: None,
+            rows: None,
+            dtype: None,
+            device: Device::Cpu,
+            verify: Verify::default(),
+            tolerance: 0.0,
+            non_finite: NonFinite::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A table from a file.
+#[derive(Debug, Clone)]
+pub struct LoadedTable {
+    /// The table, `[rows, d_model]`.
+    pub tensor: Tensor,
+    /// What the file says about itself, its element type included (the tensor's may
+    /// be another, if one was asked for). `None` if it says nothing.
+    pub spec: Option<TableSpec>,
+    /// The tensor's name in the file.
+    pub name: String,
+}
+
+impl LoadedTable {
+    /// A layer with this table, of the table's dtype and on its device.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("table.safetensors");
+    /// use candle_core::{DType, Device};
+    /// use pe_candle::PositionalEncodingConfig;
+    /// use pe_candle::checkpoint::{self, TableSpec};
+    ///
+    /// let config = PositionalEncodingConfig::new(64);
+    /// checkpoint::export(&path, &TableSpec::new(config.sinusoidal, 0, 100, DType::F32))?;
+    /// let layer = checkpoint::load(&path, &Device::Cpu)?.into_layer(config)?;
+    /// assert_eq!(layer.max_seq_len(), 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that says to hold another encoding than the configuration's, or
+    /// positions that do not begin at 0; else as [`PositionalEncoding::from_table`].
+    pub fn into_layer(self, config: PositionalEncodingConfig) -> Result<PositionalEncoding> {
+        if let Some(spec) = &self.spec {
+            if spec.config != config.sinusoidal {
+                let reason = differences(&spec.config, &config.sinusoidal);
+                bail!("table {:?}: {reason}", self.name);
+            }
+            if spec.start != 0 {
+                bail!(
+                    "table {:?} begins at position {}, that of a layer at 0",
+                    self.name,
+                    spec.start
+                );
+            }
+        }
+        PositionalEncoding::from_table(config, self.tensor)
+    }
+}
+
+/// Loads the table in a safetensors file.
+///
+/// Files written here are compared, entry by entry, with what their specification
+/// gives. Files that others wrote are taken as they are: shape `[T, d]`, `[1, T, d]` or
+/// `[T, 1, d]`, of any float type, under the name `pe`, or any name if no other
+/// tensor can be a table. [`LoadOptions`] asks for more.
+///
+/// # Errors
+/// A file that cannot be read or is no well-formed safetensors file; no table in it,
+/// or several; infinite or NaN entries; a specification that is not valid,
+/// or differs from the tensor's shape, type or entries. Messages name the file, the tensor
+/// and the reason.
+pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<LoadedTable> {
+    LoadOptions {
+        device: device.clone(),
+        ..LoadOptions::default()
+    }
+    .load(path)
+}
+
+impl LoadOptions {
+    /// Loads the table in a safetensors file, if it is what these options ask for.
+    ///
+    /// # Errors
+    /// As [`load`]; and a specification, shape or entry that differs from what was
+    /// asked for.
+    pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<LoadedTable> {
+        let mut file = TableFile::open(path.as_ref(), self.limits)?;
+        let spec = file.spec()?;
+        let table = file.table(self.tensor_name.as_deref())?;
+        let name = table.tensor.name.clone();
+        if let Some(reason) = self.refuse(spec.as_ref(), &table) {
+            return Err(file.error_of(&name, reason));
+        }
+        let asked = self
+            .config
+            .map(|config| TableSpec::new(config, self.start.unwrap_or(0), table.rows, table.dtype));
+        let expected = spec.or(asked);
+        let dtype = self.dtype.unwrap_or(table.dtype);
+        dtype_name(dtype)?;
+        let tensor = with_element!(table.dtype, F => with_element!(dtype, D => {
+            self.read::<F, D>(&mut file, &table, expected.as_ref())
+        }))?;
+        Ok(LoadedTable { tensor, spec, name })
+    }
+
+    /// Why a table is not what was asked for, by its header alone.
+    fn refuse(&self, spec: Option<&TableSpec>, table: &TableInfo) -> Option<String> {
+        if let Some(rows) = self.rows.filter(|rows| *rows != table.rows) {
+            return Some(format!(
+                "the table has {} rows, {rows} were asked for",
+                table.rows
+            ));
+        }
+        if let Some(config) = self.config.filter(|config| config.d_model != table.width) {
+            return Some(format!(
+                "the table has {} columns, d_model {} was asked for",
+                table.width, config.d_model
+            ));
+        }
+        let spec = spec?;
+        if let Err(reason) = agree(spec, table) {
+            return Some(reason);
+        }
+        if let Some(start) = self.start.filter(|start| *start != spec.start) {
+            return Some(format!(
+                "the specification has start {}, {start} was asked for",
+                spec.start
+            ));
+        }
+        let config = self.config.filter(|config| *config != spec.config)?;
+        Some(differences(&spec.config, &config))
+    }
+
+    fn read<F: Element, D: Element + WithDType>(
+        &self,
+        file: &mut TableFile,
+        table: &TableInfo,
+        expected: Option<&TableSpec>,
+    ) -> Result<Tensor> {
+        let name = &table.tensor.name;
+        let mut checker = match expected {
+            Some(spec) if self.verify != Verify::None => {
+                let encoding = spec
+                    .check()
+                    .map_err(|error| file.error_of(name, reason(&error)))?;
+                Some(Checker::<F>::new(
+                    encoding,
+                    spec.start,
+                    table,
+                    self.verify,
+                    self.tolerance,
+                ))
+            }
+            _ => None,
+        };
+        let mut entries: Vec<D> = Vec::new();
+        reserve(&mut entries, table.rows * table.width).map_err(|e| file.error_of(name, e))?;
+        let mut bad = None;
+        file.blocks::<F>(table, |row, block| {
+            if self.non_finite == NonFinite::Reject && bad.is_none() {
+                bad = first_not_finite(block)
+                    .map(|at| (row + at / table.width, at % table.width, block[at].to_f64()));
+            }
+            if TypeId::of::<F>() == TypeId::of::<D>() {
+                entries.extend(block.iter().map(|entry| D::from_pattern(entry.pattern())));
+            } else {
+                entries.extend(
+                    block
+                        .iter()
+                        .map(|e| <D as Element>::from_f64(Element::to_f64(*e))),
+                );
+            }
+            match &mut checker {
+                Some(checker) => checker.block(row, block),
+                None => Ok(()),
+            }
+        })?;
+        if let Some((row, column, value)) = bad {
+            return Err(file.error_of(
+                name,
+                format!("the entry at row {row}, column {column} is {value}"),
+            ));
+        }
+        if let Some(checker) = checker.filter(|checker| !checker.comparison.is_right()) {
+            let whose = if file.spec()?.is_some() {
+                "by the file's own specification"
+            } else {
+                "by the encoding asked for"
+            };
+            return Err(file.error_of(name, format!("{whose}, {}", checker.comparison)));
+        }
+        let table = Table::from_vec(entries, table.width).map_err(core_error)?;
+        table_to_tensor(table, &self.device)
+    }
+}
+
+/// The fields in which two configurations differ, in words.
+fn differences(found: &SinusoidalConfig, asked: &SinusoidalConfig) -> String {
+    let fields = |config| match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let (found, asked) = (fields(found), fields(asked));
+    let list: Vec<String> = found
+        .iter()
+        .filter_map(|(name, value)| {
+            let wanted = asked.get(name)?;
+            (wanted != value).then(|| format!("{name} {value}, {wanted} was asked for"))
+        })
+        .collect();
+    format!("the specification has {}", list.join("; "))
+}

@@ -1,0 +1,268 @@
+//! An open safetensors file, of which parts are read in blocks.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Error, Result};
+use pe_core::{Element, MAX_D_MODEL};
+use safetensors::Dtype;
+
+use super::element;
+use super::header::{Header, Limits, PREFIX, TensorInfo};
+use super::reason;
+use super::spec::{METADATA_KEY, TableSpec};
+use super::write::DEFAULT_TENSOR;
+
+/// Bytes read at a time: small enough for the second-level cache.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// A file whose header has been read and checked.
+#[derive(Debug)]
+pub(crate) struct TableFile {
+    pub(crate) path: PathBuf,
+    pub(crate) header: Header,
+    pub(crate) bytes: u64,
+    file: File,
+    data: u64,
+    limits: Limits,
+}
+
+/// A tensor of a file seen as a table.
+#[derive(Debug, Clone)]
+pub(crate) struct TableInfo {
+    pub(crate) tensor: TensorInfo,
+    pub(crate) dtype: DType,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
+}
+
+impl TableFile {
+    /// Opens a regular file and reads its header.
+    pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
+        Self::open_or(path, limits)
+            .map_err(|reason| Error::Msg(format!("{}: {reason}", path.display())).bt())
+    }
+
+    /// As [`TableFile::open`]; the error is the reason alone.
+    pub(crate) fn open_or(path: &Path, limits: Limits) -> std::result::Result<Self, String> {
+        let io = |error: std::io::Error| error.to_string();
+        // Opening a pipe would wait for a writer: look first.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err("not a regular file".to_owned());
+        }
+        let mut file = File::open(path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        if bytes > limits.file_bytes {
+            return Err(format!(
+                "the file has {bytes} bytes, above the limit of {}",
+                limits.file_bytes
+            ));
+        }
+        if bytes < PREFIX {
+            return Err(format!(
+                "the file has {bytes} bytes, too few for a safetensors header"
+            ));
+        }
+        let mut prefix = [0; PREFIX as usize];
+        file.read_exact(&mut prefix).map_err(io)?;
+        let length = u64::from_le_bytes(prefix);
+        if length > limits.header_bytes {
+            return Err(format!(
+                "the header's length is given as {length} bytes, above the limit of {} \
+                 (is this a safetensors file?)",
+                limits.header_bytes
+            ));
+        }
+        let Some(data_bytes) = (bytes - PREFIX).checked_sub(length) else {
+            return Err(format!(
+                "the header's length is given as {length} bytes, the file has only {bytes}"
+            ));
+        };
+        let mut text = Vec::new();
+        reserve(&mut text, length as usize)?;
+        text.resize(length as usize, 0);
+        file.read_exact(&mut text).map_err(io)?;
+        Ok(Self {
+            path: path.to_owned(),
+            header: Header::parse(&text, data_bytes)?,
+            bytes,
+            file,
+            data: PREFIX + length,
+            limits,
+        })
+    }
+
+    /// An error about this file.
+    pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
+        Error::Msg(format!("{}: {reason}", self.path.display())).bt()
+    }
+
+    /// An error about a tensor of this file.
+    pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
+        self.error(format!("tensor {tensor:?}: {reason}"))
+    }
+
+    /// The specification, if the file has one.
+    pub(crate) fn spec(&self) -> Result<Option<TableSpec>> {
+        let Some((_, text)) = self
+            .header
+            .metadata
+            .iter()
+            .find(|(key, _)| key == METADATA_KEY)
+        else {
+            return Ok(None);
+        };
+        match TableSpec::from_json(text) {
+            Ok(spec) => Ok(Some(spec)),
+            Err(error) => Err(self.error(reason(&error))),
+        }
+    }
+
+    /// The tensor asked for, or else `pe`, or else the only one that can be a table.
+    pub(crate) fn table(&self, name: Option<&str>) -> Result<TableInfo> {
+        let wanted = match name {
+            Some(name) => self.header.tensor(name),
+            None => self.header.tensor(DEFAULT_TENSOR).or_else(|| {
+                let mut tables = self.header.tensors.iter().filter(|t| as_table(t).is_ok());
+                let first = tables.next();
+                first.filter(|_| tables.next().is_none())
+            }),
+        };
+        let Some(tensor) = wanted else {
+            let what = match name {
+                Some(name) => format!("no tensor {name:?}"),
+                None => format!("no tensor {DEFAULT_TENSOR:?}, nor one alone that can be a table"),
+            };
+            return Err(self.error(format!("{what}; the file holds {}", self.list())));
+        };
+        match as_table(tensor) {
+            Ok((rows, width, dtype)) => {
+                if tensor.bytes > self.limits.table_bytes {
+                    return Err(self.error_of(
+                        &tensor.name,
+                        format!(
+                            "{} bytes, above the limit of {}",
+                            tensor.bytes, self.limits.table_bytes
+                        ),
+                    ));
+                }
+                Ok(TableInfo {
+                    tensor: tensor.clone(),
+                    dtype,
+                    rows,
+                    width,
+                })
+            }
+            Err(reason) => Err(self.error_of(&tensor.name, reason)),
+        }
+    }
+
+    /// The tensors in words, not too many of them.
+    fn list(&self) -> String {
+        const SHOWN: usize = 16;
+        let all = &self.header.tensors;
+        if all.is_empty() {
+            return "no tensors".to_owned();
+        }
+        let mut words: Vec<String> = all
+            .iter()
+            .take(SHOWN)
+            .map(|t| format!("{:?} {} {:?}", t.name, t.dtype, t.shape))
+            .collect();
+        if all.len() > SHOWN {
+            words.push(format!("and {} more", all.len() - SHOWN));
+        }
+        words.join(", ")
+    }
+
+    /// Reads the table in blocks of whole rows, in order: `each` gets the number of the
+    /// block's first row and its elements.
+    pub(crate) fn blocks<T: Element>(
+        &mut self,
+        table: &TableInfo,
+        mut each: impl FnMut(usize, &[T]) -> Result<()>,
+    ) -> Result<()> {
+        let row_bytes = table.width * size_of::<T>();
+        let rows_per_block = (BLOCK_BYTES / row_bytes).max(1).min(table.rows.max(1));
+        let name = table.tensor.name.clone();
+        let begin = self.data + table.tensor.begin;
+        self.file
+            .seek(SeekFrom::Start(begin))
+            .map_err(|e| self.error(e))?;
+        let mut raw = vec![0; rows_per_block * row_bytes];
+        let mut block = Vec::with_capacity(rows_per_block * table.width);
+        let mut row = 0;
+        while row < table.rows {
+            let rows = rows_per_block.min(table.rows - row);
+            let raw = &mut raw[..rows * row_bytes];
+            if let Err(error) = self.file.read_exact(raw) {
+                return Err(self.error_of(&name, format!("row {row}: {error}")));
+            }
+            block.clear();
+            element::decode::<T>(raw, &mut block);
+            each(row, &block)?;
+            row += rows;
+        }
+        Ok(())
+    }
+}
+
+/// Rows, width and type of a tensor of shape `[T, d]`, `[1, T, d]` or `[T, 1, d]`.
+fn as_table(tensor: &TensorInfo) -> std::result::Result<(usize, usize, DType), String> {
+    let dtype = match tensor.dtype {
+        Dtype::F32 => DType::F32,
+        Dtype::F64 => DType::F64,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        other => {
+            return Err(format!(
+                "elements of type {other} are not those of a table (F32, F64, F16, BF16)"
+            ));
+        }
+    };
+    let (rows, width) = match tensor.shape[..] {
+        [rows, width] | [1, rows, width] | [rows, 1, width] => (rows, width),
+        _ => {
+            return Err(format!(
+                "shape {:?} is not [T, d], [1, T, d] or [T, 1, d]",
+                tensor.shape
+            ));
+        }
+    };
+    if width == 0 || width > MAX_D_MODEL {
+        return Err(format!("the width {width} is outside 1..={MAX_D_MODEL}"));
+    }
+    Ok((rows, width, dtype))
+}
+
+/// Makes room or says that there is none.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, count: usize) -> std::result::Result<(), String> {
+    list.try_reserve_exact(count)
+        .map_err(|_| format!("no memory for {count} elements of {} bytes", size_of::<T>()))
+}
+
+/// The specification and the tensor must be of one shape and type.
+pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<(), String> {
+    let named = [
+        ("rows", spec.rows.to_string(), table.rows.to_string()),
+        (
+            "d_model",
+            spec.config.d_model.to_string(),
+            table.width.to_string(),
+        ),
+        (
+            "dtype",
+            spec.dtype.as_str().to_owned(),
+            table.dtype.as_str().to_owned(),
+        ),
+    ];
+    for (what, said, found) in named {
+        if said != found {
+            return Err(format!(
+                "the specification says {what} {said}, the tensor has {found}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Putting a file in place in one step.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+
+/// Symbolic links followed before giving up, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// Writes a file so that its name stands for the old content or the new, never for
+/// part of it: into a temporary file beside it, to disk, then renamed.
+///
+/// The new file has the old one's mode, or that of any new file. A symbolic link
+/// stays, and its target is written. Nothing but a regular file is replaced, and no
+/// file that may not be written to. On errors the temporary file is removed.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let (target, existing) = resolve(path)?;
+    let parent = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if existing.is_some() {
+        // Renaming needs no right to the file itself; a file that its owner
+        // protected should stay.
+        fs::OpenOptions::new().write(true).open(&target)?;
+    }
+    let directory = open_directory(parent)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pe-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The system takes the bits of the umask away.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let temporary = builder.tempfile_in(parent)?;
+    #[cfg(unix)]
+    if let Some(existing) = &existing {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = existing.permissions().mode() & 0o777;
+        temporary
+            .as_file()
+            .set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    let mut writer = BufWriter::new(temporary.as_file());
+    write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|error| error.error)?;
+    sync_directory(directory).map_err(|error| {
+        let reason = format!("the file is written, but its directory could not be synced: {error}");
+        io::Error::new(error.kind(), reason)
+    })
+}
+
+/// The file that a path stands for, links followed, and its metadata if it exists.
+fn resolve(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
+    let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    let ends_in_separator = path
+        .as_os_str()
+        .as_encoded_bytes()
+        .last()
+        .is_some_and(|last| std::path::is_separator(char::from(*last)));
+    if ends_in_separator || !matches!(path.components().next_back(), Some(Component::Normal(_))) {
+        return refuse("not the name of a file");
+    }
+    let mut target = path.to_owned();
+    for _ in 0..=MAX_LINKS {
+        let metadata = match fs::symlink_metadata(&target) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((target, None)),
+            Err(error) => return Err(error),
+        };
+        let kind = metadata.file_type();
+        if kind.is_symlink() {
+            let link = fs::read_link(&target)?;
+            target.pop();
+            target.push(link);
+        } else if kind.is_file() {
+            return Ok((target, Some(metadata)));
+        } else if kind.is_dir() {
+            return refuse("is a directory, not a file that could be replaced");
+        } else {
+            return refuse("is not a regular file; a device, pipe or socket is never replaced");
+        }
+    }
+    refuse("too many symbolic links")
+}
+
+#[cfg(unix)]
+fn open_directory(path: &Path) -> io::Result<Option<File>> {
+    // A directory that may be written but not read cannot be opened, and so not
+    // synced; that is no reason to refuse.
+    match File::open(path) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_directory(_: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+fn sync_directory(directory: Option<File>) -> io::Result<()> {
+    let Some(directory) = directory else {
+        return Ok(());
+    };
+    match directory.sync_all() {
+        // Some file systems cannot.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}

@@ -1,0 +1,200 @@
+//! The specification that travels with a table.
+
+use std::ops::Range;
+
+use candle_core::{DType, Result, bail};
+use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
+use serde::{Deserialize, Serialize};
+
+use super::object::{Object, object};
+use super::reason;
+use crate::convert::core_error;
+
+/// The metadata key under which the specification stands, the only key written.
+pub const METADATA_KEY: &str = "positional_encoding";
+
+/// The version of the JSON object that this crate reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// The scheme that this crate reads and writes.
+pub const SCHEME: &str = "sinusoidal";
+
+/// What a table holds: the encoding, which positions, which element type.
+///
+/// In the file it is one JSON object with its fields in this order:
+///
+/// ```
+/// use candle_core::DType;
+/// use pe_candle::checkpoint::TableSpec;
+/// use pe_core::Preset;
+///
+/// let spec = TableSpec::new(Preset::Whisper.config(384), 0, 1500, DType::F32);
+/// assert_eq!(
+///     spec.to_json()?,
+///     concat!(
+///         r#"{"format":1,"scheme":"sinusoidal","#,
+///         r#""config":{"d_model":384,"base":{"value":10000.0},"layout":"concatenated","#,
+///         r#""spacing":"inclusive","odd_width":"reject","padding_idx":null,"recipe":"exact"},"#,
+///         r#""start":0,"rows":1500,"dtype":"f32"}"#,
+///     )
+/// );
+/// assert_eq!(TableSpec::from_json(&spec.to_json()?)?, spec);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TableSpec {
+    /// The encoding.
+    pub config: SinusoidalConfig,
+    /// The position of the first row.
+    pub start: u64,
+    /// The number of rows, one per position.
+    pub rows: usize,
+    /// The element type: `F32`, `F64`, `F16` or `BF16`.
+    pub dtype: DType,
+}
+
+/// What every version of the object has.
+#[derive(Deserialize)]
+struct Head {
+    format: u64,
+    scheme: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    format: u32,
+    scheme: String,
+    #[serde(deserialize_with = "object")]
+    config: SinusoidalConfig,
+    start: u64,
+    rows: usize,
+    dtype: String,
+}
+
+impl TableSpec {
+    /// The specification of the positions `start .. start + rows`. Values are checked
+    /// where the specification is used, or by [`TableSpec::check`].
+    pub const fn new(config: SinusoidalConfig, start: u64, rows: usize, dtype: DType) -> Self {
+        Self {
+            config,
+            start,
+            rows,
+            dtype,
+        }
+    }
+
+    /// The positions of the rows.
+    pub fn positions(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.rows as u64)
+    }
+
+    /// The size of the table in bytes, if it can be told.
+    pub fn bytes(&self) -> Option<u64> {
+        (self.rows as u64)
+            .checked_mul(self.config.d_model as u64)?
+            .checked_mul(self.dtype.size_in_bytes() as u64)
+    }
+
+    /// Checks every value and returns the maker of the table's rows.
+    ///
+    /// # Errors
+    /// A configuration that [`Sinusoidal::new`] refuses; positions beyond 2^32; an
+    /// element type other than the four; a size above
+    /// [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
+    pub fn check(&self) -> Result<Sinusoidal> {
+        dtype_name(self.dtype)?;
+        let encoding = Sinusoidal::new(self.config).map_err(core_error)?;
+        let Range { start, end } = self.positions();
+        if end > POSITIONS {
+            bail!("positions {start}..{end} run past {POSITIONS}");
+        }
+        if self.bytes().is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
+            bail!(
+                "a table of {} rows x {} columns of {} exceeds the limit of {MAX_TABLE_BYTES} bytes",
+                self.rows,
+                self.config.d_model,
+                self.dtype.as_str(),
+            );
+        }
+        Ok(encoding)
+    }
+
+    /// The JSON object, on one line.
+    ///
+    /// # Errors
+    /// As [`TableSpec::check`].
+    pub fn to_json(&self) -> Result<String> {
+        self.check()?;
+        let body = Body {
+            format: FORMAT,
+            scheme: SCHEME.to_owned(),
+            config: self.config,
+            start: self.start,
+            rows: self.rows,
+            dtype: dtype_name(self.dtype)?.to_owned(),
+        };
+        serde_json::to_string(&body).map_err(candle_core::Error::wrap)
+    }
+
+    /// Reads the JSON object.
+    ///
+    /// # Errors
+    /// Text that is not such an object; a format or scheme that this version does not
+    /// know; unknown, missing or repeated fields; values that [`TableSpec::check`]
+    /// refuses. A later format is refused, not guessed at.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let head: Head = parse(text)?;
+        if head.format != u64::from(FORMAT) {
+            bail!(
+                "specification: format {} is not known (this version reads format {FORMAT})",
+                head.format
+            );
+        }
+        if head.scheme != SCHEME {
+            bail!(
+                "specification: scheme {:?} is not known (this version reads {SCHEME:?})",
+                head.scheme
+            );
+        }
+        let body: Body = parse(text)?;
+        let spec = Self {
+            config: body.config,
+            start: body.start,
+            rows: body.rows,
+            dtype: dtype_from_name(&body.dtype)?,
+        };
+        match spec.check() {
+            Ok(_) => Ok(spec),
+            Err(error) => bail!("specification: {}", reason(&error)),
+        }
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+    match serde_json::from_str(text) {
+        Ok(Object(value)) => Ok(value),
+        Err(error) => bail!("specification: {error}"),
+    }
+}
+
+/// The name of a table's element type, or an error for other types.
+pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
+    match dtype {
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(dtype.as_str()),
+        other => bail!(
+            "a table cannot have elements of type {} (it can of f32, f64, f16, bf16)",
+            other.as_str()
+        ),
+    }
+}
+
+fn dtype_from_name(name: &str) -> Result<DType> {
+    match name {
+        "f32" => Ok(DType::F32),
+        "f64" => Ok(DType::F64),
+        "f16" => Ok(DType::F16),
+        "bf16" => Ok(DType::BF16),
+        other => bail!("specification: dtype {other:?} is not one of f32, f64, f16, bf16"),
+    }
+}

@@ -1,0 +1,247 @@
+//! Whether the entries of a table are those of its specification.
+
+use std::fmt;
+use std::path::Path;
+
+use candle_core::Result;
+use pe_core::{Element, Sinusoidal};
+
+use crate::convert::core_error;
+
+use super::element::{same_bits, ulps, with_element};
+use super::header::Limits;
+use super::read::{TableFile, TableInfo, agree};
+use super::reason;
+use super::spec::TableSpec;
+
+/// How many rows of a table are compared with the numbers they should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// None.
+    None,
+    /// The first, the last, and up to 64 spread evenly between them.
+    Sample,
+    /// Every one. Computing a table again costs about as much as reading it.
+    #[default]
+    All,
+}
+
+/// What a comparison found.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Comparison {
+    /// The entries compared.
+    pub entries: u64,
+    /// Those that differ (by more than the tolerance, where there is one).
+    pub wrong: u64,
+    /// The first of them, by position and column.
+    pub first_wrong: Option<WrongEntry>,
+    /// The largest distance in units in the last place among those that differ:
+    /// how many values of the table's type it takes to get from one to the other.
+    /// `u64::MAX` if there is a NaN.
+    pub max_ulps: u64,
+    /// The largest absolute difference among all entries; NaN if there is a NaN.
+    pub max_difference: f64,
+}
+
+/// An entry that is not what it should be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WrongEntry {
+    /// The position that the row stands for.
+    pub position: u64,
+    /// The row, counted from 0.
+    pub row: usize,
+    /// The column, counted from 0.
+    pub column: usize,
+    /// The entry in the file.
+    pub found: f64,
+    /// The entry that the specification gives.
+    pub expected: f64,
+    /// The distance in units in the last place; `u64::MAX` if `found` is NaN.
+    pub ulps: u64,
+}
+
+impl Comparison {
+    /// Whether no entry is wrong.
+    pub fn is_right(&self) -> bool {
+        self.wrong == 0
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entries, wrong, .. } = self;
+        match &self.first_wrong {
+            None => write!(f, "all {entries} entries are right"),
+            Some(first) => write!(
+                f,
+                "{wrong} of {entries} entries are wrong, the first at {first}; \
+                 the largest difference is {:.3e}",
+                self.max_difference
+            ),
+        }
+    }
+}
+
+impl fmt::Display for WrongEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "position {}, column {}: ", self.position, self.column)?;
+        short(f, self.found)?;
+        write!(f, " where ")?;
+        short(f, self.expected)?;
+        if self.ulps == u64::MAX {
+            write!(f, " is right")
+        } else {
+            let plural = if self.ulps == 1 { "" } else { "s" };
+            write!(f, " is right ({} ulp{plural} apart)", self.ulps)
+        }
+    }
+}
+
+/// A value with the digits of its own type: those of f32 for all but true f64 values.
+fn short(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+    let single = value as f32;
+    if f64::from(single) == value {
+        write!(f, "{single:?}")
+    } else {
+        write!(f, "{value:?}")
+    }
+}
+
+/// Compares the table in a file with the numbers that a specification gives, block by
+/// block: no second table is held in memory. `name` is the tensor's, chosen as in
+/// [`load`](crate::checkpoint::load) if it is `None`.
+///
+/// The specification may be the file's own, as [`inspect`](crate::checkpoint::inspect)
+/// reports it, or any other.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.safetensors");
+/// use candle_core::DType;
+/// use pe_candle::checkpoint::{self, TableSpec};
+/// use pe_core::{Recipe, SinusoidalConfig};
+///
+/// let f32_recipe = SinusoidalConfig { recipe: Recipe::ExpF32, ..SinusoidalConfig::new(128) };
+/// checkpoint::export(&path, &TableSpec::new(f32_recipe, 0, 512, DType::F32))?;
+///
+/// let exact = TableSpec::new(SinusoidalConfig::new(128), 0, 512, DType::F32);
+/// let comparison = checkpoint::compare(&path, None, &exact)?;
+/// assert!(comparison.wrong > comparison.entries / 2);
+/// assert!(comparison.max_difference < 1e-4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read; no such tensor; a tensor whose shape or type
+/// differs from the specification's; a specification that is not valid.
+pub fn compare<P: AsRef<Path>>(
+    path: P,
+    name: Option<&str>,
+    spec: &TableSpec,
+) -> Result<Comparison> {
+    let mut file = TableFile::open(path.as_ref(), Limits::default())?;
+    let table = file.table(name)?;
+    if let Err(reason) = agree(spec, &table) {
+        return Err(file.error_of(&table.tensor.name, reason));
+    }
+    let encoding = spec.check().map_err(|error| file.error(reason(&error)))?;
+    with_element!(table.dtype, T => {
+        let mut checker = Checker::<T>::new(encoding, spec.start, &table, Verify::All, 0.0);
+        file.blocks(&table, |row, block| checker.block(row, block))?;
+        Ok(checker.comparison)
+    })
+}
+
+/// Compares the blocks of a table as they come.
+pub(crate) struct Checker<T> {
+    encoding: Sinusoidal,
+    start: u64,
+    rows: usize,
+    verify: Verify,
+    tolerance: f64,
+    expected: Vec<T>,
+    pub(crate) comparison: Comparison,
+}
+
+impl<T: Element> Checker<T> {
+    pub(crate) fn new(
+        encoding: Sinusoidal,
+        start: u64,
+        table: &TableInfo,
+        verify: Verify,
+        tolerance: f64,
+    ) -> Self {
+        Self {
+            encoding,
+            start,
+            rows: table.rows,
+            verify,
+            tolerance,
+            expected: Vec::new(),
+            comparison: Comparison::default(),
+        }
+    }
+
+    /// Compares whole rows from number `row` on.
+    pub(crate) fn block(&mut self, row: usize, found: &[T]) -> Result<()> {
+        match self.verify {
+            Verify::None => Ok(()),
+            Verify::All => self.rows(row, found),
+            Verify::Sample => {
+                let stride = self.rows.div_ceil(64).max(1);
+                for (at, found) in found.chunks_exact(self.encoding.d_model()).enumerate() {
+                    let row = row + at;
+                    if row.is_multiple_of(stride) || row + 1 == self.rows {
+                        self.rows(row, found)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn rows(&mut self, first_row: usize, found: &[T]) -> Result<()> {
+        let mut expected = std::mem::take(&mut self.expected);
+        expected.resize(found.len(), T::default());
+        let first_position = self.start + first_row as u64;
+        self.encoding
+            .fill(first_position, &mut expected)
+            .map_err(core_error)?;
+        self.comparison.entries += found.len() as u64;
+        if !same_bits(found, &expected) {
+            let width = self.encoding.d_model();
+            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                if found != expected {
+                    let row = first_row + at / width;
+                    self.entry(row, at % width, *found, *expected);
+                }
+            }
+        }
+        self.expected = expected;
+        Ok(())
+    }
+
+    fn entry(&mut self, row: usize, column: usize, found: T, expected: T) {
+        let difference = (found.to_f64() - expected.to_f64()).abs();
+        let comparison = &mut self.comparison;
+        if difference.is_nan() || comparison.max_difference.is_nan() {
+            comparison.max_difference = f64::NAN;
+        } else {
+            comparison.max_difference = comparison.max_difference.max(difference);
+        }
+        if difference <= self.tolerance {
+            return;
+        }
+        let wrong = WrongEntry {
+            position: self.start + row as u64,
+            row,
+            column,
+            found: found.to_f64(),
+            expected: expected.to_f64(),
+            ulps: ulps(found, expected),
+        };
+        comparison.wrong += 1;
+        comparison.max_ulps = comparison.max_ulps.max(wrong.ulps);
+        comparison.first_wrong.get_or_insert(wrong);
+    }
+}

@@ -1,0 +1,263 @@
+//! From a table to a file.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use candle_core::{Device, Result, Storage, Tensor, WithDType, bail};
+use pe_core::{Element, Table};
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use super::element::{encode, with_element};
+use super::header::METADATA;
+use super::reason;
+use super::replace::replace;
+use super::spec::{METADATA_KEY, TableSpec};
+
+/// The tensor's name, unless another is asked for.
+pub const DEFAULT_TENSOR: &str = "pe";
+
+/// Bytes computed or converted at a time.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// How a table is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaveOptions {
+    /// The tensor's name; [`DEFAULT_TENSOR`] by default.
+    pub tensor_name: String,
+}
+
+impl Default for SaveOptions {
+    fn default() -> Self {
+        Self {
+            tensor_name: DEFAULT_TENSOR.to_owned(),
+        }
+    }
+}
+
+/// Saves a tensor of shape `[rows, d_model]` with its specification.
+///
+/// The file is written beside its place, synced to disk and renamed: whoever opens
+/// the name gets the old file or the new one, whole. It keeps the mode of the file it
+/// replaces (and else has that of any new file); a symbolic link stays, and its target
+/// is written. Equal input gives equal bytes.
+///
+/// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.safetensors");
+/// use candle_core::{DType, Device, Tensor};
+/// use pe_candle::checkpoint::{self, TableSpec};
+/// use pe_core::{Sinusoidal, SinusoidalConfig};
+///
+/// let spec = TableSpec::new(SinusoidalConfig::new(8), 0, 3, DType::F32);
+/// let entries = Sinusoidal::new(spec.config)?.table::<f32>(spec.positions())?.into_vec();
+/// let table = Tensor::from_vec(entries, (3, 8), &Device::Cpu)?;
+/// checkpoint::save(&path, &table, &spec)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A tensor whose shape or type differs from the specification's; a specification
+/// that is not valid; a path that stands for anything but a regular file or nothing;
+/// whatever the file system refuses. The old file, if any, is then as it was.
+pub fn save<P: AsRef<Path>>(path: P, table: &Tensor, spec: &TableSpec) -> Result<()> {
+    SaveOptions::default().save(path, table, spec)
+}
+
+/// Saves a table of pe-core with its specification, without a copy: as [`save`].
+///
+/// # Errors
+/// As [`save`].
+pub fn save_table<T: Element, P: AsRef<Path>>(
+    path: P,
+    table: &Table<T>,
+    spec: &TableSpec,
+) -> Result<()> {
+    SaveOptions::default().save_table(path, table, spec)
+}
+
+/// Computes the table of a specification and saves it: as [`save`], with the same bytes,
+/// but the table is never in memory as a whole.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.safetensors");
+/// use candle_core::DType;
+/// use pe_candle::checkpoint::{self, TableSpec};
+/// use pe_core::SinusoidalConfig;
+///
+/// let spec = TableSpec::new(SinusoidalConfig::new(512), 0, 5000, DType::BF16);
+/// checkpoint::export(&path, &spec)?;
+/// assert!(checkpoint::compare(&path, None, &spec)?.is_right());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`save`].
+pub fn export<P: AsRef<Path>>(path: P, spec: &TableSpec) -> Result<()> {
+    SaveOptions::default().export(path, spec)
+}
+
+impl SaveOptions {
+    /// [`save`] with these options.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn save<P: AsRef<Path>>(&self, path: P, table: &Tensor, spec: &TableSpec) -> Result<()> {
+        let path = path.as_ref();
+        if table.dims() != [spec.rows, spec.config.d_model] {
+            bail!(
+                "{}: the tensor has shape {:?}, the specification {:?}",
+                path.display(),
+                table.dims(),
+                [spec.rows, spec.config.d_model]
+            );
+        }
+        if table.dtype() != spec.dtype {
+            bail!(
+                "{}: the tensor has dtype {}, the specification {}",
+                path.display(),
+                table.dtype().as_str(),
+                spec.dtype.as_str()
+            );
+        }
+        // Neither copies a contiguous tensor on the CPU.
+        let table = table.to_device(&Device::Cpu)?.contiguous()?;
+        with_element!(spec.dtype, T => self.save_cpu::<T>(path, &table, spec))
+    }
+
+    fn save_cpu<T: Element + WithDType>(
+        &self,
+        path: &Path,
+        table: &Tensor,
+        spec: &TableSpec,
+    ) -> Result<()> {
+        let (storage, layout) = table.storage_and_layout();
+        let (Storage::Cpu(storage), Some((begin, end))) = (&*storage, layout.contiguous_offsets())
+        else {
+            bail!(
+                "{}: the tensor could not be brought to the CPU",
+                path.display()
+            );
+        };
+        self.write(path, spec, &storage.as_slice::<T>()?[begin..end])
+    }
+
+    /// [`save_table`] with these options.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn save_table<T: Element, P: AsRef<Path>>(
+        &self,
+        path: P,
+        table: &Table<T>,
+        spec: &TableSpec,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        if (table.rows(), table.width()) != (spec.rows, spec.config.d_model) {
+            bail!(
+                "{}: the table has shape {:?}, the specification {:?}",
+                path.display(),
+                [table.rows(), table.width()],
+                [spec.rows, spec.config.d_model]
+            );
+        }
+        if T::NAME != spec.dtype.as_str() {
+            bail!(
+                "{}: the table has dtype {}, the specification {}",
+                path.display(),
+                T::NAME,
+                spec.dtype.as_str()
+            );
+        }
+        self.write(path, spec, table.as_slice())
+    }
+
+    fn write<T: Element>(&self, path: &Path, spec: &TableSpec, entries: &[T]) -> Result<()> {
+        let header = self.header(path, spec)?;
+        let mut bytes = Vec::with_capacity(BLOCK_BYTES);
+        put(path, |out| {
+            out.write_all(&header)?;
+            for block in entries.chunks(BLOCK_BYTES / size_of::<T>()) {
+                bytes.clear();
+                encode(block, &mut bytes);
+                out.write_all(&bytes)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// [`export`] with these options.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn export<P: AsRef<Path>>(&self, path: P, spec: &TableSpec) -> Result<()> {
+        let path = path.as_ref();
+        with_element!(spec.dtype, T => self.export_as::<T>(path, spec))
+    }
+
+    fn export_as<T: Element>(&self, path: &Path, spec: &TableSpec) -> Result<()> {
+        let header = self.header(path, spec)?;
+        let encoding = spec.check()?;
+        let width = encoding.d_model();
+        let rows_per_block = (BLOCK_BYTES / (width * size_of::<T>()))
+            .max(1)
+            .min(spec.rows);
+        let mut block = vec![T::default(); rows_per_block * width];
+        let mut bytes = Vec::with_capacity(block.len() * size_of::<T>());
+        put(path, |out| {
+            out.write_all(&header)?;
+            let mut row = 0;
+            while row < spec.rows {
+                let rows = rows_per_block.min(spec.rows - row);
+                let block = &mut block[..rows * width];
+                encoding
+                    .fill(spec.start + row as u64, block)
+                    .map_err(io::Error::other)?;
+                bytes.clear();
+                encode(block, &mut bytes);
+                out.write_all(&bytes)?;
+                row += rows;
+            }
+            Ok(())
+        })
+    }
+
+    /// Everything before the entries: the header's length, the header, spaces up to
+    /// a multiple of 8 bytes, as the safetensors crate writes them.
+    fn header(&self, path: &Path, spec: &TableSpec) -> Result<Vec<u8>> {
+        let name = &self.tensor_name;
+        let of = |reason: &dyn std::fmt::Display| {
+            candle_core::Error::Msg(format!("{}: {reason}", path.display())).bt()
+        };
+        if name.is_empty() || name == METADATA {
+            return Err(of(&format!("a tensor cannot have the name {name:?}")));
+        }
+        let json = spec.to_json().map_err(|error| of(&reason(&error)))?;
+        let Some(bytes) = spec.bytes().and_then(|bytes| usize::try_from(bytes).ok()) else {
+            return Err(of(&"the table is too large for this machine"));
+        };
+        let info = TensorInfo {
+            dtype: spec.dtype.into(),
+            shape: vec![spec.rows, spec.config.d_model],
+            data_offsets: (0, bytes),
+        };
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), json)]);
+        let metadata = Metadata::new(Some(metadata), vec![(name.clone(), info)])
+            .map_err(|error| of(&error))?;
+        let mut text = serde_json::to_vec(&metadata).map_err(|error| of(&error))?;
+        text.resize(text.len().next_multiple_of(8), b' ');
+        let mut header = (text.len() as u64).to_le_bytes().to_vec();
+        header.append(&mut text);
+        Ok(header)
+    }
+}
+
+fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    match replace(path, write) {
+        Ok(()) => Ok(()),
+        Err(error) => bail!("{}: {error}", path.display()),
+    }
+}

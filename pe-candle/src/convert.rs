@@ -1,0 +1,75 @@
+//! Tables become tensors here, and nowhere else.
+
+use std::ops::Range;
+
+use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
+use half::{bf16, f16};
+use pe_core::{Element, Sinusoidal, Table};
+
+/// A `pe_core` error as Candle's.
+pub(crate) fn core_error(error: pe_core::Error) -> candle_core::Error {
+    candle_core::Error::wrap(error)
+}
+
+/// A table as a tensor of shape `[rows, width]`.
+///
+/// On the CPU the tensor takes over the table's memory; for other devices it is copied there.
+///
+/// # Errors
+/// Whatever the device reports.
+///
+/// ```
+/// use candle_core::{DType, Device};
+/// use pe_core::Sinusoidal;
+///
+/// let table = Sinusoidal::paper(64)?.table::<f64>(0..10)?;
+/// let tensor = pe_candle::table_to_tensor(table, &Device::Cpu)?;
+/// assert_eq!((tensor.dims(), tensor.dtype()), (&[10, 64][..], DType::F64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn table_to_tensor<T: Element + WithDType>(table: Table<T>, device: &Device) -> Result<Tensor> {
+    let shape = (table.rows(), table.width());
+    Tensor::from_vec(table.into_vec(), shape, device)
+}
+
+/// The encodings of a range of positions as a tensor of shape `[positions, d_model]`.
+///
+/// The numbers are made on the host, whatever the device, and copied there: a GPU's own sine
+/// depends on its compiler and loses accuracy at large angles. Every device holds the same
+/// bits.
+///
+/// # Errors
+/// A `dtype` other than `f32`, `f64`, `f16` and `bf16`; a range that descends, ends above 2^32
+/// or makes a table above [`pe_core::MAX_TABLE_BYTES`].
+///
+/// ```
+/// use candle_core::{DType, Device};
+/// use pe_core::Sinusoidal;
+///
+/// let encoding = Sinusoidal::paper(8)?;
+/// let pe = pe_candle::sinusoidal_tensor(&encoding, 0..3, DType::F32, &Device::Cpu)?;
+/// assert_eq!(pe.to_vec2::<f32>()?[0], [0., 1., 0., 1., 0., 1., 0., 1.]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn sinusoidal_tensor(
+    encoding: &Sinusoidal,
+    positions: Range<u64>,
+    dtype: DType,
+    device: &Device,
+) -> Result<Tensor> {
+    fn of<T: Element + WithDType>(
+        encoding: &Sinusoidal,
+        positions: Range<u64>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let table = encoding.table::<T>(positions).map_err(core_error)?;
+        table_to_tensor(table, device)
+    }
+    match dtype {
+        DType::F32 => of::<f32>(encoding, positions, device),
+        DType::F64 => of::<f64>(encoding, positions, device),
+        DType::F16 => of::<f16>(encoding, positions, device),
+        DType::BF16 => of::<bf16>(encoding, positions, device),
+        other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
+    }
+}

@@ -1,0 +1,271 @@
+//! Tables from the Hugging Face hub (feature `hub`).
+//!
+//! A file is named by repository, revision and file name. It is looked up in the hub's
+//! usual cache on disk, which the Python library and hf-hub share, and fetched if it is
+//! not there:
+//!
+//! ```no_run
+//! use candle_core::Device;
+//! use pe_candle::hub::{self, HubFile};
+//!
+//! let file = HubFile::new("owner/name", "table.safetensors").revision("v1");
+//! let table = hub::load(&file, &Device::Cpu)?;
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! Nothing is taken on trust. Names are checked before any request; the answer's status,
+//! length and, where the hub gives one, SHA-256 before a file enters the cache; and so are the
+//! headers that become parts of paths there. Every wait has an end. The token is sent to
+//! the hub alone, not to the servers that it refers to.
+//!
+//! A file in the cache is used without asking the hub again, so a branch such as `main`
+//! stays as it was first seen. Give a tag or commit, or call [`Hub::download`].
+
+mod cache;
+mod names;
+mod transfer;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candle_core::{Device, Result, bail};
+use hf_hub::{Cache, Repo, RepoType};
+
+use crate::checkpoint::{LoadOptions, LoadedTable};
+
+/// A file in a model repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubFile {
+    /// `owner/name`, or `name` alone for the hub's oldest models.
+    pub repo: String,
+    /// A branch, tag or commit; `main` by default.
+    pub revision: String,
+    /// The file's path in the repository.
+    pub file: String,
+}
+
+impl HubFile {
+    /// A file on the branch `main`. Names are checked when the file is fetched.
+    pub fn new(repo: impl Into<String>, file: impl Into<String>) -> Self {
+        Self {
+            repo: repo.into(),
+            revision: "main".to_owned(),
+            file: file.into(),
+        }
+    }
+
+    /// The same file in another revision.
+    pub fn revision(self, revision: impl Into<String>) -> Self {
+        Self {
+            revision: revision.into(),
+            ..self
+        }
+    }
+
+    /// Checks the names: what the hub allows, and nothing that could leave the cache's
+    /// directory or the address's path.
+    ///
+    /// # Errors
+    /// A name that is not allowed, with the reason.
+    ///
+    /// ```
+    /// use pe_candle::hub::HubFile;
+    ///
+    /// HubFile::new("owner/name", "sub/table.safetensors").check()?;
+    /// assert!(HubFile::new("owner/name", "../../etc/passwd").check().is_err());
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        let checks = [
+            ("repository", &self.repo, names::repo(&self.repo)),
+            ("revision", &self.revision, names::revision(&self.revision)),
+            ("file name", &self.file, names::file(&self.file)),
+        ];
+        for (what, name, result) in checks {
+            if let Err(reason) = result {
+                bail!("{what} {name:?} is not valid: {reason}");
+            }
+        }
+        Ok(())
+    }
+
+    fn repo(&self) -> Repo {
+        Repo::with_revision(self.repo.clone(), RepoType::Model, self.revision.clone())
+    }
+}
+
+impl std::fmt::Display for HubFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:?} in {:?} at {:?}",
+            self.file, self.repo, self.revision
+        )
+    }
+}
+
+/// Whether requests may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Files that are not in the cache are fetched.
+    #[default]
+    Online,
+    /// Only the cache is used.
+    Offline,
+}
+
+/// How long a download may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To find the server's address and, again, to connect; 10 s by default.
+    pub connect: Duration,
+    /// For an answer, and between two pieces of it; 30 s by default.
+    pub stall: Duration,
+    /// For the whole download; 1 hour by default.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            stall: Duration::from_secs(30),
+            total: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// Where files come from and where they are kept.
+#[derive(Clone)]
+pub struct Hub {
+    /// The hub's address, `https://huggingface.co` by default.
+    pub endpoint: String,
+    /// The directory of the cache.
+    pub cache_dir: PathBuf,
+    /// The access token, for repositories that need one.
+    pub token: Option<String>,
+    /// Whether requests may be made.
+    pub network: Network,
+    /// How long a download may wait.
+    pub timeouts: Timeouts,
+    /// The largest file fetched; by default the largest table with the largest header.
+    pub max_bytes: u64,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("endpoint", &self.endpoint)
+            .field("cache_dir", &self.cache_dir)
+            .field("token", &self.token.as_ref().map(|_| "..."))
+            .field("network", &self.network)
+            .field("timeouts", &self.timeouts)
+            .field("max_bytes", &self.max_bytes)
+            .finish()
+    }
+}
+
+impl Hub {
+    /// The hub at its usual address, without a token, with the cache in the
+    /// directory given. The environment is not looked at.
+    pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            endpoint: "https://huggingface.co".to_owned(),
+            cache_dir: cache_dir.into(),
+            token: None,
+            network: Network::Online,
+            timeouts: Timeouts::default(),
+            max_bytes: pe_core::MAX_TABLE_BYTES + 100_000_008,
+        }
+    }
+
+    /// The hub as the environment describes it, in the hub's own variables: `HF_HOME` (the
+    /// cache is its folder `hub`, the token its file `token`), `HF_TOKEN` (instead of that
+    /// file), `HF_ENDPOINT`, and `HF_HUB_OFFLINE` (`1`, `true`, `yes` or `on`: only the
+    /// cache is used).
+    ///
+    /// # Errors
+    /// If there is neither `HF_HOME` nor a home directory.
+    pub fn from_env() -> Result<Self> {
+        let var = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        if var("HF_HOME").is_none() && std::env::home_dir().is_none() {
+            bail!("no directory for the hub's cache: neither HF_HOME nor a home directory is set");
+        }
+        let cache = Cache::from_env();
+        let mut hub = Self::new(cache.path().clone());
+        hub.token = var("HF_TOKEN").or_else(|| cache.token());
+        if let Some(endpoint) = var("HF_ENDPOINT") {
+            hub.endpoint = endpoint;
+        }
+        let offline = var("HF_HUB_OFFLINE").map(|value| value.to_ascii_lowercase());
+        if matches!(offline.as_deref(), Some("1" | "true" | "yes" | "on")) {
+            hub.network = Network::Offline;
+        }
+        Ok(hub)
+    }
+
+    /// The path of a file in the cache, fetched if it is not there.
+    ///
+    /// # Errors
+    /// A name that is not allowed; offline, a file that is not in the cache; else as
+    /// [`Hub::download`].
+    pub fn fetch(&self, file: &HubFile) -> Result<PathBuf> {
+        file.check()?;
+        if let Some(path) = cache::find(&self.cache_dir, file) {
+            return Ok(path);
+        }
+        self.download(file)
+    }
+
+    /// Fetches a file, whether it is in the cache or not, and returns its path there.
+    ///
+    /// # Errors
+    /// A name that is not allowed; no network, or none allowed; an answer other than the
+    /// file; one shorter, longer or other than the hub says; a safetensors or JSON
+    /// file that is none; a cache that cannot be written.
+    /// The cache is then as it was.
+    pub fn download(&self, file: &HubFile) -> Result<PathBuf> {
+        file.check()?;
+        if self.network == Network::Offline {
+            bail!(
+                "{file} is not in the cache {}, and HF_HUB_OFFLINE or the configuration \
+                 forbids to fetch it",
+                self.cache_dir.display()
+            );
+        }
+        match transfer::download(self, file) {
+            Ok(path) => Ok(path),
+            Err(reason) => bail!("cannot fetch {file} from {}: {reason}", self.endpoint),
+        }
+    }
+
+    /// Loads a table from the hub, as [`LoadOptions::load`] does from a file.
+    ///
+    /// # Errors
+    /// As [`Hub::fetch`] and [`LoadOptions::load`].
+    pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
+        options.load(self.fetch(file)?)
+    }
+}
+
+/// The path of a file in the cache, fetched if it is not there, with the configuration of
+/// [`Hub::from_env`].
+///
+/// # Errors
+/// As [`Hub::from_env`] and [`Hub::fetch`].
+pub fn fetch(file: &HubFile) -> Result<PathBuf> {
+    Hub::from_env()?.fetch(file)
+}
+
+/// Loads a table from the hub, with the configuration of [`Hub::from_env`], as
+/// [`checkpoint::load`](crate::checkpoint::load) does from a file.
+///
+/// # Errors
+/// As [`fetch`] and [`checkpoint::load`](crate::checkpoint::load).
+pub fn load(file: &HubFile, device: &Device) -> Result<LoadedTable> {
+    let options = LoadOptions {
+        device: device.clone(),
+        ..LoadOptions::default()
+    };
+    Hub::from_env()?.load(file, &options)
+}

@@ -1,0 +1,313 @@
+//! One file over HTTP.
+//!
+//! hf-hub's own download is not used: it waits without end, follows relative redirects
+//! without end, sends the token to whatever host it is redirected to, takes the answer's ETag and
+//! commit as parts of paths, and checks neither status nor length nor hash of what it
+//! stores. Here one request asks for the file; each redirect is one more.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use ureq::http::{Response, Uri};
+use ureq::{Agent, Body};
+
+use super::{Hub, HubFile, cache, names};
+use crate::checkpoint::check_file;
+
+/// Redirects followed; the hub needs one or two.
+const MAX_REDIRECTS: usize = 5;
+
+/// What the hub's own answer says about a file, before it refers to another server.
+#[derive(Default)]
+struct Described {
+    commit: Option<String>,
+    etag: Option<String>,
+    size: Option<u64>,
+}
+
+/// Fetches a file into the cache. The error is the reason.
+pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
+    let endpoint = hub.endpoint.trim_end_matches('/');
+    let origin = origin(endpoint)?;
+    let url = format!(
+        "{endpoint}/{}/resolve/{}/{}",
+        file.repo,
+        escape(&file.revision, ""),
+        escape(&file.file, "/")
+    );
+    let agent = agent(hub, &origin);
+    let deadline = Instant::now() + hub.timeouts.total;
+    let (described, response) = request(hub, &agent, url, &origin, deadline)?;
+
+    let Some(commit) = described.commit else {
+        return Err("the answer has no X-Repo-Commit header (is this a hub?)".to_owned());
+    };
+    if !names::is_commit(&commit) {
+        return Err(format!(
+            "the answer's X-Repo-Commit {commit:?} is not 40 hexadecimal digits"
+        ));
+    }
+    let Some(header) = described.etag else {
+        return Err("the answer has no ETag header".to_owned());
+    };
+    let etag = names::etag(&header)?;
+
+    let io = |error: std::io::Error| error.to_string();
+    let in_cache = |error: std::io::Error| format!("cache {}: {error}", hub.cache_dir.display());
+    let blobs = cache::blobs(&hub.cache_dir, file).map_err(in_cache)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pe-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut content = builder.tempfile_in(blobs).map_err(in_cache)?;
+    let sha256 = receive(hub, response, described.size, &mut content)?;
+    if names::is_sha256(etag) && sha256 != etag {
+        return Err(format!(
+            "the content's SHA-256 is {sha256}, the hub says {etag}"
+        ));
+    }
+    content.flush().map_err(io)?;
+    check_content(file, &content)?;
+    cache::store(&hub.cache_dir, file, content, etag, &commit).map_err(in_cache)
+}
+
+/// Asks for the file, through redirects, until an answer has it.
+fn request(
+    hub: &Hub,
+    agent: &Agent,
+    mut url: String,
+    origin: &str,
+    deadline: Instant,
+) -> Result<(Described, Response<Body>), String> {
+    let mut described = Described::default();
+    for _ in 0..=MAX_REDIRECTS {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut request = agent
+            .get(&url)
+            .header("Accept-Encoding", "identity")
+            .config()
+            .timeout_global(Some(left.max(Duration::from_millis(1))))
+            .build();
+        let here = self::origin(&url)?;
+        if let Some(token) = &hub.token
+            && here == origin
+            && (here.starts_with("https:") || is_loopback(&here))
+        {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        let response = request.call().map_err(|error| in_words(&error, &here))?;
+        let header = |name: &str| {
+            let value = response.headers().get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        };
+        if here == origin {
+            // The linked ones describe the content that a redirect leads to.
+            described.commit = header("x-repo-commit").or(described.commit);
+            described.etag = header("x-linked-etag")
+                .or(described.etag)
+                .or(header("etag"));
+            let size = header("x-linked-size").and_then(|size| size.parse().ok());
+            described.size = size.or(described.size);
+        }
+        let status = response.status().as_u16();
+        match status {
+            200 => return Ok((described, response)),
+            301 | 302 | 303 | 307 | 308 => {
+                let Some(location) = header("location") else {
+                    return Err(format!("status {status} without a Location"));
+                };
+                url = follow(&url, &location)?;
+            }
+            _ => return Err(refused(status, header("x-error-message").as_deref())),
+        }
+    }
+    Err(format!("more than {MAX_REDIRECTS} redirects"))
+}
+
+/// Writes the answer's body to the file and returns its SHA-256.
+fn receive(
+    hub: &Hub,
+    response: Response<Body>,
+    described: Option<u64>,
+    content: &mut NamedTempFile,
+) -> Result<String, String> {
+    if let Some(encoding) = response.headers().get("content-encoding")
+        && encoding != "identity"
+    {
+        return Err(format!("the content comes in the encoding {encoding:?}"));
+    }
+    let length = response.body().content_length();
+    if let (Some(described), Some(length)) = (described, length)
+        && described != length
+    {
+        return Err(format!(
+            "the answer has {length} bytes, the hub says {described}"
+        ));
+    }
+    let expected = length.or(described);
+    if expected.is_some_and(|bytes| bytes > hub.max_bytes) {
+        return Err(format!(
+            "the file has {} bytes, above the limit of {}",
+            expected.unwrap_or_default(),
+            hub.max_bytes
+        ));
+    }
+    let limit = expected.unwrap_or(hub.max_bytes);
+    let mut reader = response.into_body().into_reader();
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    let mut received = 0u64;
+    loop {
+        let count = match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) => return Err(format!("after {received} bytes: {error}")),
+        };
+        received += count as u64;
+        if received > limit {
+            return Err(format!("the content is longer than {limit} bytes"));
+        }
+        hash.update(&buffer[..count]);
+        content
+            .write_all(&buffer[..count])
+            .map_err(|error| format!("cache {}: {error}", hub.cache_dir.display()))?;
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != received) {
+        return Err(format!(
+            "the content ends after {received} of {expected} bytes"
+        ));
+    }
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// A last look before the file enters the cache: an error page with a good status is
+/// neither a safetensors nor a JSON file.
+fn check_content(file: &HubFile, content: &NamedTempFile) -> Result<(), String> {
+    let reason = if file.file.ends_with(".safetensors") {
+        check_file(content.path()).err()
+    } else if file.file.ends_with(".json") {
+        let read = std::fs::File::open(content.path()).map_err(|error| error.to_string())?;
+        let value: serde_json::Result<serde::de::IgnoredAny> =
+            serde_json::from_reader(std::io::BufReader::new(read));
+        value.err().map(|error| format!("not valid JSON: {error}"))
+    } else {
+        None
+    };
+    reason.map_or(Ok(()), |reason| {
+        Err(format!("the content is not what its name says: {reason}"))
+    })
+}
+
+fn agent(hub: &Hub, origin: &str) -> Agent {
+    let timeouts = hub.timeouts;
+    let mut config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .user_agent(concat!("pe-candle/", env!("CARGO_PKG_VERSION")))
+        .timeout_resolve(Some(timeouts.connect))
+        .timeout_connect(Some(timeouts.connect))
+        .timeout_recv_response(Some(timeouts.stall))
+        .timeout_per_read(Some(timeouts.stall))
+        .timeout_per_write(Some(timeouts.stall));
+    if is_loopback(origin) {
+        // A proxy has another idea of what this machine is.
+        config = config.proxy(None);
+    }
+    Agent::new_with_config(config.build())
+}
+
+/// Scheme, host and port of an address.
+fn origin(url: &str) -> Result<String, String> {
+    let uri: Uri = url
+        .parse()
+        .map_err(|error| format!("the address {url:?} is not valid: {error}"))?;
+    match (uri.scheme_str(), uri.authority()) {
+        (Some(scheme @ ("http" | "https")), Some(authority))
+            if !authority.as_str().contains('@') =>
+        {
+            Ok(format!(
+                "{scheme}://{}",
+                authority.as_str().to_ascii_lowercase()
+            ))
+        }
+        _ => Err(format!("the address {url:?} is not one of http or https")),
+    }
+}
+
+fn is_loopback(origin: &str) -> bool {
+    let host = origin
+        .parse::<Uri>()
+        .ok()
+        .and_then(|uri| uri.host().map(str::to_owned));
+    matches!(host.as_deref(), Some("127.0.0.1" | "localhost" | "[::1]"))
+}
+
+/// The address that a redirect leads to.
+fn follow(from: &str, location: &str) -> Result<String, String> {
+    let here = origin(from)?;
+    let to = if location.starts_with('/') && !location.starts_with("//") {
+        format!("{here}{location}")
+    } else {
+        location.to_owned()
+    };
+    let there = origin(&to)?;
+    if here.starts_with("https:") && !there.starts_with("https:") {
+        return Err(format!("redirected from https to {there}"));
+    }
+    Ok(to)
+}
+
+/// Percent-encodes everything but letters, digits, '-', '_', '.', '~' and what is to be kept.
+fn escape(text: &str, keep: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        if byte.is_ascii_alphanumeric() || "-_.~".contains(c) || keep.contains(c) {
+            escaped.push(c);
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+/// What a status other than success means here.
+fn refused(status: u16, message: Option<&str>) -> String {
+    let meaning = match status {
+        401 | 403 => "access is denied: the repository is private or gated, or does not exist",
+        404 => "there is no such repository, revision or file",
+        429 => "the hub has had too many requests from here",
+        500.. => "the hub has a fault",
+        _ => "the answer is not the file",
+    };
+    let mut reason = format!("{meaning} (status {status})");
+    if let Some(message) = message {
+        let shown: String = message
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(200)
+            .collect();
+        reason.push_str(&format!("; the hub says {shown:?}"));
+    }
+    reason
+}
+
+fn in_words(error: &ureq::Error, host: &str) -> String {
+    match error {
+        ureq::Error::HostNotFound => format!("{host} is not found; is there a network?"),
+        ureq::Error::ConnectionFailed => format!("no connection to {host}; is there a network?"),
+        ureq::Error::Io(error) => format!("no connection to {host}: {error}; is there a network?"),
+        ureq::Error::Timeout(what) => format!("{host} did not answer in time ({what})"),
+        other => format!("{host}: {other}"),
+    }
+}

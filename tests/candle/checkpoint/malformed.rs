@@ -1,0 +1,255 @@
+//! Files that are not well-formed.
+
+use super::*;
+
+/// Whether the crate below us takes the bytes.
+fn accepted_by_safetensors(bytes: &[u8]) -> bool {
+    std::panic::catch_unwind(|| safetensors::SafeTensors::deserialize(bytes).is_ok())
+        .unwrap_or(false)
+}
+
+#[test]
+fn a_file_cut_at_any_byte_is_an_error() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(8, 2)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = load_error(&path);
+        assert!(error.contains("table.safetensors: "), "{error}");
+        checkpoint::inspect(&path).unwrap_err();
+    }
+    let mut longer = whole.clone();
+    longer.push(0);
+    fs::write(&path, longer).unwrap();
+    let error = load_error(&path);
+    assert!(
+        error.contains("describes 64 bytes of data, the file holds 65"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_flipped_bit_of_a_header_is_an_error_or_harmless() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(8, 2)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let mut passed = 0;
+    for bit in 0..8 * header {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(loaded) = checkpoint::load(&path, &Device::Cpu) {
+            // A changed tensor name or metadata key; nothing else may pass.
+            passed += 1;
+            assert_eq!(bits(&loaded.tensor), bits(&exact(8, 2, DType::F32)));
+            assert!(
+                loaded.name != "pe" || loaded.spec.is_none() || loaded.spec == Some(spec(8, 2))
+            );
+            assert!(accepted_by_safetensors(&bytes));
+        }
+    }
+    // Bits of "pe", of "positional_encoding", and of the padding (tab, for one).
+    assert!(passed < 8 * (2 + 19 + 8), "{passed}");
+}
+
+#[test]
+fn malformed_headers_are_errors_that_name_the_reason() {
+    let (_dir, path) = temp();
+    let pe = r#""pe":{"dtype":"F32","shape":[2,4],"data_offsets":[0,32]}"#;
+    let nothing = [0u8; 32];
+    let long = "[".repeat(100_000);
+    let cases: Vec<(String, &[u8], &str)> = vec![
+        (String::new(), &[], "does not begin with '{'"),
+        (format!(" {{{pe}}}"), &nothing, "does not begin with '{'"),
+        ("null".to_owned(), &[], "does not begin with '{'"),
+        ("{".to_owned(), &[], "the header is not valid"),
+        (format!("{{{pe}}} x"), &nothing, "trailing characters"),
+        (format!("{{{pe}}}\0"), &nothing, "trailing characters"),
+        (format!("{{{pe},{pe}}}"), &nothing, "the key \"pe\" stands twice"),
+        (format!(r#"{{{pe},"p\u0065":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}}}"#), &nothing, "stands twice"),
+        (format!(r#"{{"__metadata__":{{}},"__metadata__":{{}},{pe}}}"#), &nothing, "the key \"__metadata__\" stands twice"),
+        (format!(r#"{{"__metadata__":{{"a":"1","a":"2"}},{pe}}}"#), &nothing, "the metadata key \"a\" stands twice"),
+        (format!(r#"{{"__metadata__":{{"a":1}},{pe}}}"#), &nothing, "invalid type: integer `1`, expected a string"),
+        (format!(r#"{{"__metadata__":"a",{pe}}}"#), &nothing, "expected an object of strings"),
+        (pe.replace(":{", ":[{").replace('}', "}]").replace("\"pe\"", "{\"pe\"") + "}", &nothing, "tensor \"pe\": invalid"),
+        (format!("{{{}}}", pe.replace("F32", "F33")), &nothing, "unknown variant `F33`"),
+        (format!("{{{}}}", pe.replace("\"F32\"", "7")), &nothing, "tensor \"pe\": "),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2,-4]")), &nothing, "integer `-4`"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2,4.0]")), &nothing, "floating point `4.0`"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2,1e2]")), &nothing, "floating point"),
+        (format!("{{{}}}", pe.replace("[2,4]", "{}")), &nothing, "tensor \"pe\": invalid type: map"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2,36893488147419103232]")), &nothing, "tensor \"pe\": "),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2,5]")), &nothing, "tensor \"pe\": [2, 5] of F32 needs 40 bytes, the offsets give 32"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[]")), &nothing, "needs 4 bytes"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[4294967296,4294967296]")), &nothing, "the number of elements of shape [4294967296, 4294967296] overflows"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[2305843009213693951,4]")), &nothing, "overflows"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[576460752303423488,1]")), &nothing, "overflows"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[32,0]")), &nothing, "ends at byte 0, before its begin at byte 32"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[0,31]")), &nothing, "the offsets give 31"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[0]")), &nothing, "tensor \"pe\": invalid length 1"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[0,32,64]")), &nothing, "the header is not valid"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[1,33]")), &nothing, "begins at byte 1 of the data, where byte 0 is due"),
+        (format!("{{{}}}", pe.replace("[0,32]", "[18446744073709551584,18446744073709551615]")), &nothing, "the offsets give 31"),
+        (format!("{{{}}}", pe.replace("[2,4]", "[]").replace("[0,32]", "[18446744073709551611,18446744073709551615]")), &nothing, "where byte 0 is due"),
+        (format!("{{{}}}", pe.replace(",\"shape\":[2,4]", "")), &nothing, "missing field `shape`"),
+        (format!("{{{}}}", pe.replace("\"shape\"", "\"shape\":[2,4],\"shape\"")), &nothing, "duplicate field `shape`"),
+        (format!("{{{pe}}}"), &nothing[..31], "describes 32 bytes of data, the file holds 31"),
+        (format!("{{{pe}}}"), &[0; 33], "describes 32 bytes of data, the file holds 33"),
+        (format!(r#"{{{pe},"b":{{"dtype":"U8","shape":[4],"data_offsets":[28,32]}}}}"#), &nothing, "begins at byte 28 of the data, where byte 32 is due"),
+        (format!(r#"{{{pe},"b":{{"dtype":"U8","shape":[4],"data_offsets":[40,44]}}}}"#), &[0; 44], "begins at byte 40 of the data, where byte 32 is due"),
+        (format!(r#"{{{pe},"b":{{"dtype":"F4","shape":[3],"data_offsets":[32,34]}}}}"#), &[0; 34], "needs 2 bytes"),
+        (format!(r#"{{"a":{long}"#), &[], "the header is not valid"),
+        (r#"{"pe":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}"#.to_owned(), &[], "tensor \"pe\": shape [0, 4611686018427387904, 4611686018427387904] is not"),
+        (r#"{"pe":{"dtype":"F32","shape":[4,0],"data_offsets":[0,0]}}"#.to_owned(), &[], "the width 0 is outside"),
+        (r#"{"pe":{"dtype":"F32","shape":[0,1048577],"data_offsets":[0,0]}}"#.to_owned(), &[], "the width 1048577 is outside"),
+    ];
+    assert!(cases.len() >= 40);
+    for (header, data, message) in cases {
+        fs::write(&path, raw(&header, data)).unwrap();
+        let error = load_error(&path);
+        let shown = &header[..header.len().min(200)];
+        assert!(error.contains(message), "{shown}\n{error}\n{message}");
+        assert!(error.contains("table.safetensors: "), "{error}");
+    }
+    // Bytes that are no text, and lengths that are no lengths.
+    let mut bytes = raw("{}", &[]);
+    bytes[9] = 0xff;
+    fs::write(&path, bytes).unwrap();
+    assert!(load_error(&path).contains("not UTF-8"));
+    for length in [
+        3u64,
+        99_999_999,
+        100_000_001,
+        u64::MAX - 8,
+        u64::MAX - 7,
+        u64::MAX,
+    ] {
+        let mut bytes = raw("{}", &[]);
+        bytes[..8].copy_from_slice(&length.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        let error = load_error(&path);
+        assert!(
+            error.contains(&format!("the header's length is given as {length} bytes")),
+            "{error}"
+        );
+    }
+    fs::write(&path, "<!DOCTYPE html><html>").unwrap();
+    assert!(load_error(&path).contains("is this a safetensors file?"));
+    assert!(load_error(&path.with_extension("missing")).contains("table.missing: "));
+}
+
+#[test]
+fn every_header_accepted_here_is_accepted_by_the_crate_below() {
+    // Random edits of a good file: whatever passes here passes there, with the same tensors.
+    let (_dir, path) = temp();
+    let a = exact(8, 2, DType::F32);
+    let b = exact(4, 3, DType::F16);
+    let good = foreign(&[("a", &a), ("b", &b)]);
+    let header = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
+    let mut state = 12345u64;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let alphabet = b"0123456789{}[],:\"FU-. ab";
+    let mut accepted = 0;
+    for _ in 0..3000 {
+        let mut bytes = good.clone();
+        for _ in 0..=next(2) {
+            bytes[8 + next(header - 8)] = alphabet[next(alphabet.len())];
+        }
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(report) = checkpoint::inspect(&path) {
+            accepted += 1;
+            let theirs = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+            assert_eq!(theirs.len(), report.tensors.len());
+            for tensor in &report.tensors {
+                let other = theirs.tensor(&tensor.name).unwrap();
+                assert_eq!(other.shape(), tensor.shape);
+                assert_eq!(other.data().len() as u64, tensor.bytes);
+            }
+        }
+    }
+    assert!(accepted > 10, "{accepted}");
+}
+
+#[test]
+fn limits_are_kept() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(8, 2)).unwrap();
+    let size = fs::metadata(&path).unwrap().len();
+    let with = |limits| {
+        LoadOptions {
+            limits,
+            ..LoadOptions::default()
+        }
+        .load(&path)
+    };
+    let limits = Limits::default();
+    with(Limits {
+        file_bytes: size,
+        table_bytes: 64,
+        ..limits
+    })
+    .unwrap();
+    let error = with(Limits {
+        file_bytes: size - 1,
+        ..limits
+    })
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains(&format!(
+            "has {size} bytes, above the limit of {}",
+            size - 1
+        )),
+        "{error}"
+    );
+    let error = with(Limits {
+        table_bytes: 63,
+        ..limits
+    })
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains("tensor \"pe\": 64 bytes, above the limit of 63"),
+        "{error}"
+    );
+    let error = with(Limits {
+        header_bytes: 10,
+        ..limits
+    })
+    .unwrap_err()
+    .to_string();
+    assert!(error.contains("above the limit of 10"), "{error}");
+}
+
+#[test]
+fn a_table_in_a_file_larger_than_memory_limits_is_read_alone() {
+    // A sparse file of 64 GiB: only the header and the table are read.
+    let (_dir, path) = temp();
+    let big = 1u64 << 36;
+    let header = format!(
+        r#"{{"pe":{{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}},"weights":{{"dtype":"U8","shape":[{big}],"data_offsets":[8,{}]}}}}"#,
+        big + 8
+    );
+    fs::write(&path, raw(&header, &[0; 8])).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    if file.set_len(16 + header.len() as u64 + big).is_err() {
+        return; // a file system without sparse files
+    }
+    assert_eq!(
+        checkpoint::load(&path, &Device::Cpu).unwrap().tensor.dims(),
+        [1, 2]
+    );
+    assert_eq!(checkpoint::inspect(&path).unwrap().tensors.len(), 2);
+    let options = LoadOptions {
+        tensor_name: Some("weights".to_owned()),
+        ..LoadOptions::default()
+    };
+    options.load(&path).unwrap_err();
+}

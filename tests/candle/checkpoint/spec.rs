@@ -1,0 +1,160 @@
+//! The specification as JSON.
+
+use super::*;
+
+#[test]
+fn every_preset_round_trips_through_json() {
+    for preset in Preset::ALL {
+        for dtype in FLOATS {
+            let spec = TableSpec::new(preset.config(64), 7, 20, dtype);
+            assert_eq!(
+                TableSpec::from_json(&spec.to_json().unwrap()).unwrap(),
+                spec
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_base_round_trips_through_json(bits in any::<u64>(), rate in any::<bool>()) {
+        let value = f64::from_bits(bits);
+        let base = if rate { Base::MinRate(value) } else { Base::Value(value) };
+        let config = SinusoidalConfig { base, ..SinusoidalConfig::new(8) };
+        let spec = TableSpec::new(config, 0, 4, DType::F32);
+        match spec.to_json() {
+            Ok(json) => prop_assert_eq!(TableSpec::from_json(&json).unwrap(), spec),
+            Err(_) => prop_assert!(Sinusoidal::new(config).is_err()),
+        }
+    }
+}
+
+#[test]
+fn json_without_the_optional_fields_is_the_paper() {
+    let json = r#"{"format":1,"scheme":"sinusoidal","config":{"d_model":16},"start":0,"rows":4,"dtype":"f32"}"#;
+    assert_eq!(TableSpec::from_json(json).unwrap(), spec(16, 4));
+}
+
+#[test]
+fn json_that_is_not_understood_says_why() {
+    let good = spec(16, 4).to_json().unwrap();
+    for (from, to, message) in [
+        ("\"format\":1", "\"format\":2", "format 2 is not known"),
+        ("\"format\":1", "\"format\":\"1\"", "invalid type: string"),
+        ("\"format\":1,", "", "missing field `format`"),
+        (
+            "\"sinusoidal\"",
+            "\"rotary\"",
+            "scheme \"rotary\" is not known",
+        ),
+        (
+            "\"start\":0",
+            "\"start\":0,\"stop\":4",
+            "unknown field `stop`",
+        ),
+        (
+            "\"start\":0",
+            "\"start\":0,\"start\":0",
+            "duplicate field `start`",
+        ),
+        ("\"start\":0", "\"start\":-1", "invalid value: integer `-1`"),
+        ("\"start\":0", "\"start\":4294967295", "run past 4294967296"),
+        (
+            "\"start\":0",
+            "\"start\":18446744073709551615",
+            "run past 4294967296",
+        ),
+        ("\"rows\":4", "\"rows\":4294967296", "exceeds the limit"),
+        ("\"rows\":4", "\"rows\":4.5", "invalid type: floating point"),
+        ("\"f32\"", "\"f8\"", "dtype \"f8\" is not one of"),
+        (
+            "\"d_model\":16",
+            "\"d_model\":16,\"theta\":1",
+            "unknown field `theta`",
+        ),
+        ("\"d_model\":16", "\"d_model\":17", "d_model 17 is odd"),
+        ("\"d_model\":16", "\"d_model\":0", "d_model 0 is outside"),
+        (
+            "\"value\":10000.0",
+            "\"value\":-1",
+            "base -1 is not a positive",
+        ),
+        ("\"value\":10000.0", "\"value\":null", "invalid type: null"),
+        (
+            "\"value\":10000.0",
+            "\"value\":1e999",
+            "number out of range",
+        ),
+        (
+            "\"interleaved\"",
+            "\"sideways\"",
+            "unknown variant `sideways`",
+        ),
+        ("\"recipe\":\"exact\"", "\"recipe\":\"exp-f32\"", ""),
+        (good.as_str(), "", "EOF"),
+        (good.as_str(), "[1]", "invalid"),
+        ("}", "} x", "trailing"),
+    ] {
+        let bad = if from == "}" {
+            format!("{good} x")
+        } else {
+            good.replacen(from, to, 1)
+        };
+        assert_ne!(bad, good, "{from} is not in {good}");
+        match TableSpec::from_json(&bad) {
+            Ok(_) => assert_eq!(message, "", "{bad}"),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    !message.is_empty() && error.contains(message),
+                    "{error}\n{message}"
+                );
+                assert!(error.starts_with("specification: "), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_specification_that_is_not_valid_is_not_written() {
+    let (dir, path) = temp();
+    let nan = SinusoidalConfig {
+        base: Base::Value(f64::NAN),
+        ..SinusoidalConfig::new(8)
+    };
+    let integers = TableSpec {
+        dtype: DType::U32,
+        ..spec(8, 4)
+    };
+    let late = TableSpec {
+        start: 1 << 32,
+        ..spec(8, 4)
+    };
+    let huge = TableSpec {
+        rows: usize::MAX,
+        ..spec(8, 4)
+    };
+    for (bad, message) in [
+        (
+            TableSpec {
+                config: nan,
+                ..spec(8, 4)
+            },
+            "base NaN",
+        ),
+        (integers, "elements of type u32"),
+        (late, "run past 4294967296"),
+        (huge, "run past 4294967296"),
+        (
+            TableSpec {
+                rows: 1 << 30,
+                ..spec(64, 4)
+            },
+            "exceeds the limit",
+        ),
+    ] {
+        let error = checkpoint::export(&path, &bad).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    assert_holds(dir.path(), &[]);
+}
