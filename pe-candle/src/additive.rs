@@ -9,6 +9,7 @@ pub(crate) use crate::config::PositionalEncodingConfig;
 use crate::config::{AxisOrder, Growth};
 use crate::convert::{core_error, sinusoidal_tensor};
 use crate::dropout::Dropout;
+use crate::kernel::{AddEncoding, Backend, Positions};
 use crate::plain;
 use crate::positions::CheckedIds;
 use crate::rows::{Growing, Rows, row_count};
@@ -184,12 +185,68 @@ impl PositionalEncoding {
     /// the table's, or that is on another device; positions beyond the table.
     pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
         let (_, time) = self.check_input(xs)?;
-        let pe = self.encoding(offset, time)?;
-        let pe = match self.shared.config.axis_order {
-            AxisOrder::SequenceFirst => pe.unsqueeze(1)?,
-            AxisOrder::BatchFirst | AxisOrder::Unbatched => pe,
-        };
-        self.add(xs, &pe, train)
+        let table = self.table_for(offset, time)?;
+        if xs.elem_count() == 0 {
+            return self.dropout.forward(xs, train);
+        }
+        if xs.device().is_cpu() {
+            return self.fused(table, Positions::From(offset), train).apply(xs);
+        }
+        self.add(xs, &self.broadcast_rows(offset, time)?, train)
+    }
+
+    /// Adds the encodings of the positions `offset ..` to `xs` itself, without dropout: for
+    /// inference.
+    ///
+    /// The numbers are those of [`forward_at`](Self::forward_at). No memory is asked for, which
+    /// makes this several times faster for large inputs (see the crate's documentation on speed). What shares
+    /// its memory with `xs`, clones and views of it or what it is a view of, changes with it.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, ModuleT, Tensor};
+    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+    ///
+    /// let config = PositionalEncodingConfig::new(64);
+    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
+    /// let xs = Tensor::randn(0f32, 1., (1, 10, 64), &Device::Cpu)?;
+    /// let wanted = layer.forward_t(&xs, false)?;
+    /// layer.forward_inplace(&xs, 0)?;
+    /// assert_eq!(xs.to_vec3::<f32>()?, wanted.to_vec3::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An input that is a variable or was computed from one, since its gradient would be that
+    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
+    /// input that shares its memory with the table; an input that is not on the CPU; else as
+    /// [`forward_at`](Self::forward_at). The input is unchanged then.
+    pub fn forward_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
+        let (_, time) = self.check_input(xs)?;
+        if !xs.device().is_cpu() {
+            let location = xs.device().location();
+            bail!("adding in place works on the cpu only, the input is on {location:?}");
+        }
+        if xs.track_op() {
+            let what = if xs.is_variable() {
+                "is a variable"
+            } else {
+                "was computed from a variable"
+            };
+            bail!("the input {what}: detach it first to add in place");
+        }
+        if xs.layout().has_internal_overlap() {
+            let (dims, strides) = (xs.dims(), xs.stride());
+            bail!(
+                "elements of the input share their places: shape {dims:?} with strides \
+                 {strides:?} cannot be added to in place"
+            );
+        }
+        let table = self.table_for(offset, time)?;
+        if xs.elem_count() == 0 {
+            return Ok(());
+        }
+        let op = self.fused(table, Positions::From(offset), false);
+        op.apply_in_place(xs)
     }
 
     /// Adds the encoding of each token's own position.
@@ -239,14 +296,44 @@ impl PositionalEncoding {
             return self.dropout.forward(xs, train);
         }
         let table = self.table_of(0, checked.rows)?;
-        let pe = plain::gather(&table, checked.ids)?;
-        let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
-        let pe = match (self.shared.config.axis_order, per_sequence) {
-            (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1)?,
-            (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1)?,
-            _ => pe,
-        };
-        self.add(xs, &pe, train)
+        if xs.elem_count() != 0 && xs.device().is_cpu() {
+            let positions = if per_sequence {
+                Positions::PerToken(checked.ids)
+            } else {
+                Positions::PerStep(checked.ids)
+            };
+            return self.fused(table, positions, train).apply(xs);
+        }
+        self.add(xs, &self.gathered(&table, checked)?, train)
+    }
+
+    /// [`forward_at`](Self::forward_at) composed of Candle's operations: for the tests, which
+    /// compare the two on the CPU.
+    #[doc(hidden)]
+    pub fn forward_at_composed(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
+        let (_, time) = self.check_input(xs)?;
+        self.add(xs, &self.broadcast_rows(offset, time)?, train)
+    }
+
+    /// [`forward_with_positions`](Self::forward_with_positions) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn forward_with_positions_composed(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        train: bool,
+    ) -> Result<Tensor> {
+        self.check_input(xs)?;
+        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
+        let table = self.table_of(0, checked.rows)?;
+        self.add(xs, &self.gathered(&table, checked)?, train)
+    }
+
+    /// The same layer on an instruction set: for the tests.
+    #[doc(hidden)]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        let dropout = self.dropout.with_backend(backend);
+        Self { dropout, ..self }
     }
 
     /// The encodings of the positions `offset .. offset + len`: `[len, d_model]`.
@@ -254,13 +341,11 @@ impl PositionalEncoding {
     /// # Errors
     /// Positions beyond the table.
     pub fn encoding(&self, offset: usize, len: usize) -> Result<Tensor> {
-        let Some(end) = offset.checked_add(len) else {
-            bail!("offset {offset} plus length {len} overflows");
-        };
+        let table = self.table_for(offset, len)?;
         if len == 0 {
-            return self.shared.rows.table().narrow(0, 0, 0);
+            return table.narrow(0, 0, 0);
         }
-        self.table_of(offset, end)?.narrow(0, offset, len)
+        table.narrow(0, offset, len)
     }
 
     /// The table as it is now: `[max_seq_len, d_model]`.
@@ -292,11 +377,55 @@ impl PositionalEncoding {
         &self.dropout
     }
 
+    /// The operation that does it all in one pass. A training call takes the next step.
+    fn fused(&self, table: Tensor, positions: Positions, train: bool) -> AddEncoding {
+        AddEncoding {
+            table,
+            positions,
+            order: self.shared.config.axis_order,
+            scale: self.shared.factor,
+            masking: self.dropout.next_masking(train),
+            backend: self.dropout.backend(),
+        }
+    }
+
+    /// The rows from `offset` on, in a shape that broadcasts to the input's.
+    fn broadcast_rows(&self, offset: usize, time: usize) -> Result<Tensor> {
+        let pe = self.encoding(offset, time)?;
+        match self.shared.config.axis_order {
+            AxisOrder::SequenceFirst => pe.unsqueeze(1),
+            AxisOrder::BatchFirst | AxisOrder::Unbatched => Ok(pe),
+        }
+    }
+
+    /// The rows of position ids, in a shape that broadcasts to the input's.
+    fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
+        let per_sequence = checked.dims.len() == 2;
+        let pe = plain::gather(table, checked.ids)?;
+        let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
+        match (self.shared.config.axis_order, per_sequence) {
+            (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
+            (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1),
+            _ => Ok(pe),
+        }
+    }
+
     fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
         if xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
         plain::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
+    }
+
+    /// A table that holds the positions `offset .. offset + len`.
+    fn table_for(&self, offset: usize, len: usize) -> Result<Tensor> {
+        let Some(end) = offset.checked_add(len) else {
+            bail!("offset {offset} plus length {len} overflows");
+        };
+        if len == 0 {
+            return Ok(self.shared.rows.table());
+        }
+        self.table_of(offset, end)
     }
 
     /// A table that holds the positions `start .. end`.

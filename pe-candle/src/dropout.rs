@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::kernel::{Backend, Gradient, Mask, Masking};
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::{
     CpuStorage, CudaStorage, CustomOp1, DType, Error, Layout, MetalStorage, ModuleT, Result, Shape,
     Tensor, bail, op,
 };
-use half::{bf16, f16};
-
-use crate::philox::philox4x32_10;
 
 /// Inverted dropout with a mask that is a pure function of seed, step and element index.
 ///
@@ -66,6 +64,7 @@ pub struct Dropout {
     p: f32,
     seed: u64,
     step: Arc<AtomicU64>,
+    backend: Backend,
 }
 
 impl Dropout {
@@ -81,6 +80,7 @@ impl Dropout {
             p,
             seed,
             step: Arc::default(),
+            backend: Backend::best(),
         })
     }
 
@@ -133,7 +133,7 @@ impl Dropout {
 
     /// Whether the mask of a step keeps the element of an index in row-major order.
     pub fn keeps(&self, step: u64, index: u64) -> bool {
-        let mask = self.op(step).mask;
+        let mask = self.masking(step).mask;
         mask.keeps(mask.block(index / 4)[(index % 4) as usize])
     }
 
@@ -144,8 +144,27 @@ impl Dropout {
         xs.apply_op1(Portable(self.op(step)))
     }
 
-    fn op(&self, step: u64) -> DropoutOp {
-        DropoutOp {
+    /// The same dropout on an instruction set: for the tests.
+    #[doc(hidden)]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        Self { backend, ..self }
+    }
+
+    pub(crate) fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// What a call is to apply, if anything; a training call takes the next step.
+    pub(crate) fn next_masking(&self, train: bool) -> Option<Masking> {
+        if !train {
+            return None;
+        }
+        let step = self.step.fetch_add(1, Ordering::Relaxed);
+        (self.p != 0.0).then(|| self.masking(step))
+    }
+
+    fn masking(&self, step: u64) -> Masking {
+        Masking {
             mask: Mask {
                 seed: self.seed,
                 step,
@@ -153,6 +172,13 @@ impl Dropout {
                 threshold: (f64::from(self.p) * TWO_POW_32).round() as u32,
             },
             factor: 1.0 / (1.0 - f64::from(self.p)),
+        }
+    }
+
+    fn op(&self, step: u64) -> DropoutOp {
+        DropoutOp {
+            masking: self.masking(step),
+            backend: self.backend,
         }
     }
 }
@@ -177,54 +203,11 @@ fn unsupported(dtype: DType) -> Error {
     Error::msg(format!("dropout takes f32, f64, f16 or bf16, not {dtype}"))
 }
 
-/// Which elements stay, at one step.
-#[derive(Debug, Clone, Copy)]
-struct Mask {
-    seed: u64,
-    step: u64,
-    threshold: u32,
-}
-
-impl Mask {
-    /// The words of the elements `4 * block ..`.
-    fn block(&self, block: u64) -> [u32; 4] {
-        let counter = [
-            block as u32,
-            (block >> 32) as u32,
-            self.step as u32,
-            (self.step >> 32) as u32,
-        ];
-        philox4x32_10(counter, [self.seed as u32, (self.seed >> 32) as u32])
-    }
-
-    /// Whether an element with this word stays.
-    #[inline]
-    fn keeps(&self, word: u32) -> bool {
-        word >= self.threshold
-    }
-
-    /// The elements in order, each as `kept` makes it or as zero.
-    fn apply<T: Copy + Default>(&self, xs: &[T], kept: impl Fn(T) -> T) -> Vec<T> {
-        let mut ys = Vec::with_capacity(xs.len());
-        for (block, four) in (0..).zip(xs.chunks(4)) {
-            let words = self.block(block);
-            ys.extend(four.iter().zip(words).map(|(x, word)| {
-                if self.keeps(word) {
-                    kept(*x)
-                } else {
-                    T::default()
-                }
-            }));
-        }
-        ys
-    }
-}
-
 /// One application of a mask; its own backward pass.
 #[derive(Debug, Clone, Copy)]
 struct DropoutOp {
-    mask: Mask,
-    factor: f64,
+    masking: Masking,
+    backend: Backend,
 }
 
 impl DropoutOp {
@@ -239,11 +222,16 @@ impl DropoutOp {
         check_dtype(dtype)?;
         let plain = Layout::contiguous(shape);
         let scalar = Layout::contiguous(1).broadcast_as(shape)?;
-        let keep = self.mask.apply(&vec![1u8; shape.elem_count()], |one| one);
+        let Masking { mask, factor } = self.masking;
+        let keep: Vec<u8> = (0..shape.elem_count().div_ceil(4) as u64)
+            .flat_map(|block| mask.block(block))
+            .map(|word| mask.keeps(word).into())
+            .take(shape.elem_count())
+            .collect();
         let keep = device.storage_from_cpu_storage_owned(CpuStorage::U8(keep))?;
         let factor = device.storage_from_cpu_storage_owned(match dtype {
-            DType::F64 => CpuStorage::F64(vec![self.factor]),
-            _ => CpuStorage::F32(vec![self.factor as f32]),
+            DType::F64 => CpuStorage::F64(vec![factor]),
+            _ => CpuStorage::F32(vec![factor as f32]),
         })?;
         let scaled = match dtype {
             DType::F16 | DType::BF16 => storage
@@ -264,25 +252,20 @@ impl CustomOp1 for DropoutOp {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let Some((start, end)) = layout.contiguous_offsets() else {
-            let shape = layout.shape();
-            let mut dense = storage.device().zeros_impl(shape, storage.dtype())?;
-            storage.copy_strided_src(&mut dense, 0, layout)?;
-            return self.cpu_fwd(&dense, &Layout::contiguous(shape));
+        check_dtype(storage.dtype())?;
+        let shape = layout.shape();
+        let kernel = Gradient {
+            scale: None,
+            masking: Some(self.masking),
+            backend: self.backend,
         };
-        let (wide, factor, mask) = (self.factor, self.factor as f32, self.mask);
-        let ys = match storage {
-            CpuStorage::F32(xs) => CpuStorage::F32(mask.apply(&xs[start..end], |x| x * factor)),
-            CpuStorage::F64(xs) => CpuStorage::F64(mask.apply(&xs[start..end], |x| x * wide)),
-            CpuStorage::F16(xs) => {
-                CpuStorage::F16(mask.apply(&xs[start..end], |x| f16::from_f32(x.to_f32() * factor)))
-            }
-            CpuStorage::BF16(xs) => CpuStorage::BF16(
-                mask.apply(&xs[start..end], |x| bf16::from_f32(x.to_f32() * factor)),
-            ),
-            other => return Err(unsupported(other.dtype())),
-        };
-        Ok((ys, layout.shape().clone()))
+        if let Some(ys) = kernel.on_cpu(storage, layout) {
+            return Ok((ys, shape.clone()));
+        }
+        // More than three axes in another order.
+        let mut dense = storage.device().zeros_impl(shape, storage.dtype())?;
+        storage.copy_strided_src(&mut dense, 0, layout)?;
+        self.cpu_fwd(&dense, &Layout::contiguous(shape))
     }
 
     fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {

@@ -5,9 +5,9 @@
 //! block of numbers is a function of its counter and the key alone, so any thread
 //! or device can make any part of the sequence, in any order.
 
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-const ROUNDS: usize = 10;
+pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+pub(crate) const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+pub(crate) const ROUNDS: usize = 10;
 
 /// Four random words for a counter and a key: Philox with 4 words of 32 bits and 10 rounds.
 ///

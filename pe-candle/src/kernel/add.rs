@@ -1,0 +1,326 @@
+//! The additive encoding as one operation, its gradient, and its variant in place.
+
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CustomOp1, DType, InplaceOp2, Layout, Result, Shape, Storage, Tensor, WithDType,
+    bail,
+};
+use pulp::Arch;
+
+use super::Backend;
+use super::mask::{Mask, Masking};
+use super::number::{Entry, Number, Wide};
+use super::run::{AddRows, MaskRows, Place, RowIds, RowMap};
+use super::view::{self, Pass};
+use crate::config::AxisOrder;
+
+/// Which rows of the table are added.
+#[derive(Debug, Clone)]
+pub(crate) enum Positions {
+    /// The first, and the others in order along time.
+    From(usize),
+    /// One for each step, `[T]`.
+    PerStep(Vec<u32>),
+    /// One for each token, `[B, T]`.
+    PerToken(Vec<u32>),
+}
+
+/// `y = dropout(x * scale + table[row])` in one pass, rounded as
+/// [`plain::add_encoding`](crate::plain::add_encoding) does.
+///
+/// The table is no operand: a constant has no gradient to be computed.
+#[derive(Debug, Clone)]
+pub(crate) struct AddEncoding {
+    pub(crate) table: Tensor,
+    pub(crate) positions: Positions,
+    pub(crate) order: AxisOrder,
+    pub(crate) scale: Option<f64>,
+    pub(crate) masking: Option<Masking>,
+    pub(crate) backend: Backend,
+}
+
+impl AddEncoding {
+    /// The sum, as a tensor that gradients flow through.
+    pub(crate) fn apply(self, xs: &Tensor) -> Result<Tensor> {
+        if xs.track_op() {
+            xs.apply_op1(self)
+        } else {
+            xs.apply_op1_no_bwd(&self)
+        }
+    }
+
+    /// The sum in the memory of `xs`.
+    pub(crate) fn apply_in_place(self, xs: &Tensor) -> Result<()> {
+        let table = self.table.clone();
+        xs.inplace_op2(&table, &self)
+    }
+
+    fn pass<'a, T: Number, P>(
+        &'a self,
+        table: &'a [P],
+        dims: &[usize],
+    ) -> Result<AddPass<'a, T, P>> {
+        let (Some((batch, time)), Some(width)) = (self.order.read(dims), dims.last()) else {
+            bail!("{}, got {dims:?}", self.order.describe());
+        };
+        let map = RowMap {
+            width: *width,
+            batch,
+            time,
+            sequence_first: self.order == AxisOrder::SequenceFirst,
+            rows: match &self.positions {
+                Positions::From(offset) => RowIds::From(*offset),
+                Positions::PerStep(ids) => RowIds::PerStep(ids),
+                Positions::PerToken(ids) => RowIds::PerToken(ids),
+            },
+        };
+        Ok(AddPass {
+            arch: self.backend.0,
+            table,
+            map,
+            scale: self.scale.map(T::Wide::from_f64),
+            masking: self.masking.map(widened),
+        })
+    }
+
+    fn map<T: Number + WithDType, P: Entry<T::Wide>>(
+        &self,
+        xs: &[T],
+        layout: &Layout,
+        table: &[P],
+    ) -> Result<CpuStorage> {
+        let pass = self.pass::<T, P>(table, layout.dims())?;
+        let Some(ys) = view::map(xs, layout, &pass) else {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        };
+        Ok(T::to_cpu_storage_owned(ys))
+    }
+
+    fn map_in_place<T: Number, P: Entry<T::Wide>>(
+        &self,
+        xs: &mut [T],
+        layout: &Layout,
+        table: &[P],
+    ) -> Result<()> {
+        let pass = self.pass::<T, P>(table, layout.dims())?;
+        if !view::map_in_place(xs, layout, &pass) {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        }
+        Ok(())
+    }
+}
+
+/// A masking in the type that is computed in.
+fn widened<W: Wide>(masking: Masking) -> (Mask, W) {
+    (masking.mask, W::from_f64(masking.factor))
+}
+
+/// The part of a storage that a contiguous layout names.
+fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
+    let all = storage.as_slice::<T>()?;
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&all[start..end]),
+        None => bail!("the table is not contiguous"),
+    }
+}
+
+fn mismatch(xs: DType, table: DType) -> candle_core::Error {
+    let (xs, table) = (xs.as_str(), table.as_str());
+    candle_core::Error::msg(format!(
+        "no kernel adds a table of {table} to an input of {xs}"
+    ))
+}
+
+/// Calls a method for the types of input and table: `$call!(elements, entries)`.
+macro_rules! by_type {
+    ($xs:expr, $table:expr, $table_layout:expr, |$x:ident, $entries:ident| $call:expr) => {{
+        use CpuStorage as C;
+        let (table, layout) = ($table, $table_layout);
+        let types = ($xs.dtype(), table.dtype());
+        match ($xs, types.1) {
+            (C::F32($x), DType::F32) => {
+                let $entries = part::<f32>(table, layout)?;
+                $call
+            }
+            (C::F64($x), DType::F64) => {
+                let $entries = part::<f64>(table, layout)?;
+                $call
+            }
+            (C::F64($x), DType::F32) => {
+                let $entries = part::<f32>(table, layout)?;
+                $call
+            }
+            (C::F16($x), DType::F16) => {
+                let $entries = part::<half::f16>(table, layout)?;
+                $call
+            }
+            (C::F16($x), DType::F32) => {
+                let $entries = part::<f32>(table, layout)?;
+                $call
+            }
+            (C::BF16($x), DType::BF16) => {
+                let $entries = part::<half::bf16>(table, layout)?;
+                $call
+            }
+            (C::BF16($x), DType::F32) => {
+                let $entries = part::<f32>(table, layout)?;
+                $call
+            }
+            _ => return Err(mismatch(types.0, types.1)),
+        }
+    }};
+}
+
+impl CustomOp1 for AddEncoding {
+    fn name(&self) -> &'static str {
+        "positional-encoding"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (table, table_layout) = self.table.storage_and_layout();
+        let Storage::Cpu(table) = &*table else {
+            bail!("the table is not on the cpu");
+        };
+        let ys = by_type!(storage, table, table_layout, |xs, entries| {
+            self.map(xs, layout, entries)?
+        });
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let gradient = Gradient {
+            scale: self.scale,
+            masking: self.masking,
+            backend: self.backend,
+        };
+        gradient.apply(grad).map(Some)
+    }
+}
+
+impl InplaceOp2 for AddEncoding {
+    fn name(&self) -> &'static str {
+        "positional-encoding in place"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        table: &CpuStorage,
+        table_layout: &Layout,
+    ) -> Result<()> {
+        by_type!(storage, table, table_layout, |xs, entries| {
+            self.map_in_place(xs, layout, entries)
+        })
+    }
+}
+
+struct AddPass<'a, T: Number, P> {
+    arch: Arch,
+    table: &'a [P],
+    map: RowMap<'a>,
+    scale: Option<T::Wide>,
+    masking: Option<(Mask, T::Wide)>,
+}
+
+impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
+    fn anywhere(&self) -> bool {
+        self.masking.is_none()
+    }
+
+    fn apply(&self, first: usize, place: impl Place<T>) {
+        self.arch.dispatch(AddRows {
+            place,
+            first,
+            table: self.table,
+            map: self.map,
+            scale: self.scale,
+            masking: self.masking,
+        });
+    }
+}
+
+/// `y = mask(x) * scale`: the gradient of [`AddEncoding`], with the gradient of the output as
+/// `x`; and dropout alone. It is linear, and its own gradient.
+///
+/// The mask's factor is multiplied first and the scale second, each product rounded to `f32`
+/// (`f64` for `f64`), and the result once to a half type: what the backward pass of the plain
+/// composition does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gradient {
+    pub(crate) scale: Option<f64>,
+    pub(crate) masking: Option<Masking>,
+    pub(crate) backend: Backend,
+}
+
+impl Gradient {
+    /// The gradient, as a tensor that gradients flow through.
+    pub(crate) fn apply(self, grad: &Tensor) -> Result<Tensor> {
+        if self.scale.is_none() && self.masking.is_none() {
+            Ok(grad.clone())
+        } else if grad.track_op() {
+            grad.apply_op1(self)
+        } else {
+            grad.apply_op1_no_bwd(&self)
+        }
+    }
+
+    fn map<T: Number + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
+        let pass = MaskPass::<T> {
+            arch: self.backend.0,
+            scale: self.scale.map(T::Wide::from_f64),
+            masking: self.masking.map(widened),
+        };
+        view::map(xs, layout, &pass).map(T::to_cpu_storage_owned)
+    }
+
+    /// The result, or `None` if there is no kernel for the type or the layout.
+    pub(crate) fn on_cpu(&self, storage: &CpuStorage, layout: &Layout) -> Option<CpuStorage> {
+        match storage {
+            CpuStorage::F32(xs) => self.map(xs, layout),
+            CpuStorage::F64(xs) => self.map(xs, layout),
+            CpuStorage::F16(xs) => self.map(xs, layout),
+            CpuStorage::BF16(xs) => self.map(xs, layout),
+            _ => None,
+        }
+    }
+}
+
+impl CustomOp1 for Gradient {
+    fn name(&self) -> &'static str {
+        "positional-encoding-gradient"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let Some(ys) = self.on_cpu(storage, layout) else {
+            let (dtype, dims) = (storage.dtype().as_str(), layout.dims());
+            bail!("no kernel for a gradient of type {dtype} and shape {dims:?}");
+        };
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        self.apply(grad).map(Some)
+    }
+}
+
+struct MaskPass<T: Number> {
+    arch: Arch,
+    scale: Option<T::Wide>,
+    masking: Option<(Mask, T::Wide)>,
+}
+
+impl<T: Number> Pass<T> for MaskPass<T> {
+    fn anywhere(&self) -> bool {
+        self.masking.is_none()
+    }
+
+    fn apply(&self, first: usize, place: impl Place<T>) {
+        self.arch.dispatch(MaskRows {
+            place,
+            first,
+            scale: self.scale,
+            masking: self.masking,
+        });
+    }
+}

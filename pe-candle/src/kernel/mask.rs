@@ -1,0 +1,127 @@
+//! The mask of dropout: random words from where an element stands, many at a time.
+
+use crate::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
+
+/// Blocks of four words that are made side by side.
+const LANES: usize = 16;
+/// Words that are made at once.
+pub(crate) const GROUP: usize = 4 * LANES;
+const LOW: u64 = 0xffff_ffff;
+
+/// Which elements stay, at one step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mask {
+    pub(crate) seed: u64,
+    pub(crate) step: u64,
+    pub(crate) threshold: u32,
+}
+
+impl Mask {
+    /// The words of the elements `4 * block ..`: the definition.
+    pub(crate) fn block(&self, block: u64) -> [u32; 4] {
+        let counter = [
+            block as u32,
+            (block >> 32) as u32,
+            self.step as u32,
+            (self.step >> 32) as u32,
+        ];
+        philox4x32_10(counter, [self.seed as u32, (self.seed >> 32) as u32])
+    }
+
+    /// Whether an element with this word stays.
+    #[inline(always)]
+    pub(crate) fn keeps(&self, word: u32) -> bool {
+        word >= self.threshold
+    }
+
+    /// The words of the elements `first ..`, a multiple of four: of as many groups as `out`
+    /// holds.
+    #[inline(always)]
+    pub(crate) fn words(&self, first: usize, out: &mut [u32]) {
+        let mut block = first as u64 / 4;
+        for group in out.as_chunks_mut::<GROUP>().0 {
+            self.group(block, group);
+            block += LANES as u64;
+        }
+    }
+
+    /// The words of as many of the `len` elements from `first` on as there is room for.
+    #[inline(always)]
+    pub(crate) fn stretch<'a, const N: usize>(
+        &self,
+        first: usize,
+        len: usize,
+        room: &'a mut [u32; N],
+    ) -> &'a [u32] {
+        let len = len.min(N);
+        self.words(first, &mut room[..len.next_multiple_of(GROUP)]);
+        &room[..len]
+    }
+
+    /// Blocks side by side, a word of 32 bits in each lane of 64: the widening product is
+    /// then one instruction, and needs nothing moved. The high halves of lanes may hold
+    /// anything.
+    #[inline(always)]
+    fn group(&self, block: u64, out: &mut [u32; GROUP]) {
+        let mut c0 = [0u64; LANES];
+        let mut c1 = [0u64; LANES];
+        let mut c2 = [self.step & LOW; LANES];
+        let mut c3 = [self.step >> 32; LANES];
+        for lane in 0..LANES {
+            let block = block.wrapping_add(lane as u64);
+            c0[lane] = block;
+            c1[lane] = block >> 32;
+        }
+        let [mut k0, mut k1] = [self.seed as u32, (self.seed >> 32) as u32];
+        for _ in 0..ROUNDS {
+            let (key0, key1) = (u64::from(k0), u64::from(k1));
+            for lane in 0..LANES {
+                let product0 = (c0[lane] & LOW) * MULTIPLIERS[0] as u64;
+                let product1 = (c2[lane] & LOW) * MULTIPLIERS[1] as u64;
+                c0[lane] = (product1 >> 32) ^ c1[lane] ^ key0;
+                c1[lane] = product1;
+                c2[lane] = (product0 >> 32) ^ c3[lane] ^ key1;
+                c3[lane] = product0;
+            }
+            k0 = k0.wrapping_add(WEYL[0]);
+            k1 = k1.wrapping_add(WEYL[1]);
+        }
+        for lane in 0..LANES {
+            out[4 * lane] = c0[lane] as u32;
+            out[4 * lane + 1] = c1[lane] as u32;
+            out[4 * lane + 2] = c2[lane] as u32;
+            out[4 * lane + 3] = c3[lane] as u32;
+        }
+    }
+}
+
+/// A mask and what is kept multiplied by: one application of dropout.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Masking {
+    pub(crate) mask: Mask,
+    pub(crate) factor: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_give_the_words_of_the_definition() {
+        let far = (1usize << 34) - 4 * 5; // Blocks whose high word changes within a group.
+        for (seed, step) in [(0, 0), (1, 2), (u64::MAX, u64::MAX), (1 << 32, 1 << 32)] {
+            let mask = Mask {
+                seed,
+                step,
+                threshold: 0,
+            };
+            for first in [0, 4, 64, far] {
+                let mut words = [0; 2 * GROUP];
+                mask.words(first, &mut words);
+                for (block, four) in (first as u64 / 4..).zip(words.as_chunks::<4>().0) {
+                    assert_eq!(*four, mask.block(block), "{seed} {step} {block}");
+                }
+            }
+        }
+    }
+}

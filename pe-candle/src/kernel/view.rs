@@ -1,0 +1,194 @@
+//! How a pass gets its elements: from any strides, in blocks that stay in the nearest
+//! cache, on as many threads as pay.
+
+use candle_core::Layout;
+use rayon::prelude::*;
+
+use super::number::Number;
+use super::run::{Append, Change, Place, Write};
+
+/// Elements that are gathered at a time: 8 KiB of `f32`. A multiple of four, so that
+/// blocks of random words begin with a block of elements.
+const BLOCK: usize = 2048;
+
+/// Elements from which on a second thread pays.
+const PARALLEL: usize = 1 << 18;
+
+/// Something done to each element by itself.
+pub(crate) trait Pass<T>: Sync {
+    /// Whether it may begin at any element, or at multiples of four only.
+    fn anywhere(&self) -> bool;
+
+    /// Does it to the elements `first ..` of the tensor, in row-major order.
+    fn apply(&self, first: usize, place: impl Place<T>);
+}
+
+/// Where the elements of a tensor stand in memory: rows of `width`, numbered in two levels.
+#[derive(Debug, Clone, Copy)]
+struct View {
+    start: usize,
+    /// Rows per step of the outer stride.
+    inner: usize,
+    width: usize,
+    /// Outer, inner, and from element to element.
+    strides: [usize; 3],
+}
+
+/// A run of elements: where it starts, how far they are apart, how many they are.
+type Run = (usize, usize, usize);
+
+impl View {
+    /// At most three axes: `None` for more.
+    fn new(layout: &Layout) -> Option<Self> {
+        let start = layout.start_offset();
+        let count = layout.shape().elem_count();
+        if layout.is_contiguous() {
+            return Some(Self {
+                start,
+                inner: 1,
+                width: count.max(1),
+                strides: [0, 0, 1],
+            });
+        }
+        let (inner, width, strides) = match (layout.dims(), layout.stride()) {
+            ([_, inner, width], [a, b, c]) => (*inner, *width, [*a, *b, *c]),
+            ([inner, width], [b, c]) => (*inner, *width, [0, *b, *c]),
+            ([width], [c]) => (1, *width, [0, 0, *c]),
+            _ => return None,
+        };
+        Some(Self {
+            start,
+            inner,
+            width,
+            strides,
+        })
+    }
+
+    /// The run that begins with element `first`, of at most `len` elements.
+    fn run(&self, first: usize, len: usize) -> Run {
+        let (row, column) = (first / self.width, first % self.width);
+        let [outer, inner, step] = self.strides;
+        let start =
+            self.start + row / self.inner * outer + row % self.inner * inner + column * step;
+        (start, step, len.min(self.width - column))
+    }
+
+    /// Copies the elements from `first` on.
+    fn copy<T: Copy>(&self, xs: &[T], mut first: usize, out: &mut [T]) {
+        let mut out = out;
+        while !out.is_empty() {
+            let (start, step, len) = self.run(first, out.len());
+            let (to, rest) = out.split_at_mut(len);
+            match step {
+                1 => to.copy_from_slice(&xs[start..start + len]),
+                0 => to.fill(xs[start]),
+                _ => {
+                    for (y, x) in to.iter_mut().zip(xs[start..].iter().step_by(step)) {
+                        *y = *x;
+                    }
+                }
+            }
+            (out, first) = (rest, first + len);
+        }
+    }
+}
+
+/// The elements of a tensor after a pass, in row-major order; `None` if the tensor has more
+/// than three axes and is not contiguous.
+pub(crate) fn map<T: Number>(xs: &[T], layout: &Layout, pass: &impl Pass<T>) -> Option<Vec<T>> {
+    let view = View::new(layout)?;
+    let count = layout.shape().elem_count();
+    // Short runs, and those that may not begin just anywhere, are gathered first.
+    let direct =
+        layout.is_contiguous() || view.strides[2] == 1 && view.width >= 64 && pass.anywhere();
+    if let Some(piece) = piece(count) {
+        let mut ys = T::zeros(count);
+        ys.par_chunks_mut(piece)
+            .enumerate()
+            .for_each(|(index, ys)| {
+                let mut first = index * piece;
+                if !direct {
+                    for ys in ys.chunks_mut(BLOCK) {
+                        view.copy(xs, first, ys);
+                        pass.apply(first, Change(ys));
+                        first += ys.len();
+                    }
+                    return;
+                }
+                let mut ys = ys;
+                while !ys.is_empty() {
+                    let (start, _, len) = view.run(first, ys.len());
+                    let (run, rest) = ys.split_at_mut(len);
+                    pass.apply(first, Write(&xs[start..start + len], run));
+                    (ys, first) = (rest, first + len);
+                }
+            });
+        return Some(ys);
+    }
+    let mut ys = Vec::with_capacity(count);
+    let mut first = 0;
+    if direct {
+        while first < count {
+            let (start, _, len) = view.run(first, count - first);
+            pass.apply(first, Append(&xs[start..start + len], &mut ys));
+            first += len;
+        }
+        return Some(ys);
+    }
+    let mut gathered = [T::default(); BLOCK];
+    while first < count {
+        let gathered = &mut gathered[..BLOCK.min(count - first)];
+        view.copy(xs, first, gathered);
+        pass.apply(first, Append(gathered, &mut ys));
+        first += gathered.len();
+    }
+    Some(ys)
+}
+
+/// A pass over a tensor's own memory. No two of its elements may share a place.
+pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl Pass<T>) -> bool {
+    let Some(view) = View::new(layout) else {
+        return false;
+    };
+    let count = layout.shape().elem_count();
+    if let Some((start, end)) = layout.contiguous_offsets() {
+        let xs = &mut xs[start..end];
+        match piece(count) {
+            None => pass.apply(0, Change(xs)),
+            Some(piece) => xs
+                .par_chunks_mut(piece)
+                .enumerate()
+                .for_each(|(index, xs)| pass.apply(index * piece, Change(xs))),
+        }
+        return true;
+    }
+    let mut gathered = [T::default(); BLOCK];
+    let mut first = 0;
+    while first < count {
+        let (start, step, len) = view.run(first, count - first);
+        if step == 1 {
+            pass.apply(first, Change(&mut xs[start..start + len]));
+            first += len;
+            continue;
+        }
+        let gathered = &mut gathered[..len.min(BLOCK)];
+        for (to, x) in gathered.iter_mut().zip(xs[start..].iter().step_by(step)) {
+            *to = *x;
+        }
+        pass.apply(first, Change(gathered));
+        for (x, from) in xs[start..].iter_mut().step_by(step).zip(&*gathered) {
+            *x = *from;
+        }
+        first += gathered.len();
+    }
+    true
+}
+
+/// How many elements each thread takes at a time, where several threads pay.
+fn piece(count: usize) -> Option<usize> {
+    if count < PARALLEL {
+        return None;
+    }
+    let threads = rayon::current_num_threads();
+    (threads > 1).then(|| count.div_ceil(4 * threads).next_multiple_of(BLOCK))
+}
