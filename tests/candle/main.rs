@@ -3,5 +3,6 @@
 mod checkpoint;
 mod dropout;
 mod hub;
+mod kernel;
 mod layer;
 mod util;

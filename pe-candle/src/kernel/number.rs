@@ -39,7 +39,7 @@ pub(crate) trait Number: Copy + Default + Send + Sync + Entry<Self::Wide> {
     /// The nearest number of this type, ties to even.
     fn narrow(wide: Self::Wide) -> Self;
 
-    /// Zeros, fresh from the allocator and not yet touched.
+    /// Zeros, fresh from the allocator and perhaps not yet touched.
     fn zeros(len: usize) -> Vec<Self>;
 }
 

@@ -11,13 +11,66 @@ use super::number::{Entry, Number, Wide};
 /// Elements whose random words are made at once: 4 KiB on the stack.
 const STRETCH: usize = 16 * GROUP;
 
+/// What goes with each element of a run: entries of the table, random words, both, nothing.
+pub(crate) trait Others: Copy {
+    type Item;
+
+    /// Those of the first `len` elements, and the rest.
+    fn split(self, len: usize) -> (Self, Self);
+
+    fn items(self) -> impl Iterator<Item = Self::Item>;
+}
+
+impl<P: Copy> Others for &[P] {
+    type Item = P;
+
+    #[inline(always)]
+    fn split(self, len: usize) -> (Self, Self) {
+        self.split_at(len)
+    }
+
+    #[inline(always)]
+    fn items(self) -> impl Iterator<Item = P> {
+        self.iter().copied()
+    }
+}
+
+impl<A: Others, B: Others> Others for (A, B) {
+    type Item = (A::Item, B::Item);
+
+    #[inline(always)]
+    fn split(self, len: usize) -> (Self, Self) {
+        let ((a, more_a), (b, more_b)) = (self.0.split(len), self.1.split(len));
+        ((a, b), (more_a, more_b))
+    }
+
+    #[inline(always)]
+    fn items(self) -> impl Iterator<Item = Self::Item> {
+        self.0.items().zip(self.1.items())
+    }
+}
+
+impl Others for () {
+    type Item = ();
+
+    #[inline(always)]
+    fn split(self, _: usize) -> (Self, Self) {
+        ((), ())
+    }
+
+    #[inline(always)]
+    fn items(self) -> impl Iterator<Item = ()> {
+        std::iter::repeat(())
+    }
+}
+
 /// Where elements come from and results go to.
 pub(crate) trait Place<T> {
     /// How many elements are left.
     fn left(&self) -> usize;
 
     /// Takes the next `len` elements, each with one of `others`.
-    fn put<E>(&mut self, len: usize, others: impl Iterator<Item = E>, f: impl Fn(T, E) -> T);
+    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T);
 }
 
 /// In place.
@@ -30,9 +83,9 @@ impl<T: Copy> Place<T> for Change<'_, T> {
     }
 
     #[inline(always)]
-    fn put<E>(&mut self, len: usize, others: impl Iterator<Item = E>, f: impl Fn(T, E) -> T) {
+    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
         let (run, rest) = std::mem::take(&mut self.0).split_at_mut(len);
-        for (y, other) in run.iter_mut().zip(others) {
+        for (y, other) in run.iter_mut().zip(others.items()) {
             *y = f(*y, other);
         }
         self.0 = rest;
@@ -49,17 +102,17 @@ impl<T: Copy> Place<T> for Write<'_, T> {
     }
 
     #[inline(always)]
-    fn put<E>(&mut self, len: usize, others: impl Iterator<Item = E>, f: impl Fn(T, E) -> T) {
+    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
         let (xs, more) = self.0.split_at(len);
         let (ys, rest) = std::mem::take(&mut self.1).split_at_mut(len);
-        for ((y, x), other) in ys.iter_mut().zip(xs).zip(others) {
+        for ((y, x), other) in ys.iter_mut().zip(xs).zip(others.items()) {
             *y = f(*x, other);
         }
         (self.0, self.1) = (more, rest);
     }
 }
 
-/// To the end of a vector that has room for them. Its memory need not be zeroed first.
+/// To the end of a vector, whose memory need not be zeroed first.
 pub(crate) struct Append<'a, T>(pub(crate) &'a [T], pub(crate) &'a mut Vec<T>);
 
 impl<T: Copy> Place<T> for Append<'_, T> {
@@ -68,13 +121,21 @@ impl<T: Copy> Place<T> for Append<'_, T> {
         self.0.len()
     }
 
+    /// Elements are copied and then changed while they are in the nearest cache:
+    /// `Vec::extend` with the computation itself does not always become vector code.
     #[inline(always)]
-    fn put<E>(&mut self, len: usize, others: impl Iterator<Item = E>, f: impl Fn(T, E) -> T) {
+    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
         let (xs, more) = self.0.split_at(len);
-        self.1.extend(xs.iter().zip(others).map(
-            #[inline(always)]
-            |(x, other)| f(*x, other),
-        ));
+        let mut others = others;
+        for xs in xs.chunks(2048) {
+            let (of_chunk, rest) = others.split(xs.len());
+            let from = self.1.len();
+            self.1.extend_from_slice(xs);
+            for (y, other) in self.1[from..].iter_mut().zip(of_chunk.items()) {
+                *y = f(*y, other);
+            }
+            others = rest;
+        }
         self.0 = more;
     }
 }
@@ -148,7 +209,7 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L
         let Some((mask, factor)) = self.masking else {
             while place.left() > 0 {
                 let (start, len) = self.map.run(first, place.left());
-                let entries = self.table[start..start + len].iter();
+                let entries = &self.table[start..start + len];
                 match self.scale {
                     None => place.put(
                         len,
@@ -173,7 +234,7 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L
             while !words.is_empty() {
                 let (start, len) = self.map.run(first, words.len());
                 let (of_run, rest) = words.split_at(len);
-                let others = self.table[start..start + len].iter().zip(of_run);
+                let others = (&self.table[start..start + len], of_run);
                 match self.scale {
                     None => place.put(
                         len,
@@ -181,7 +242,7 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L
                         #[inline(always)]
                         |x, (entry, word)| {
                             let sum = x.widen() + entry.widen();
-                            T::narrow(kept(sum, mask, *word, factor))
+                            T::narrow(kept(sum, mask, word, factor))
                         },
                     ),
                     Some(scale) => place.put(
@@ -190,7 +251,7 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L
                         #[inline(always)]
                         |x, (entry, word)| {
                             let sum = scaled(x.widen(), scale) + entry.widen();
-                            T::narrow(kept(sum, mask, *word, factor))
+                            T::narrow(kept(sum, mask, word, factor))
                         },
                     ),
                 }
@@ -200,7 +261,8 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L
     }
 }
 
-/// `mask(x) * scale`: dropout alone, and the gradient of [`AddRows`].
+/// `mask(x) * scale`: dropout alone, and the gradient of [`AddRows`]. With neither there is
+/// nothing to do.
 pub(crate) struct MaskRows<T: Number, L> {
     pub(crate) place: L,
     /// As in [`AddRows`].
@@ -216,22 +278,13 @@ impl<T: Number, L: Place<T>> WithSimd for MaskRows<T, L> {
     fn with_simd<S: Simd>(self, _: S) {
         let (mut place, mut first) = (self.place, self.first);
         let Some((mask, factor)) = self.masking else {
-            let len = place.left();
-            let nothing = std::iter::repeat_n((), len);
-            match self.scale {
-                None => place.put(
-                    len,
-                    nothing,
-                    #[inline(always)]
-                    |x, ()| x,
-                ),
-                Some(scale) => place.put(
-                    len,
-                    nothing,
-                    #[inline(always)]
-                    |x, ()| T::narrow(scaled(x.widen(), scale)),
-                ),
-            }
+            let Some(scale) = self.scale else { return };
+            place.put(
+                place.left(),
+                (),
+                #[inline(always)]
+                |x, ()| T::narrow(scaled(x.widen(), scale)),
+            );
             return;
         };
         let mut words = [0; STRETCH];
@@ -241,16 +294,16 @@ impl<T: Number, L: Place<T>> WithSimd for MaskRows<T, L> {
             match self.scale {
                 None => place.put(
                     len,
-                    words.iter(),
+                    words,
                     #[inline(always)]
-                    |x, word| T::narrow(kept(x.widen(), mask, *word, factor)),
+                    |x, word| T::narrow(kept(x.widen(), mask, word, factor)),
                 ),
                 Some(scale) => place.put(
                     len,
-                    words.iter(),
+                    words,
                     #[inline(always)]
                     |x, word| {
-                        let kept = kept(x.widen(), mask, *word, factor);
+                        let kept = kept(x.widen(), mask, word, factor);
                         T::narrow(scaled(kept, scale))
                     },
                 ),

@@ -1,0 +1,416 @@
+//! Fused kernels against the composition of Candle's operations, bit for bit.
+
+use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
+use half::{bf16, f16};
+use pe_candle::{
+    AxisOrder, Backend, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig,
+};
+use pe_core::{OddWidth, SinusoidalConfig};
+
+use crate::util::{error_of, f64s, numbers, views};
+
+const CPU: &Device = &Device::Cpu;
+
+/// Input and table types that go together.
+const TYPES: [(DType, DType); 7] = [
+    (DType::F32, DType::F32),
+    (DType::F64, DType::F64),
+    (DType::F64, DType::F32),
+    (DType::F16, DType::F16),
+    (DType::F16, DType::F32),
+    (DType::BF16, DType::BF16),
+    (DType::BF16, DType::F32),
+];
+
+const ORDERS: [AxisOrder; 3] = [
+    AxisOrder::BatchFirst,
+    AxisOrder::SequenceFirst,
+    AxisOrder::Unbatched,
+];
+
+const SCALES: [EmbeddingScale; 2] = [EmbeddingScale::None, EmbeddingScale::Factor(-0.3)];
+
+fn config(width: usize) -> PositionalEncodingConfig {
+    PositionalEncodingConfig {
+        sinusoidal: SinusoidalConfig {
+            odd_width: OddWidth::Truncate,
+            ..SinusoidalConfig::new(width)
+        },
+        max_seq_len: 64,
+        dropout: 0.3,
+        seed: 7,
+        ..PositionalEncodingConfig::new(width)
+    }
+}
+
+fn shape_of(order: AxisOrder, batch: usize, time: usize, width: usize) -> Vec<usize> {
+    match order {
+        AxisOrder::BatchFirst => vec![batch, time, width],
+        AxisOrder::SequenceFirst => vec![time, batch, width],
+        AxisOrder::Unbatched => vec![time, width],
+    }
+}
+
+/// Bits of all elements; every NaN alike.
+fn bits(tensor: &Tensor) -> Vec<u64> {
+    let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
+    f64s(tensor).into_iter().map(bits).collect()
+}
+
+/// The layer on every instruction set of this machine.
+fn on_each_set(layer: &PositionalEncoding) -> Vec<(&'static str, PositionalEncoding)> {
+    let on = |(name, backend)| (name, layer.clone().with_backend(backend));
+    Backend::available().into_iter().map(on).collect()
+}
+
+#[test]
+fn fused_equals_composed_for_types_orders_views_offsets_and_ids() -> Result<()> {
+    let (batch, time, width) = (3, 4, 68);
+    for (dtype, table) in TYPES {
+        for axis_order in ORDERS {
+            for scale in SCALES {
+                let config = PositionalEncodingConfig {
+                    axis_order,
+                    scale,
+                    table_dtype: Some(table),
+                    ..config(width)
+                };
+                let layer = PositionalEncoding::new(config, dtype, CPU)?;
+                let unbatched = axis_order == AxisOrder::Unbatched;
+                let batch = if unbatched { 1 } else { batch };
+                let per_step = Tensor::new(&[63u32, 0, 63, 5], CPU)?;
+                let per_token = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2], [0, 7, 8, 9]], CPU)?;
+                for (view, xs) in views(&shape_of(axis_order, batch, time, width), dtype) {
+                    for train in [false, true] {
+                        let at = |offset: usize| {
+                            layer.dropout().set_step(5);
+                            bits(&layer.forward_at_composed(&xs, offset, train).unwrap())
+                        };
+                        let with = |ids: &Tensor| {
+                            layer.dropout().set_step(5);
+                            let ys = layer.forward_with_positions_composed(&xs, ids, train);
+                            bits(&ys.unwrap())
+                        };
+                        let offsets = [0, 60].map(at);
+                        let steps = with(&per_step);
+                        let tokens = (!unbatched).then(|| with(&per_token));
+                        for (set, layer) in on_each_set(&layer) {
+                            let what = format!("{dtype:?} {table:?} {axis_order:?} {view} {set}");
+                            let fresh = || layer.dropout().set_step(5);
+                            for (offset, wanted) in [0, 60].iter().zip(&offsets) {
+                                fresh();
+                                let ys = layer.forward_at(&xs, *offset, train)?;
+                                assert_eq!(ys.dims(), xs.dims());
+                                assert_eq!(&bits(&ys), wanted, "{what} {offset}");
+                            }
+                            fresh();
+                            let ys = layer.forward_with_positions(&xs, &per_step, train)?;
+                            assert_eq!(bits(&ys), steps, "{what} [T]");
+                            if let Some(tokens) = &tokens {
+                                fresh();
+                                let ys = layer.forward_with_positions(&xs, &per_token, train)?;
+                                assert_eq!(&bits(&ys), tokens, "{what} [B, T]");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_remainder_of_the_vector_width_is_right() -> Result<()> {
+    for (dtype, table) in TYPES {
+        for width in 1..=70 {
+            let config = PositionalEncodingConfig {
+                scale: EmbeddingScale::Factor(1.7),
+                table_dtype: Some(table),
+                max_seq_len: 4,
+                ..config(width)
+            };
+            let layer = PositionalEncoding::new(config, dtype, CPU)?;
+            let xs = numbers(&[1, 1, width], dtype, 31);
+            for train in [false, true] {
+                layer.dropout().set_step(1);
+                let wanted = bits(&layer.forward_at_composed(&xs, 3, train)?);
+                for (set, layer) in on_each_set(&layer) {
+                    layer.dropout().set_step(1);
+                    let ys = bits(&layer.forward_at(&xs, 3, train)?);
+                    assert_eq!(ys, wanted, "{dtype:?} {table:?} {width} {set}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_mask_is_the_same_on_every_instruction_set() -> Result<()> {
+    let dropout = Dropout::new(0.4, 12)?;
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        for length in (1..70).chain([1023, 1024, 1025, 5000]) {
+            let xs = numbers(&[length], dtype, 6);
+            let wanted = bits(&dropout.forward_portable(&xs, 9)?);
+            for (set, backend) in Backend::available() {
+                let dropout = dropout.clone().with_backend(backend);
+                let ys = bits(&dropout.forward_at_step(&xs, 9, true)?);
+                assert_eq!(ys, wanted, "{dtype:?} {length} {set}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_number_of_a_half_type_is_computed_as_in_the_composition() -> Result<()> {
+    let shape = (256, 256);
+    let f16s: Vec<_> = (0..=u16::MAX).map(f16::from_bits).collect();
+    let bf16s: Vec<_> = (0..=u16::MAX).map(bf16::from_bits).collect();
+    let singles = (0..=u16::MAX).map(|top| f32::from_bits(u32::from(top) << 16 | 0x5a5a));
+    let inputs = [
+        Tensor::from_vec(f16s, shape, CPU)?,
+        Tensor::from_vec(bf16s, shape, CPU)?,
+        Tensor::from_vec(singles.collect::<Vec<_>>(), shape, CPU)?,
+    ];
+    for xs in inputs {
+        for scale in [
+            EmbeddingScale::None,
+            EmbeddingScale::Factor(0.001),
+            EmbeddingScale::Factor(1e30),
+            EmbeddingScale::Factor(-0.0),
+        ] {
+            for zeros in [1.0, -0.0] {
+                let config = PositionalEncodingConfig {
+                    axis_order: AxisOrder::Unbatched,
+                    scale,
+                    ..config(256)
+                };
+                // Multiples of 0 and -0 alone show what becomes of the input.
+                let table = (numbers(&[256, 256], DType::F64, 3) * zeros)?;
+                let table = if zeros == 1.0 { table } else { (table * 0.0)? };
+                let layer = PositionalEncoding::from_table(config, table.to_dtype(xs.dtype())?)?;
+                for train in [false, true] {
+                    layer.dropout().set_step(1);
+                    let wanted = bits(&layer.forward_at_composed(&xs, 0, train)?);
+                    for (set, layer) in on_each_set(&layer) {
+                        layer.dropout().set_step(1);
+                        let ys = bits(&layer.forward_at(&xs, 0, train)?);
+                        assert!(ys == wanted, "{:?} {scale:?} {set}", xs.dtype());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn gradients_are_those_of_the_composition() -> Result<()> {
+    for (dtype, table) in TYPES {
+        for scale in [
+            EmbeddingScale::None,
+            EmbeddingScale::Factor(-0.3),
+            EmbeddingScale::Factor(22.6),
+        ] {
+            let config = PositionalEncodingConfig {
+                scale,
+                table_dtype: Some(table),
+                ..config(10)
+            };
+            let layer = PositionalEncoding::new(config, dtype, CPU)?;
+            let weights = numbers(&[2, 5, 10], dtype, 8);
+            for xs in [
+                numbers(&[2, 5, 10], dtype, 9),
+                numbers(&[5, 2, 10], dtype, 9).transpose(0, 1)?,
+            ] {
+                let xs = Var::from_tensor(&xs)?;
+                for train in [false, true] {
+                    let gradient = |composed: bool| -> Result<Tensor> {
+                        layer.dropout().set_step(2);
+                        let ys = if composed {
+                            layer.forward_at_composed(&xs, 1, train)?
+                        } else {
+                            layer.forward_at(&xs, 1, train)?
+                        };
+                        let gradients = (ys * &weights)?.sum_all()?.backward()?;
+                        assert!(gradients.get(&layer.table()?).is_none());
+                        Ok(gradients.get(&xs).unwrap().clone())
+                    };
+                    let (found, wanted) = (gradient(false)?, gradient(true)?);
+                    assert_eq!(bits(&found), bits(&wanted), "{dtype:?} {scale:?} {train}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As `dropout::a_second_derivative_exists`.
+#[test]
+fn a_second_derivative_exists() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "kernel::second_derivative"])
+        .env("CANDLE_GRAD_DO_NOT_DETACH", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+#[test]
+#[ignore = "started by a_second_derivative_exists"]
+fn second_derivative() -> Result<()> {
+    let config = PositionalEncodingConfig {
+        scale: EmbeddingScale::Factor(3.0),
+        dropout: 0.5,
+        ..config(10)
+    };
+    let layer = PositionalEncoding::new(config, DType::F64, CPU)?;
+    let xs = Var::from_tensor(&numbers(&[1, 4, 10], DType::F64, 6))?;
+    // d2/dx2 of (6 m x + c)^2 is 2 x 36 m.
+    let first = layer.forward_t(&xs, true)?.sqr()?.sum_all()?.backward()?;
+    let second = first.get(&xs).unwrap().sum_all()?.backward()?;
+    let keeps = |index| layer.dropout().keeps(0, index);
+    let wanted: Vec<f64> = (0..40).map(|i| if keeps(i) { 72.0 } else { 0.0 }).collect();
+    assert_eq!(f64s(second.get(&xs).unwrap()), wanted);
+    Ok(())
+}
+
+#[test]
+fn threads_change_nothing() -> Result<()> {
+    // Enough for threads, and for memory straight from the system; neither a multiple of
+    // anything.
+    for (dtype, time) in [(DType::F32, 1037), (DType::BF16, 1037), (DType::F64, 8209)] {
+        let config = PositionalEncodingConfig {
+            max_seq_len: time,
+            scale: EmbeddingScale::SqrtDModel,
+            ..config(258)
+        };
+        let layer = PositionalEncoding::new(config, dtype, CPU)?;
+        let xs = numbers(&[2, time, 258], DType::F32, 4).to_dtype(dtype)?;
+        let turned = xs.transpose(0, 1)?.contiguous()?.transpose(0, 1)?;
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build().unwrap().install(|| {
+                layer.dropout().set_step(3);
+                let own = xs.force_contiguous().unwrap();
+                layer.forward_inplace(&own, 0).unwrap();
+                [
+                    layer.forward_t(&xs, false).unwrap(),
+                    layer.forward_t(&turned, false).unwrap(),
+                    own,
+                    layer.forward_t(&xs, true).unwrap(),
+                    layer.dropout().forward_at_step(&turned, 4, true).unwrap(),
+                ]
+            })
+        };
+        let same = |a: &Tensor, b: &Tensor| -> Result<bool> {
+            let differ = a.ne(b)?.to_dtype(DType::U32)?.sum_all()?;
+            Ok(a.dims() == b.dims() && differ.to_scalar::<u32>()? == 0)
+        };
+        let wanted = run(1);
+        assert!(same(
+            &wanted[0],
+            &layer.forward_at_composed(&xs, 0, false)?
+        )?);
+        assert!(same(&wanted[0], &wanted[1])? && same(&wanted[0], &wanted[2])?);
+        for threads in [2, 3] {
+            for (found, wanted) in run(threads).iter().zip(&wanted) {
+                assert!(same(found, wanted)?, "{dtype:?} {threads}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn in_place_gives_what_forward_gives_and_touches_nothing_else() -> Result<()> {
+    for (dtype, table) in TYPES {
+        for axis_order in ORDERS {
+            let config = PositionalEncodingConfig {
+                axis_order,
+                table_dtype: Some(table),
+                scale: EmbeddingScale::SqrtDModel,
+                ..config(10)
+            };
+            let layer = PositionalEncoding::new(config, dtype, CPU)?;
+            for (view, xs) in views(&shape_of(axis_order, 2, 6, 10), dtype) {
+                if view == "broadcast" && xs.layout().has_internal_overlap() {
+                    continue;
+                }
+                for (set, layer) in on_each_set(&layer) {
+                    let wanted = bits(&layer.forward_at(&xs, 7, false)?);
+                    // The same view of memory of its own.
+                    let own = xs.copy()?;
+                    assert_eq!(own.stride(), xs.stride());
+                    let clone = own.clone();
+                    layer.forward_inplace(&own, 7)?;
+                    assert_eq!(bits(&own), wanted, "{dtype:?} {axis_order:?} {view} {set}");
+                    assert_eq!(bits(&clone), wanted);
+                }
+            }
+        }
+    }
+    // A window into a larger tensor.
+    let layer = PositionalEncoding::new(config(4), DType::F32, CPU)?;
+    let whole = Tensor::zeros((1, 5, 8), DType::F32, CPU)?;
+    layer.forward_inplace(&whole.narrow(2, 3, 4)?.narrow(1, 1, 2)?, 2)?;
+    let rows = whole.to_vec3::<f32>()?.remove(0);
+    let pe = layer.encoding(2, 2)?.to_vec2::<f32>()?;
+    for (t, row) in rows.iter().enumerate() {
+        let inside = (1..3).contains(&t);
+        assert_eq!(
+            row[3..7],
+            if inside {
+                pe[t - 1].clone()
+            } else {
+                vec![0.0; 4]
+            }
+        );
+        assert_eq!((&row[..3], row[7]), (&[0.0; 3][..], 0.0));
+    }
+    layer.forward_inplace(&Tensor::zeros((0, 5, 4), DType::F32, CPU)?, 0)?;
+    Ok(())
+}
+
+#[test]
+fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> {
+    let layer = PositionalEncoding::new(config(4), DType::F32, CPU)?;
+    let var = Var::zeros((1, 5, 4), DType::F32, CPU)?;
+    assert_eq!(
+        error_of(layer.forward_inplace(&var, 0)),
+        "the input is a variable: detach it first to add in place"
+    );
+    let tracked = var.affine(2.0, 0.0)?;
+    assert_eq!(
+        error_of(layer.forward_inplace(&tracked, 0)),
+        "the input was computed from a variable: detach it first to add in place"
+    );
+    layer.forward_inplace(&tracked.detach(), 0)?;
+    let row = Tensor::zeros((1, 1, 4), DType::F32, CPU)?;
+    assert_eq!(
+        error_of(layer.forward_inplace(&row.broadcast_as((1, 5, 4))?, 0)),
+        "elements of the input share their places: shape [1, 5, 4] with strides [4, 0, 1] \
+         cannot be added to in place"
+    );
+    let table = layer.table()?;
+    let before = bits(&table);
+    let message = error_of(layer.forward_inplace(&table.narrow(0, 3, 5)?.unsqueeze(0)?, 0));
+    assert!(message.contains("shares storage"), "{message}");
+    assert_eq!(bits(&table), before);
+    let message = error_of(layer.forward_inplace(&row, 64));
+    assert!(message.contains("the table holds 64 rows"), "{message}");
+    assert_eq!(bits(&row), [0; 4]);
+    // Reading the table's own rows is fine.
+    let rows = table.narrow(0, 3, 5)?.unsqueeze(0)?;
+    assert_eq!(
+        bits(&layer.forward_t(&rows, false)?),
+        bits(&layer.forward_at_composed(&rows, 0, false)?)
+    );
+    Ok(())
+}
