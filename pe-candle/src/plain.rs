@@ -1,5 +1,5 @@
 //! The additive path composed of Candle's own operations: every device that
-//! Candle has can run it, and faster kernels are held against it.
+//! Candle has can run it, and the kernels for the CPU are held against it.
 
 use candle_core::{DType, Result, Tensor};
 

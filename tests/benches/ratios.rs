@@ -201,8 +201,8 @@ fn dropouts(filter: &str) -> Result<()> {
             .run(filter, Duration::from_secs(3))?;
         let xs = Var::from_tensor(&xs)?;
         let grad = xs.ones_like()?;
-        // The gradient comes from a product, as a layer above would send it; the time of that
-        // alone is the third column.
+        // The last column is what Candle's backward pass costs around an operation that does
+        // nothing: ones for the result, zeros for the input, and their sum with the gradient.
         let name = format!("add, drop {LARGE:?} {} fwd+bwd", dtype.as_str());
         Row::new(name)
             .with("ours", || {
