@@ -14,8 +14,13 @@ use super::reason;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
 
-/// Bytes read at a time: small enough for the second-level cache.
-const BLOCK_BYTES: usize = 1 << 20;
+/// Rows worked on at a time: 1 MiB of them, which the second-level cache holds, but as many
+/// as pe-core wants to make them together and not one by one, within 16 MiB.
+pub(crate) fn rows_per_block(row_bytes: usize) -> usize {
+    const FEW: usize = 256;
+    let few = FEW.min((1 << 24) / row_bytes);
+    ((1 << 20) / row_bytes).max(few).max(1)
+}
 
 /// A file whose header has been read and checked.
 #[derive(Debug)]
@@ -184,7 +189,7 @@ impl TableFile {
         mut each: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let row_bytes = table.width * size_of::<T>();
-        let rows_per_block = (BLOCK_BYTES / row_bytes).max(1).min(table.rows.max(1));
+        let rows_per_block = rows_per_block(row_bytes).min(table.rows);
         let name = table.tensor.name.clone();
         let begin = self.data + table.tensor.begin;
         self.file

@@ -10,6 +10,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::element::{encode, with_element};
 use super::header::METADATA;
+use super::read::rows_per_block;
 use super::reason;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
@@ -17,7 +18,7 @@ use super::spec::{METADATA_KEY, TableSpec};
 /// The tensor's name, unless another is asked for.
 pub const DEFAULT_TENSOR: &str = "pe";
 
-/// Bytes computed or converted at a time.
+/// Bytes converted at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// How a table is written.
@@ -202,9 +203,7 @@ impl SaveOptions {
         let header = self.header(path, spec)?;
         let encoding = spec.check()?;
         let width = encoding.d_model();
-        let rows_per_block = (BLOCK_BYTES / (width * size_of::<T>()))
-            .max(1)
-            .min(spec.rows);
+        let rows_per_block = rows_per_block(width * size_of::<T>()).min(spec.rows);
         let mut block = vec![T::default(); rows_per_block * width];
         let mut bytes = Vec::with_capacity(block.len() * size_of::<T>());
         put(path, |out| {

@@ -105,6 +105,40 @@ fn ulps_count_representable_values_through_zero() {
     assert_eq!(ulps(f32::from_bits(3)), 3);
     assert_eq!(ulps(-f32::from_bits(2)), 2);
     assert_eq!(ulps(-1.0), u64::from(1f32.to_bits()));
+    // Across zero: from 1 down to -1.
+    change(&path, 0, 0.0);
+    change(&path, 1, -1.0);
+    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    assert_eq!(comparison.max_ulps, 2 * u64::from(1f32.to_bits()));
+    assert_eq!(comparison.max_difference, 2.0);
+    // One bit, the last.
+    change(&path, 1, f32::from_bits(1f32.to_bits() ^ 1));
+    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    assert_eq!((comparison.wrong, comparison.max_ulps), (1, 1));
+}
+
+#[test]
+fn the_tolerance_is_the_largest_difference_that_passes() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(2, 1)).unwrap();
+    change(&path, 1, 1.0 - 1.0 / 1024.0);
+    let with = |tolerance| LoadOptions {
+        tolerance,
+        ..LoadOptions::default()
+    };
+    with(pow2(-10)).load(&path).unwrap();
+    with(pow2(-10) * 0.999).load(&path).unwrap_err();
+    with(f64::NAN).load(&path).unwrap_err();
+}
+
+#[test]
+fn the_first_infinite_entry_of_many_blocks_is_named() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(2, 400_000)).unwrap();
+    change(&path, 700_000, f32::NAN);
+    change(&path, 3, f32::INFINITY);
+    let error = load_error(&path);
+    assert!(error.contains("row 1, column 1 is inf"), "{error}");
 }
 
 #[test]
