@@ -228,8 +228,8 @@ impl Sinusoidal {
         }
     }
 
-    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within one unit in
-    /// the last place. The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
+    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within 0.51 units in
+    /// the last place (for a recipe: within two of its own f32 frequency's). The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
     ///
     /// ```
     /// let waves = pe_core::Sinusoidal::paper(512)?.wavelengths();
@@ -303,7 +303,16 @@ impl Sinusoidal {
         self.fill_with(Backend::best(), Rungs::Ladder, start, out)
     }
 
-    /// Writes the rows of the positions given into `out`.
+    /// Writes the rows of the positions given into `out`. One row, as in decoding
+    /// token by token, allocates nothing.
+    ///
+    /// ```
+    /// let encoding = pe_core::Sinusoidal::paper(64)?;
+    /// let mut row = [0f32; 64];
+    /// encoding.fill_at(&[123_456], &mut row)?;
+    /// assert_eq!(encoding.table::<f32>(123_456..123_457)?.as_slice(), row);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If `out` does not hold exactly one row per position.
@@ -317,6 +326,14 @@ impl Sinusoidal {
     }
 
     /// Writes the rows of the real positions given into `out`.
+    ///
+    /// ```
+    /// let encoding = pe_core::Sinusoidal::paper(2)?;
+    /// let mut row = [0f64; 2];
+    /// encoding.fill_at_reals(&[-0.5], &mut row)?;
+    /// assert_eq!(row, [-0.479425538604203, 0.8775825618903728]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Sinusoidal::table_at_reals`] and [`Sinusoidal::fill_at`].
