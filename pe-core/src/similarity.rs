@@ -19,7 +19,7 @@ use pulp::Arch;
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
-use crate::rotate;
+use crate::rotate::{BLOCK, Rotation};
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::table::Table;
@@ -239,7 +239,11 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                rotate::fill(Arch::new(), &halves, &columns, start as u32, rows);
+                let mut rotation =
+                    Rotation::new(Arch::new(), &halves, &columns, start as u32, count as usize);
+                for block in rows.chunks_mut(BLOCK * 2 * pairs) {
+                    rotation.write(block);
+                }
             }
             for row in rows.chunks_exact(2 * pairs) {
                 out.push(sum(row[..pairs].iter().map(|sine| sine * sine)));
