@@ -43,6 +43,9 @@ impl Default for SaveOptions {
 /// replaces (and else has that of any new file); a symbolic link stays, and its target
 /// is written. Equal input gives equal bytes.
 ///
+/// On errors nothing is left behind. A process that is killed while it writes may leave a
+/// file `.pe-*.tmp` beside `path`; it can be removed. `path` itself is whole even then.
+///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
 ///
 /// ```
@@ -80,7 +83,8 @@ pub fn save_table<T: Element, P: AsRef<Path>>(
 }
 
 /// Computes the table of a specification and saves it: as [`save`], with the same bytes,
-/// but the table is never in memory as a whole.
+/// but the table is never in memory as a whole. As there, a process that is killed may leave
+/// a file `.pe-*.tmp` beside `path`, and `path` itself is whole.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

@@ -106,6 +106,7 @@ fn json_that_is_not_understood_says_why() {
                     "{error}\n{message}"
                 );
                 assert!(error.starts_with("specification: "), "{error}");
+                assert_eq!(error.matches("specification: ").count(), 1, "{error}");
             }
         }
     }
