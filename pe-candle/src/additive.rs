@@ -104,15 +104,16 @@ impl PositionalEncoding {
     /// to run.
     ///
     /// The numbers are taken as they are, learned or inexact ones too. `max_seq_len` becomes
-    /// the number of rows, whatever the config says. The table is taken as a constant:
-    /// gradients do not reach it, and a variable's values are copied, so that training does not
-    /// change them here.
+    /// the number of rows, whatever the config says. The table is taken as a constant: the
+    /// layer makes a copy of its own, so that neither gradients nor the training of a variable
+    /// that the table is, or is a view of, reach it.
     ///
     /// # Errors
     /// A table of another rank or width, without rows, or of another type than `f32`, `f64`,
     /// `f16` and `bf16`, or than `table_dtype` where that is given; with [`Growth::Grow`], a
     /// table that is not the one of the specification bit for bit, since new rows would not fit
-    /// the old ones; else as [`PositionalEncoding::new`].
+    /// the old ones (one converted from another type differs in some entries, even from a wider
+    /// type, since it was rounded twice); else as [`PositionalEncoding::new`].
     pub fn from_table(config: PositionalEncodingConfig, table: Tensor) -> Result<Self> {
         let d_model = config.sinusoidal.d_model;
         let rows = match table.dims() {
@@ -133,12 +134,8 @@ impl PositionalEncoding {
             let (dtype, wanted) = (dtype.as_str(), wanted.as_str());
             bail!("the table is {dtype}, but table_dtype is {wanted}");
         }
-        let table = if table.is_variable() {
-            table.copy()?
-        } else {
-            table
-        };
-        let table = table.detach().contiguous()?;
+        // Views of a variable share its memory and are no variables: only a copy is safe.
+        let table = table.detach().force_contiguous()?;
         let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
         if let Growth::Grow { .. } = config.growth {
             check_same(&sinusoidal, &table)?;
@@ -251,10 +248,10 @@ impl PositionalEncoding {
 
     /// Adds the encoding of each token's own position.
     ///
-    /// `position_ids` is `[T]` for all sequences alike, or `[B, T]`; time comes last, for
-    /// sequence-first input too. They are `u32` or `i64`, on any device; those of a GPU are
-    /// copied to the host to be checked, since Candle reads certain wrong ids as a row of
-    /// zeros.
+    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike, or `[B, T]`; time comes
+    /// last, for sequence-first input too. They are `u32` or `i64`, on any device; those of a
+    /// GPU are copied to the host to be checked, since Candle reads certain wrong ids as a row
+    /// of zeros.
     ///
     /// ```
     /// use candle_core::{DType, Device, Tensor};
@@ -283,12 +280,16 @@ impl PositionalEncoding {
         let unbatched = self.shared.config.axis_order == AxisOrder::Unbatched;
         let per_sequence = match position_ids.dims() {
             [t] if *t == time => false,
+            [1, t] if !unbatched && *t == time => false,
             [b, t] if !unbatched && (*b, *t) == (batch, time) => true,
             dims if unbatched => {
                 bail!("position ids must have shape [{time}], got {dims:?}")
             }
             dims => {
-                bail!("position ids must have shape [{time}] or [{batch}, {time}], got {dims:?}")
+                bail!(
+                    "position ids must have shape [{time}], [1, {time}] or [{batch}, {time}], \
+                     got {dims:?}"
+                )
             }
         };
         let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
@@ -502,11 +503,36 @@ fn check_same(sinusoidal: &Sinusoidal, table: &Tensor) -> Result<()> {
     for (index, (found, wanted)) in pairs.enumerate() {
         if found.to_bits() != wanted.to_bits() {
             let (row, column) = (index / sinusoidal.d_model(), index % sinusoidal.d_model());
+            let hint = if is_converted(sinusoidal, row, column, table.dtype(), found)? {
+                " (it was converted from another type: load it without dtype, or let the layer \
+                 compute it)"
+            } else {
+                ""
+            };
             bail!(
                 "a table can grow only if it is the one of its specification: at \
-                 [{row}, {column}] it has {found:e}, the specification {wanted:e}"
+                 [{row}, {column}] it has {found:e}, the specification {wanted:e}{hint}"
             );
         }
     }
     Ok(())
+}
+
+/// Whether an entry is what a conversion makes of the exact one in another type.
+fn is_converted(
+    sinusoidal: &Sinusoidal,
+    row: usize,
+    column: usize,
+    dtype: DType,
+    found: f64,
+) -> Result<bool> {
+    for other in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        let positions = row as u64..row as u64 + 1;
+        let exact = sinusoidal_tensor(sinusoidal, positions, other, &Device::Cpu)?;
+        let converted = exact.to_dtype(dtype)?.to_dtype(DType::F64)?;
+        if converted.get(0)?.get(column)?.to_scalar::<f64>()? == found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -134,3 +134,8 @@ pub use philox::philox4x32_10;
 pub use positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
+
+/// The README's examples, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

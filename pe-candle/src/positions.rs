@@ -91,7 +91,7 @@ pub fn position_ids_for_packed(lengths: &[usize], device: &Device) -> Result<Ten
 pub(crate) struct CheckedIds {
     /// In row-major order.
     pub(crate) ids: Vec<u32>,
-    /// `[T]` or `[B, T]`.
+    /// `[T]`, or `[B, T]` with `B` other than 1.
     pub(crate) dims: Vec<usize>,
     /// The rows that a table needs for them: one more than the largest.
     pub(crate) rows: usize,
@@ -121,11 +121,11 @@ impl CheckedIds {
                 }
             }
         }
-        Ok(Self {
-            ids,
-            dims: numbers.dims,
-            rows,
-        })
+        let dims = match *numbers.dims {
+            [1, time] => vec![time],
+            _ => numbers.dims,
+        };
+        Ok(Self { ids, dims, rows })
     }
 }
 

@@ -27,10 +27,11 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
-    /// The frequency shift leaves no positive denominator.
+    /// The frequency shift leaves no positive denominator, or is no multiple of 2^-104
+    /// above -2^20.
     #[error(
-        "downscale_freq_shift {shift:?} is not a multiple of 2^-104 between -2^20 and the {pairs} pairs of \
-         columns"
+        "downscale_freq_shift {shift:?} does not go with {pairs} pairs of columns: the exponents \
+         i/(n - shift) need n - shift > 0 (and a shift above -2^20 that is a multiple of 2^-104)"
     )]
     FreqShift {
         /// The shift given.

@@ -131,15 +131,29 @@ impl Frequency {
         to_f64(self.wide.mul(Wide::two_pi()))
     }
 
-    /// Positions per turn, within one unit in the last place.
+    /// Positions per turn, within 0.51 units in the last place (where the result is
+    /// a normal number).
     pub(crate) fn wavelength(self) -> f64 {
-        // 1 / f with one correction step for the part of f below an f64.
-        let high = to_f64(self.wide);
+        // f = high + low with 53 bits and the 64 that follow them.
+        let bits = self.wide.mantissa.top128();
+        let part = |bits: u128| {
+            round::nearest::<f64>(
+                false,
+                Magnitude {
+                    bits,
+                    exponent: self.wide.exponent,
+                    sticky: false,
+                },
+            )
+        };
+        let rest = bits & ((1 << 75) - 1);
+        let (high, low) = (part(bits - rest), part(rest));
         let inverse = 1.0 / high;
         if !inverse.is_normal() || !high.is_normal() {
             return inverse;
         }
-        inverse + inverse * (-high).mul_add(inverse, 1.0)
+        // One step of Newton's method from the rounded quotient.
+        inverse + inverse * ((-high).mul_add(inverse, 1.0) - low * inverse)
     }
 }
 

@@ -38,7 +38,7 @@ pub trait Lane: Sized {
     /// not settled.
     fn rotate(seeds: &[f64], fine: &[f64], out: PairSlices<'_, Self>) -> bool;
 
-    /// A vector of zeros, fresh from the allocator and not yet touched.
+    /// A vector of zeros, fresh from the allocator and, if large, not yet touched.
     fn zeros(len: usize) -> Vec<Self>;
 }
 

@@ -23,7 +23,7 @@ use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 
 /// Rows that share their seeds.
-const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 
 /// Blocks between two seeds made afresh.
 ///
@@ -172,60 +172,96 @@ fn collect<T: Lane>(split: &Split, out: &mut [f64]) {
     }
 }
 
-/// Writes the whole pairs of the rows `start ..` into `out`, row after row of
-/// `columns.width` entries. The odd column, if any, is left alone.
-pub(crate) fn fill<T: Element>(
+/// Consecutive rows from some position on, block after block.
+pub(crate) struct Rotation<'a, T> {
     arch: Arch,
-    frequencies: &[Frequency],
-    columns: &Columns,
-    start: u32,
-    out: &mut [T],
-) {
-    let pairs = columns.whole_pairs();
-    let frequencies = &frequencies[..pairs];
-    let rows = out.len() / columns.width;
+    frequencies: &'a [Frequency],
+    columns: &'a Columns,
+    /// The first position of the next block.
+    position: u64,
+    /// Blocks since the seeds were made afresh.
+    age: usize,
+    seeds: Split,
+    block_step: Split,
+    /// The seeds, and the turns by 0, 1, 2 ... positions, as the lane takes them.
+    seed_row: Vec<f64>,
+    fine: Vec<f64>,
+    lane: PhantomData<T>,
+}
 
-    let mut one = Split::with_capacity(pairs);
-    one.renew(frequencies, 1);
-    let mut block_step = Split::with_capacity(pairs);
-    block_step.renew(frequencies, BLOCK as u32);
-    let numbers = parts::<T>() * pairs;
-    let mut fine = vec![0.0; rows.min(BLOCK) * numbers];
-    let mut seeds = Split::with_capacity(pairs);
-    seeds.renew(frequencies, 0);
-    arch.dispatch(FineTable::<T> {
-        angle: &mut seeds,
-        step: &one,
-        out: &mut fine,
-        lane: PhantomData,
-    });
+impl<'a, T: Element> Rotation<'a, T> {
+    /// Makes the fine table for `rows` rows from `start` on.
+    pub(crate) fn new(
+        arch: Arch,
+        frequencies: &'a [Frequency],
+        columns: &'a Columns,
+        start: u32,
+        rows: usize,
+    ) -> Self {
+        let pairs = columns.whole_pairs();
+        let frequencies = &frequencies[..pairs];
+        let mut one = Split::with_capacity(pairs);
+        one.renew(frequencies, 1);
+        let mut block_step = Split::with_capacity(pairs);
+        block_step.renew(frequencies, BLOCK as u32);
+        let numbers = parts::<T>() * pairs;
+        let mut fine = vec![0.0; rows.min(BLOCK) * numbers];
+        let mut seeds = Split::with_capacity(pairs);
+        seeds.renew(frequencies, 0);
+        arch.dispatch(FineTable::<T> {
+            angle: &mut seeds,
+            step: &one,
+            out: &mut fine,
+            lane: PhantomData,
+        });
+        Self {
+            arch,
+            frequencies,
+            columns,
+            position: u64::from(start),
+            age: 0,
+            seeds,
+            block_step,
+            seed_row: vec![0.0; numbers],
+            fine,
+            lane: PhantomData,
+        }
+    }
 
-    let mut seed_row = vec![0.0; numbers];
-    for (index, block) in out.chunks_mut(BLOCK * columns.width).enumerate() {
-        let first = start + (index * BLOCK) as u32;
-        if index.is_multiple_of(blocks_per_renewal::<T>()) {
-            seeds.renew(frequencies, first);
+    /// Writes the whole pairs of the next [`BLOCK`] rows, or of fewer for the last
+    /// block. The odd column, if any, is left alone.
+    pub(crate) fn write(&mut self, block: &mut [T]) {
+        let first = self.position as u32;
+        if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
+            self.seeds.renew(self.frequencies, first);
         } else {
-            arch.dispatch(Advance {
-                angle: &mut seeds,
-                step: &block_step,
+            self.arch.dispatch(Advance {
+                angle: &mut self.seeds,
+                step: &self.block_step,
             });
         }
-        collect::<T>(&seeds, &mut seed_row);
-        let undecided = arch.dispatch(Block {
-            seeds: &seed_row,
-            fine: &fine,
-            columns,
+        self.age += 1;
+        self.position += BLOCK as u64;
+        collect::<T>(&self.seeds, &mut self.seed_row);
+        let unsettled = self.arch.dispatch(Block {
+            seeds: &self.seed_row,
+            fine: &self.fine,
+            columns: self.columns,
             out: &mut *block,
         });
-        for (at, row) in block.chunks_exact_mut(columns.width).enumerate() {
-            if undecided & 1 << at != 0 {
-                let fine = &fine[at * numbers..][..numbers];
+        if unsettled == 0 {
+            return;
+        }
+        let rows = block.chunks_exact_mut(self.columns.width);
+        let fine = self.fine.chunks_exact(self.seed_row.len());
+        for ((at, row), fine) in rows.enumerate().zip(fine) {
+            if unsettled & 1 << at != 0 {
+                let position = first + at as u32;
                 settle_row(
-                    frequencies,
-                    columns,
-                    first + at as u32,
-                    &seed_row,
+                    self.frequencies,
+                    self.columns,
+                    position,
+                    &self.seed_row,
                     fine,
                     row,
                 );
@@ -275,7 +311,7 @@ impl WithSimd for Advance<'_> {
 }
 
 /// Writes the rows of one block; bit n of the result says that row n has an
-/// undecided entry.
+/// unsettled entry.
 struct Block<'a, T> {
     seeds: &'a [f64],
     fine: &'a [f64],
@@ -288,14 +324,14 @@ impl<T: Element> WithSimd for Block<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> u32 {
-        let mut undecided = 0;
+        let mut unsettled = 0;
         let rows = self.out.chunks_exact_mut(self.columns.width);
         let fine = self.fine.chunks_exact(self.seeds.len());
         for ((at, row), fine) in rows.enumerate().zip(fine) {
             let bad = T::rotate(self.seeds, fine, self.columns.split(row));
-            undecided |= u32::from(bad) << at;
+            unsettled |= u32::from(bad) << at;
         }
-        undecided
+        unsettled
     }
 }
 
@@ -434,7 +470,7 @@ mod tests {
             .fold(0.0, f64::max)
     }
 
-    /// Seeds as `fill` moves them, up to the last block before a renewal.
+    /// Seeds as `Rotation` moves them, up to the last block before a renewal.
     #[test]
     fn rotated_seeds_stay_within_the_double_bound() {
         let frequencies = frequencies();

@@ -19,7 +19,7 @@ use pulp::Arch;
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
-use crate::rotate;
+use crate::rotate::{BLOCK, Rotation};
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::table::Table;
@@ -37,8 +37,8 @@ pub enum Similarity {
 
 impl Sinusoidal {
     /// The similarity of the encodings of two positions. For a specification with
-    /// d/2 whole pairs the SSE is within a relative 1e-14, the dot product
-    /// within d x 2^-53 absolutely.
+    /// d/2 whole pairs the SSE is within a relative 1e-15, the dot product
+    /// within 5 d x 2^-53 absolutely.
     ///
     /// ```
     /// use pe_core::{Preset, Similarity, Sinusoidal};
@@ -107,13 +107,12 @@ impl Sinusoidal {
         } as u64;
         let largest_size = least.unsigned_abs().max(most.unsigned_abs());
         let chords = self.half_chords(smallest_size..largest_size + 1)?;
-        let lone = |range: &Range<u64>| -> Vec<f64> {
-            range
-                .clone()
-                .map(|p| self.lone_half_pair(p as u32))
-                .collect()
+        let lone = |range: &Range<u64>| -> Result<Vec<f64>> {
+            let mut values = reserved(range.end - range.start)?;
+            values.extend(range.clone().map(|p| self.lone_half_pair(p as u32)));
+            Ok(values)
         };
-        let (lone_rows, lone_columns) = (lone(&rows), lone(&columns));
+        let (lone_rows, lone_columns) = (lone(&rows)?, lone(&columns)?);
         let padding = self.config().padding_idx.map(u64::from);
         let pairs = self.inner.columns.whole_pairs() as f64;
         for ((p, lone_p), row) in rows
@@ -148,6 +147,12 @@ impl Sinusoidal {
     /// The distance between the encodings of neighbouring positions, the same at every
     /// position: `sqrt(d - 2 sum cos w)`, computed as `sqrt(4 sum sin^2(w / 2))`.
     ///
+    /// ```
+    /// let distance = pe_core::Sinusoidal::paper(500)?.neighbour_distance()?;
+    /// assert!((distance - 3.671985659248802).abs() < 1e-14);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// For an f32 recipe, and for specifications in which the distance is not
     /// constant (a pair cut in half, a padding row).
@@ -158,6 +163,12 @@ impl Sinusoidal {
 
     /// The smallest lag `k` below `max_lag` at which the distance stops growing: that of
     /// `k + 1` is smaller than that of `k`. `None` if it grows all the way.
+    ///
+    /// ```
+    /// let encoding = pe_core::Sinusoidal::paper(500)?;
+    /// assert_eq!(encoding.first_non_monotone_lag(1000)?, Some(43));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Sinusoidal::neighbour_distance`]; `max_lag` above 2^32.
@@ -205,16 +216,20 @@ impl Sinusoidal {
         };
         let pairs = self.inner.columns.whole_pairs();
         let halves: Vec<Frequency> = frequencies[..pairs].iter().map(|f| f.halved()).collect();
+        let mut out = reserved(lags.end - lags.start)?;
         if pairs == 0 {
-            return Ok(vec![0.0; (lags.end - lags.start) as usize]);
+            out.resize((lags.end - lags.start) as usize, 0.0);
+            return Ok(out);
         }
         let columns = Columns::new(2 * pairs, SinusoidLayout::Concatenated, OddWidth::Reject)?;
-        let mut out = Vec::with_capacity((lags.end - lags.start) as usize);
-        const BLOCK: u64 = 512;
-        let mut rows = vec![0.0; (2 * pairs) * (lags.end - lags.start).min(BLOCK) as usize];
+        // At most 8 MiB of rows at a time, or as many rows as rotation needs to pay.
+        const BLOCK_ENTRIES: u64 = 1 << 20;
+        let block = (BLOCK_ENTRIES / (2 * pairs as u64)).max(8);
+        let block = block.min(lags.end - lags.start);
+        let mut rows = Table::<f64>::zeros(block, 2 * pairs)?.into_vec();
         let mut start = lags.start;
         while start < lags.end {
-            let count = (lags.end - start).min(BLOCK);
+            let count = (lags.end - start).min(block);
             let rows = &mut rows[..2 * pairs * count as usize];
             if count < 8 || start + count > POSITIONS {
                 for (lag, row) in (start..).zip(rows.chunks_exact_mut(2 * pairs)) {
@@ -224,7 +239,11 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                rotate::fill(Arch::new(), &halves, &columns, start as u32, rows);
+                let mut rotation =
+                    Rotation::new(Arch::new(), &halves, &columns, start as u32, count as usize);
+                for block in rows.chunks_mut(BLOCK * 2 * pairs) {
+                    rotation.write(block);
+                }
             }
             for row in rows.chunks_exact(2 * pairs) {
                 out.push(sum(row[..pairs].iter().map(|sine| sine * sine)));
@@ -241,6 +260,17 @@ impl Sinusoidal {
             None => 0.0,
         }
     }
+}
+
+/// An empty vector with room for `count` numbers, or an error.
+fn reserved(count: u64) -> Result<Vec<f64>> {
+    let out_of_memory = || Error::OutOfMemory {
+        bytes: count.saturating_mul(8),
+    };
+    let mut out = Vec::new();
+    out.try_reserve_exact(usize::try_from(count).map_err(|_| out_of_memory())?)
+        .map_err(|_| out_of_memory())?;
+    Ok(out)
 }
 
 /// A sum with its rounding errors carried along (Neumaier).

@@ -10,7 +10,7 @@ use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
 use crate::frequency::{self, Base, Frequency, Spacing};
 use crate::recipe::{self, Recipe};
-use crate::rotate;
+use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::Table;
@@ -228,8 +228,8 @@ impl Sinusoidal {
         }
     }
 
-    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within one unit in
-    /// the last place. The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
+    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within 0.51 units in
+    /// the last place (for a recipe: within two of its own f32 frequency's). The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
     ///
     /// ```
     /// let waves = pe_core::Sinusoidal::paper(512)?.wavelengths();
@@ -260,9 +260,9 @@ impl Sinusoidal {
     /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
     pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
         check_range(&positions)?;
-        let mut table = Table::zeros(positions.end - positions.start, self.d_model())?;
-        self.fill(positions.start, table.as_mut_slice())?;
-        Ok(table)
+        let rows = positions.end - positions.start;
+        let mut writer = self.writer(Backend::best(), Rungs::Ladder, positions.start, rows);
+        Table::build(rows, self.d_model(), BLOCK, |block| writer.write(block))
     }
 
     /// The encodings of any positions in any order, one row each.
@@ -303,7 +303,16 @@ impl Sinusoidal {
         self.fill_with(Backend::best(), Rungs::Ladder, start, out)
     }
 
-    /// Writes the rows of the positions given into `out`.
+    /// Writes the rows of the positions given into `out`. One row, as in decoding
+    /// token by token, allocates nothing.
+    ///
+    /// ```
+    /// let encoding = pe_core::Sinusoidal::paper(64)?;
+    /// let mut row = [0f32; 64];
+    /// encoding.fill_at(&[123_456], &mut row)?;
+    /// assert_eq!(encoding.table::<f32>(123_456..123_457)?.as_slice(), row);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If `out` does not hold exactly one row per position.
@@ -317,6 +326,14 @@ impl Sinusoidal {
     }
 
     /// Writes the rows of the real positions given into `out`.
+    ///
+    /// ```
+    /// let encoding = pe_core::Sinusoidal::paper(2)?;
+    /// let mut row = [0f64; 2];
+    /// encoding.fill_at_reals(&[-0.5], &mut row)?;
+    /// assert_eq!(row, [-0.479425538604203, 0.8775825618903728]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Sinusoidal::table_at_reals`] and [`Sinusoidal::fill_at`].
@@ -352,35 +369,48 @@ impl Sinusoidal {
         start: u64,
         out: &mut [T],
     ) -> Result<()> {
-        let Inner {
-            columns, source, ..
-        } = self.inner.as_ref();
-        let width = columns.width;
+        let width = self.d_model();
         let rows = out.len() / width;
         self.check_rows(rows, out)?;
         check_range(&(start..start.saturating_add(rows as u64)))?;
-        if rows == 0 {
-            return Ok(());
-        }
-        match source {
-            Source::Exact { frequencies, .. }
-                if columns.whole_pairs() > 0
-                    && (rungs == Rungs::Rotation
-                        || rungs == Rungs::Ladder && rows >= rotate::few_rows::<T>()) =>
-            {
-                rotate::fill(backend.0, frequencies, columns, start as u32, out);
-                for (at, row) in out.chunks_exact_mut(width).enumerate() {
-                    self.finish_row(Position::Whole((start + at as u64) as u32), rungs, row);
-                }
-            }
-            _ => {
-                for (at, row) in out.chunks_exact_mut(width).enumerate() {
-                    let position = (start + at as u64) as u32;
-                    self.fill_row(backend, Position::Whole(position), rungs, row);
-                }
-            }
+        let mut writer = self.writer(backend, rungs, start, rows as u64);
+        for block in out.chunks_mut(BLOCK * width) {
+            writer.write(block);
         }
         Ok(())
+    }
+
+    /// The maker of `rows` consecutive rows, by the way that suits their number.
+    fn writer<T: Element>(
+        &self,
+        backend: Backend,
+        rungs: Rungs,
+        start: u64,
+        rows: u64,
+    ) -> Writer<'_, T> {
+        let Inner {
+            columns, source, ..
+        } = self.inner.as_ref();
+        let many = rows >= rotate::few_rows::<T>() as u64;
+        let rotation = match source {
+            Source::Exact { frequencies, .. }
+                if columns.whole_pairs() > 0
+                    && rows > 0
+                    && (rungs == Rungs::Rotation || rungs == Rungs::Ladder && many) =>
+            {
+                let rows = rows.min(BLOCK as u64) as usize;
+                let start = start as u32;
+                Some(Rotation::new(backend.0, frequencies, columns, start, rows))
+            }
+            _ => None,
+        };
+        Writer {
+            encoding: self,
+            backend,
+            rungs,
+            position: start,
+            rotation,
+        }
     }
 
     /// The sine and cosine of one pair at a real position through chosen rungs: for
@@ -480,6 +510,35 @@ impl Sinusoidal {
             });
         }
         Ok(())
+    }
+}
+
+/// Makes consecutive rows, block after block.
+struct Writer<'a, T> {
+    encoding: &'a Sinusoidal,
+    backend: Backend,
+    rungs: Rungs,
+    /// The position of the next row.
+    position: u64,
+    rotation: Option<Rotation<'a, T>>,
+}
+
+impl<T: Element> Writer<'_, T> {
+    /// Writes the next [`BLOCK`] rows, or fewer for the last block.
+    fn write(&mut self, block: &mut [T]) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.write(block);
+        }
+        for row in block.chunks_exact_mut(self.encoding.d_model()) {
+            let position = Position::Whole(self.position as u32);
+            self.position += 1;
+            if self.rotation.is_some() {
+                self.encoding.finish_row(position, self.rungs, row);
+            } else {
+                self.encoding
+                    .fill_row(self.backend, position, self.rungs, row);
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where output goes.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -8,11 +9,24 @@ use std::process::ExitCode;
 pub enum Outcome {
     /// Done. Exit code 0.
     Success,
-    /// Something went wrong, or the file inspected is. Exit code 1.
+    /// A failure while running (files, network, memory, size limits), or the entries of the file
+    /// inspected are wrong. Exit code 1.
     Failure,
-    /// The arguments make no sense. Exit code 2.
+    /// The arguments make no sense, each by itself or together. Exit code 2.
     Usage,
 }
+
+/// Arguments that make no sense together; the text names them.
+#[derive(Debug)]
+pub(crate) struct BadUsage(pub(crate) String);
+
+impl fmt::Display for BadUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUsage {}
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {

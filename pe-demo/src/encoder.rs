@@ -1,11 +1,13 @@
 //! The toy encoder: embedding, positional encoding, layers of attention and
 //! feed-forward with residual connections and layer norm.
 
-use candle_core::{Device, ModuleT, Result, Tensor, bail};
-use candle_nn::{Embedding, Linear, Module, VarBuilder};
-use pe_candle::{Dropout, PositionalEncoding, PositionalEncodingConfig};
+mod layer;
 
-use crate::attention::{SelfAttention, linear};
+use candle_core::{Device, ModuleT, Result, Tensor, bail};
+use candle_nn::{Embedding, Module, VarBuilder};
+use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+
+use self::layer::{Layer, LayerNorm};
 use crate::mask::{Mask, Sight};
 
 /// Where a layer normalises.
@@ -269,99 +271,5 @@ impl Encoder {
             output.attention.push(weights);
         }
         Ok(output)
-    }
-}
-
-/// Attention and feed-forward.
-#[derive(Debug, Clone)]
-struct Layer {
-    attention: SelfAttention,
-    attention_norm: LayerNorm,
-    wide: Linear,
-    narrow: Linear,
-    feed_forward_norm: LayerNorm,
-    dropouts: [Dropout; 2],
-}
-
-impl Layer {
-    fn new(config: &EncoderConfig, index: usize, vb: &VarBuilder<'_>) -> Result<Self> {
-        let d_model = config.d_model();
-        let dropout = |place: u64| {
-            let seed = config.position.seed.wrapping_add(2 * index as u64 + place);
-            Dropout::new(config.position.dropout, seed)
-        };
-        Ok(Self {
-            attention: SelfAttention::new(d_model, config.heads, &vb.pp("attention"))?,
-            attention_norm: LayerNorm::new(d_model, &vb.pp("attention_norm"))?,
-            wide: linear(d_model, config.d_ff, vb.pp("wide"))?,
-            narrow: linear(config.d_ff, d_model, vb.pp("narrow"))?,
-            feed_forward_norm: LayerNorm::new(d_model, &vb.pp("feed_forward_norm"))?,
-            dropouts: [dropout(1)?, dropout(2)?],
-        })
-    }
-
-    fn forward(
-        &self,
-        xs: &Tensor,
-        mask: &Mask,
-        config: &EncoderConfig,
-        train: bool,
-    ) -> Result<(Tensor, Tensor)> {
-        let input = self.attention_norm.before(xs, config.norm)?;
-        let (ys, weights) = self.attention.forward(&input, mask)?;
-        let ys = self.dropouts[0].forward_t(&ys, train)?;
-        let xs = self
-            .attention_norm
-            .after(connect(xs, ys, config.residual)?, config.norm)?;
-
-        let input = self.feed_forward_norm.before(&xs, config.norm)?;
-        let ys = self.narrow.forward(&self.wide.forward(&input)?.relu()?)?;
-        let ys = self.dropouts[1].forward_t(&ys, train)?;
-        let xs = self
-            .feed_forward_norm
-            .after(connect(&xs, ys, config.residual)?, config.norm)?;
-        Ok((xs, weights))
-    }
-}
-
-/// The residual connection.
-fn connect(xs: &Tensor, ys: Tensor, residual: Residual) -> Result<Tensor> {
-    match residual {
-        Residual::Added => xs + ys,
-        Residual::Omitted => Ok(ys),
-    }
-}
-
-/// Layer norm of plain operations. (Candle's fused one has no gradient.)
-#[derive(Debug, Clone)]
-struct LayerNorm {
-    weight: Tensor,
-    bias: Tensor,
-}
-
-impl LayerNorm {
-    fn new(d_model: usize, vb: &VarBuilder<'_>) -> Result<Self> {
-        Ok(Self {
-            weight: vb.get_with_hints(d_model, "weight", candle_nn::Init::Const(1.0))?,
-            bias: vb.get_with_hints(d_model, "bias", candle_nn::Init::Const(0.0))?,
-        })
-    }
-
-    fn before(&self, xs: &Tensor, norm: Norm) -> Result<Tensor> {
-        match norm {
-            Norm::Pre => self.forward(xs),
-            Norm::Post => Ok(xs.clone()),
-        }
-    }
-
-    fn after(&self, xs: Tensor, norm: Norm) -> Result<Tensor> {
-        match norm {
-            Norm::Post => self.forward(&xs),
-            Norm::Pre => Ok(xs),
-        }
-    }
-
-    fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        candle_nn::ops::layer_norm_slow(xs, &self.weight, &self.bias, 1e-5)
     }
 }

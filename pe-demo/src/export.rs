@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
-use pe_core::{Base, SinusoidalConfig};
+use pe_core::{Base, Error, POSITIONS, Recipe, Sinusoidal, SinusoidalConfig, Spacing};
 
 use crate::cli::ExportArgs;
-use crate::console::Outcome;
+use crate::console::{BadUsage, Outcome};
 use crate::page::{self, Page};
 
 pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
         args.max_seq_len,
         args.dtype.into(),
     );
-    spec.check()?;
+    check(args, &spec)?;
     checkpoint::export(&args.output, &spec)?;
 
     let mut page = Page::new();
@@ -61,6 +61,75 @@ fn config(args: &ExportArgs) -> SinusoidalConfig {
     config
 }
 
+/// What each option alone cannot tell. (The size of the table is not bad usage: it is checked
+/// before the file is written.)
+fn check(args: &ExportArgs, spec: &TableSpec) -> Result<()> {
+    let positions = spec.positions();
+    if positions.end > POSITIONS {
+        bail!(BadUsage(format!(
+            "--start {} and --max-seq-len {} ask for positions {}..{}, which run past {POSITIONS}",
+            args.start, args.max_seq_len, positions.start, positions.end
+        )));
+    }
+    match Sinusoidal::new(spec.config) {
+        Ok(_) => Ok(()),
+        Err(error) => match explain(args, &spec.config, &error) {
+            Some(why) => bail!(BadUsage(why)),
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// The library's error in the words of the command line, if the arguments are to blame.
+fn explain(args: &ExportArgs, config: &SinusoidalConfig, error: &Error) -> Option<String> {
+    let preset = match args.preset {
+        Some(preset) => format!("--preset {}", preset.name()),
+        None => "the defaults".to_owned(),
+    };
+    let spacing = match config.spacing {
+        Spacing::Shifted(shift) => format!("shifted={}", short(shift)),
+        spacing => spacing.name().to_owned(),
+    };
+    let spacing = match args.spacing {
+        Some(_) => format!("--spacing {spacing}"),
+        None => format!("the spacing {spacing} of {preset}"),
+    };
+    match *error {
+        Error::OddDModel { d_model } => Some(format!(
+            "--d-model {d_model} is odd, and sine and cosine columns come in pairs: choose \
+             --odd-width truncate, round-up or zero-pad"
+        )),
+        Error::FreqShift { shift, pairs } if shift >= pairs as f64 => Some(format!(
+            "{spacing} needs more pairs of columns than {}, and --d-model {} has {pairs}: take a \
+             greater width or another --spacing",
+            short(shift),
+            config.d_model
+        )),
+        Error::FreqShift { .. } => Some(format!("{spacing}: {error}")),
+        Error::Recipe { recipe, .. } => {
+            Some(format!("--recipe {recipe} is not defined for {spacing}"))
+        }
+        Error::Frequency { .. } => {
+            let origin = match (args.base, args.min_rate) {
+                (Some(base), _) => format!("--base {}", short(base)),
+                (None, Some(rate)) => format!("--min-rate {}", short(rate)),
+                (None, None) => spacing,
+            };
+            Some(format!(
+                "{origin} gives a frequency outside the supported range (at most 2^32 radians \
+                 per position, at least 2^-1500000)"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// A number as people write it: `1` and not `1.0`, `1e-300` and not 300 zeros.
+fn short(number: f64) -> String {
+    let text = format!("{number:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 /// A specification in words.
 pub(crate) fn describe(spec: &TableSpec) -> String {
     let config = &spec.config;
@@ -69,12 +138,12 @@ pub(crate) fn describe(spec: &TableSpec) -> String {
         range => format!("positions {} to {}", range.start, range.end - 1),
     };
     let base = match config.base {
-        Base::Value(base) => format!("base {base}"),
-        Base::MinRate(rate) => format!("min_rate {rate}"),
+        Base::Value(base) => format!("base {}", short(base)),
+        Base::MinRate(rate) => format!("min_rate {}", short(rate)),
     };
     let layout = page::kebab(&config.layout);
     let spacing = match config.spacing {
-        pe_core::Spacing::Shifted(shift) => format!("spacing shifted={shift}"),
+        Spacing::Shifted(shift) => format!("spacing shifted={}", short(shift)),
         spacing => format!("{} spacing", spacing.name()),
     };
     let mut text = format!("{positions}; {base}, {layout} columns, {spacing}");
@@ -85,7 +154,7 @@ pub(crate) fn describe(spec: &TableSpec) -> String {
         text += &format!(", zeros at position {padding}");
     }
     text + &match config.recipe {
-        pe_core::Recipe::Exact => "; every entry the nearest number of its type".to_owned(),
+        Recipe::Exact => "; every entry the nearest number of its type".to_owned(),
         recipe => format!("; entries of the recipe {}", recipe.name()),
     }
 }

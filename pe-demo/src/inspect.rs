@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use pe_candle::checkpoint::{self, Comparison, FileReport, SpecStatus, TableSpec};
+use pe_candle::checkpoint::{self, Comparison, FileReport, SpecStatus, TableSpec, TensorReport};
 use serde_json::{Value, json};
 
 use crate::cli::InspectArgs;
@@ -61,31 +61,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Page {
         "  {count} tensor{}",
         if count == 1 { "" } else { "s" }
     ));
-    let cells: Vec<[String; 4]> = report
-        .tensors
-        .iter()
-        .map(|tensor| {
-            [
-                clean(&tensor.name, 40),
-                clean(&tensor.dtype, 12),
-                format!("{:?}", tensor.shape),
-                format!("{} bytes", page::thousands(tensor.bytes)),
-            ]
-        })
-        .collect();
-    let width = |at: usize| {
-        let widths = cells.iter().map(|row| page::columns(&row[at]));
-        widths.max().unwrap_or(0)
-    };
-    let widths = [0, 1, 2, 3].map(width);
-    for row in &cells {
-        let mut line = String::from("  ");
-        for (cell, width) in row.iter().zip(widths) {
-            line += "  ";
-            line += &page::pad(cell, width);
-        }
-        page.line(&line);
-    }
+    list(&mut page, &report.tensors);
 
     for (key, value) in &report.metadata {
         if key != checkpoint::METADATA_KEY {
@@ -109,6 +85,29 @@ fn page(report: &FileReport, verdict: &Verdict) -> Page {
         }
     }
     page
+}
+
+/// Names, types and shapes; the name gets what room the others leave.
+fn list(page: &mut Page, tensors: &[TensorReport]) {
+    let widest = |cells: &[String]| cells.iter().map(|cell| page::columns(cell)).max();
+    let (dtypes, shapes): (Vec<String>, Vec<String>) = tensors
+        .iter()
+        .map(|tensor| {
+            let shape = format!("{:?}", tensor.shape);
+            (clean(&tensor.dtype, 12), clean(&shape, 32))
+        })
+        .unzip();
+    let dtype_width = widest(&dtypes).unwrap_or(0);
+    let room = page::WIDTH - 8 - dtype_width - widest(&shapes).unwrap_or(0);
+    let names: Vec<String> = tensors.iter().map(|t| clean(&t.name, room)).collect();
+    let name_width = widest(&names).unwrap_or(0);
+    for ((name, dtype), shape) in names.iter().zip(&dtypes).zip(&shapes) {
+        page.line(format!(
+            "    {}  {}  {shape}",
+            page::pad(name, name_width),
+            page::pad(dtype, dtype_width)
+        ));
+    }
 }
 
 fn wrong(comparison: &Comparison) -> String {

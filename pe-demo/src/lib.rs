@@ -44,14 +44,15 @@ use std::io::{BufRead, Write};
 use clap::Parser;
 
 use cli::{Cli, Command};
-use console::Stdout;
+use console::{BadUsage, Stdout};
 
 pub use console::Outcome;
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
-/// Results go to `stdout`; errors, as one line, to `stderr`. A `stdout` whose reader has
-/// gone away ends the run quietly.
+/// Results and help go to `stdout`. A failure while running is one line on `stderr` that
+/// begins with `pe-demo: `; bad usage is a message of several lines in clap's form, the first of
+/// which begins with `error: `. A `stdout` whose reader has gone away ends the run quietly.
 pub fn run<I, A>(
     args: I,
     stdin: &mut dyn BufRead,
@@ -64,12 +65,16 @@ where
 {
     let mut stdout = Stdout::new(stdout);
     let result = match Cli::try_parse_from(args) {
-        Ok(cli) => dispatch(cli, stdin, &mut stdout),
-        Err(error) if error.use_stderr() => {
-            // Where even this cannot be written, the exit code says it.
-            let _ = write!(stderr, "{}", error.render());
-            return Outcome::Usage;
+        Ok(cli) => {
+            let result = dispatch(&cli, stdin, &mut stdout);
+            if let Err(error) = &result
+                && let Some(BadUsage(why)) = error.downcast_ref()
+            {
+                return usage(&cli.usage_error(why), stderr);
+            }
+            result
         }
+        Err(error) if error.use_stderr() => return usage(&error, stderr),
         Err(help) => write!(stdout, "{}", help.render())
             .map(|()| Outcome::Success)
             .map_err(Into::into),
@@ -85,17 +90,24 @@ where
             // What follows a line break is a backtrace, if anything.
             let message = format!("{error:#}");
             let line = message.lines().next().unwrap_or_default();
+            let line = page::clean(line, usize::MAX);
+            // Where even this cannot be written, the exit code says it.
             let _ = writeln!(stderr, "pe-demo: {line}");
             Outcome::Failure
         }
     }
 }
 
-fn dispatch(cli: Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    match cli.command {
+fn usage(error: &clap::Error, stderr: &mut dyn Write) -> Outcome {
+    let _ = write!(stderr, "{}", error.render());
+    Outcome::Usage
+}
+
+fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    match &cli.command {
         None => encode::run(&cli.encode, stdin, out),
-        Some(Command::Encode(args)) => encode::run(&args, stdin, out),
-        Some(Command::Export(args)) => export::run(&args, out),
-        Some(Command::Inspect(args)) => inspect::run(&args, out),
+        Some(Command::Encode(args)) => encode::run(args, stdin, out),
+        Some(Command::Export(args)) => export::run(args, out),
+        Some(Command::Inspect(args)) => inspect::run(args, out),
     }
 }

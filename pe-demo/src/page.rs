@@ -3,9 +3,14 @@
 use std::path::Path;
 
 use serde::Serialize;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 /// The columns of a page.
 pub(crate) const WIDTH: usize = 80;
+
+/// The most code points kept of what a reader sees as one character.
+const MAX_STACK: usize = 16;
 
 /// A growing text whose lines fit the terminal.
 #[derive(Debug, Clone, Default)]
@@ -40,23 +45,38 @@ impl Page {
         self.wrap("", text);
     }
 
-    /// Words after a prefix, broken at spaces; later lines are indented by the width
-    /// of the prefix. A word that is longer than a line keeps its line.
+    /// Words after a prefix, broken at spaces, and where a word alone is longer than a line,
+    /// between its characters. Later lines are indented by the width of the prefix.
     pub(crate) fn wrap(&mut self, prefix: &str, text: &str) {
-        let indent = " ".repeat(columns(prefix));
+        let indent = columns(prefix);
         let mut line = prefix.to_owned();
-        let mut empty = true;
+        let mut used = indent;
         for word in text.split_whitespace() {
-            if !empty && columns(&line) + 1 + columns(word) > WIDTH {
+            let wide = columns(word);
+            if used > indent && used + 1 + wide > WIDTH {
                 self.line(&line);
-                line.clone_from(&indent);
-                empty = true;
+                line = " ".repeat(indent);
+                used = indent;
             }
-            if !empty {
+            if used > indent {
                 line.push(' ');
+                used += 1;
             }
-            line += word;
-            empty = false;
+            if used + wide <= WIDTH {
+                line += word;
+                used += wide;
+                continue;
+            }
+            for character in word.graphemes(true) {
+                let wide = columns(character);
+                if used > indent && used + wide > WIDTH {
+                    self.line(&line);
+                    line = " ".repeat(indent);
+                    used = indent;
+                }
+                line += character;
+                used += wide;
+            }
         }
         self.line(&line);
     }
@@ -101,32 +121,56 @@ impl Page {
     }
 }
 
-/// The columns that a text takes, one per character.
+/// The columns that a text takes on a terminal: two for a Chinese character, none for a
+/// combining accent.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().count()
+    text.width()
 }
 
-/// A text with spaces up to a width.
+/// A text with spaces after it, up to a width.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// A text that cannot upset a terminal, cut to a number of columns.
+/// A text with spaces before it, up to a width.
+pub(crate) fn pad_left(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(columns(text));
+    format!("{}{text}", " ".repeat(missing))
+}
+
+/// A text that cannot upset a terminal, shortened with an ellipsis to a number of columns.
 pub(crate) fn clean(text: &str, width: usize) -> String {
     let mut clean = String::new();
-    for c in text.chars() {
-        if c.is_control() {
-            clean.extend(c.escape_default());
-        } else {
-            clean.push(c);
+    let mut used = 0;
+    // Where to cut so that an ellipsis fits behind.
+    let mut cut = 0;
+    for character in text.graphemes(true) {
+        let start = clean.len();
+        for c in character.chars().take(MAX_STACK) {
+            if upsets(c) {
+                clean.extend(c.escape_default());
+            } else {
+                clean.push(c);
+            }
+        }
+        used += columns(&clean[start..]);
+        if used > width {
+            clean.truncate(cut);
+            clean.push('…');
+            break;
+        }
+        if used < width {
+            cut = clean.len();
         }
     }
-    if columns(&clean) > width {
-        clean = clean.chars().take(width.saturating_sub(2)).collect();
-        clean += "..";
-    }
     clean
+}
+
+/// Control characters, and those that turn the direction of a line or break it.
+fn upsets(c: char) -> bool {
+    let of_direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || of_direction || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// A path that cannot upset a terminal.
@@ -163,5 +207,66 @@ pub(crate) fn kebab<T: Serialize + std::fmt::Debug>(choice: &T) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(name)) => name,
         _ => format!("{choice:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(prefix: &str, text: &str) -> Vec<String> {
+        let mut page = Page::new();
+        page.wrap(prefix, text);
+        page.text().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn words_longer_than_a_line_are_broken_and_nothing_is_lost() {
+        let long = "x".repeat(200);
+        let lines = wrapped("1: ", &format!("see {long} end"));
+        let widths: Vec<usize> = lines.iter().map(|line| columns(line)).collect();
+        assert_eq!(widths, [6, 80, 80, 3 + 46 + 4]);
+        assert_eq!(lines[0], "1: see");
+        assert!(lines[3].starts_with("   x") && lines[3].ends_with("x end"));
+        let letters = lines.iter().flat_map(|line| line.matches('x')).count();
+        assert_eq!(letters, 200);
+        // A word that fills a line exactly stays whole.
+        assert_eq!(wrapped("", &"y".repeat(80)), ["y".repeat(80)]);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns_and_are_not_torn_apart() {
+        // 39 characters of two columns beside an indent of one: one column stays free.
+        let lines = wrapped("|", &"語".repeat(40));
+        assert_eq!(lines, [format!("|{}", "語".repeat(39)), " 語".to_owned()]);
+        // A family of three joined by invisible characters takes two columns.
+        let family = "👨\u{200d}👩\u{200d}👧";
+        let lines = wrapped("", &family.repeat(41));
+        assert_eq!(lines, [family.repeat(40), family.to_owned()]);
+        // So does a flag of two letters; an accent takes none.
+        assert_eq!(wrapped("", &"🇫🇷".repeat(41))[1], "🇫🇷");
+        assert_eq!(wrapped("", &"e\u{301}".repeat(81))[1], "e\u{301}");
+    }
+
+    #[test]
+    fn shortened_texts_end_with_an_ellipsis_inside_the_width() {
+        assert_eq!(clean("hopkins", 7), "hopkins");
+        assert_eq!(clean("hopkins", 6), "hopki…");
+        assert_eq!(clean("語語語", 6), "語語語");
+        assert_eq!(clean("語語語", 5), "語語…");
+        assert_eq!(clean("語語語", 4), "語…");
+        assert_eq!(columns(&clean(&"a\u{301}".repeat(9), 5)), 5);
+        assert_eq!(pad("語", 4), "語  ");
+        assert_eq!(pad_left("語", 4), "  語");
+    }
+
+    #[test]
+    fn a_text_cannot_upset_a_terminal() {
+        assert_eq!(
+            clean("\u{1b}[1m\u{202e}x\r\n", 99),
+            "\\u{1b}[1m\\u{202e}x\\r\\n"
+        );
+        let heap = format!("a{}", "\u{301}".repeat(100_000));
+        assert_eq!(clean(&heap, 99).chars().count(), MAX_STACK);
     }
 }

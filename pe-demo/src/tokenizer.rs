@@ -7,6 +7,8 @@ use std::str::FromStr;
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use serde::Serialize;
 
+use crate::page::clean;
+
 /// The tokenizer that the program carries; `assets/README.md` says how it was made.
 const BUILT_IN: &[u8] = include_bytes!("../assets/tokenizer.json");
 
@@ -173,7 +175,8 @@ impl Tokenizer {
     /// # Errors
     /// A text of which nothing is left; one that the tokenizer cannot take.
     pub fn encode(&self, text: &str) -> Result<Sentence> {
-        let quoted = || format!("sentence {text:?}");
+        // A sentence may be as long as a book.
+        let quoted = || format!("sentence \"{}\"", clean(text, 60));
         let encoding = self
             .inner
             .encode(text, true)
@@ -192,7 +195,7 @@ impl Tokenizer {
                 special: *special != 0,
             })
             .collect();
-        ensure!(!tokens.is_empty(), "sentence {text:?} has no tokens");
+        ensure!(!tokens.is_empty(), "{} has no tokens", quoted());
         Ok(Sentence {
             text: text.to_owned(),
             tokens,

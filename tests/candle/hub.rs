@@ -734,6 +734,29 @@ fn a_slow_server_is_cut_off_in_the_end() {
 }
 
 #[test]
+fn a_server_that_falls_silent_is_given_up_before_the_whole_time_is_over() {
+    let good = table();
+    let before_headers = Server::new(|_| {
+        thread::sleep(Duration::from_secs(5));
+        Reply::new(404, b"")
+    });
+    let in_the_body = Server::with_file(Reply {
+        sent: 100,
+        linger: Duration::from_secs(5),
+        ..Reply::file(&good)
+    });
+    for server in [before_headers, in_the_body] {
+        let (dir, mut hub) = hub(&server);
+        hub.timeouts.total = Duration::from_secs(3600);
+        let start = Instant::now();
+        let error = hub.fetch(&file()).unwrap_err().to_string();
+        assert!(error.contains("time"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(4), "{error}");
+        assert!(files_below(dir.path()).is_empty());
+    }
+}
+
+#[test]
 fn large_files_come_from_another_server_which_never_sees_the_token() {
     let content = table();
     let body = content.clone();

@@ -250,6 +250,10 @@ fn position_ids_of_both_ranks_equal_the_oracle() {
             for one in &per_sequence {
                 let ids = Tensor::new(one.as_slice(), CPU).unwrap();
                 check(&ids, &vec![one.clone(); batch]);
+                // As Hugging Face's models keep them.
+                if !unbatched {
+                    check(&ids.unsqueeze(0).unwrap(), &vec![one.clone(); batch]);
+                }
             }
             if !unbatched {
                 let ids = Tensor::new(per_sequence.clone(), CPU).unwrap();
@@ -333,7 +337,36 @@ fn e1_a_variable_given_as_table_is_taken_by_value() -> Result<()> {
     var.set(&Tensor::zeros((5, 4), DType::F32, CPU)?)?;
     assert_eq!(f64s(&layer.table()?), before);
 
+    // Views share the variable's memory, but are no variables themselves.
+    let var = Var::from_tensor(&numbers(&[1, 7, 4], DType::F32, 3))?;
+    let whole = || var.squeeze(0);
+    let views = [
+        ("squeezed", whole()?),
+        ("first rows", whole()?.narrow(0, 0, 5)?),
+        ("last rows", whole()?.narrow(0, 2, 5)?),
+        ("reshaped", var.reshape((7, 4))?),
+        ("transposed", whole()?.t()?.contiguous()?.t()?),
+        ("broadcast", whole()?.narrow(0, 3, 1)?.broadcast_as((5, 4))?),
+        ("detached", var.detach().squeeze(0)?),
+    ];
+    let mut layers = Vec::new();
+    for (name, view) in views {
+        assert!(!view.is_variable());
+        let before = f64s(&view);
+        let layer = PositionalEncoding::from_table(config(4), view)?;
+        assert_eq!(f64s(&layer.table()?), before, "{name}");
+        let xs = Tensor::zeros((1, 5, 4), DType::F32, CPU)?;
+        let gradients = layer.forward_t(&xs, false)?.sum_all()?.backward()?;
+        assert!(gradients.get(&var).is_none(), "{name}");
+        layers.push((name, layer, before));
+    }
+    var.set(&Tensor::zeros((1, 7, 4), DType::F32, CPU)?)?;
+    for (name, layer, before) in layers {
+        assert_eq!(f64s(&layer.table()?), before, "{name}");
+    }
+
     // Nor does a gradient reach what the table was computed from.
+    let var = Var::from_tensor(&numbers(&[5, 4], DType::F32, 3))?;
     let computed = (var.as_tensor() * 2.0)?;
     let layer = PositionalEncoding::from_table(config(4), computed)?;
     let gradients = layer.forward_t(&xs, false)?.sum_all()?.backward()?;
@@ -632,15 +665,20 @@ fn wrong_position_ids_are_errors_and_never_zero_rows() -> Result<()> {
         refused(Tensor::new(&[0f32, 1., 2.], CPU)?),
         "position ids must be u32 or i64, not f32"
     );
-    let shapes = |got: &str| format!("position ids must have shape [3] or [2, 3], got {got}");
+    let shapes =
+        |got: &str| format!("position ids must have shape [3], [1, 3] or [2, 3], got {got}");
     assert_eq!(refused(Tensor::zeros(2, DType::U32, CPU)?), shapes("[2]"));
     assert_eq!(
         refused(Tensor::zeros((3, 2), DType::U32, CPU)?),
         shapes("[3, 2]")
     );
     assert_eq!(
-        refused(Tensor::zeros((1, 3), DType::U32, CPU)?),
-        shapes("[1, 3]")
+        refused(Tensor::zeros((1, 2), DType::U32, CPU)?),
+        shapes("[1, 2]")
+    );
+    assert_eq!(
+        refused(Tensor::new(&[[0u32, 1, 300]], CPU)?),
+        beyond("300", "[0, 2]")
     );
     assert_eq!(
         refused(Tensor::zeros((2, 3, 1), DType::U32, CPU)?),
@@ -1027,6 +1065,7 @@ fn a_given_table_grows_only_if_it_is_the_one_of_its_specification() -> Result<()
             .starts_with("a table can grow only if it is the one of its specification: at [5, 2]"),
         "{message}"
     );
+    assert!(!message.contains("converted"), "{message}");
     Ok(())
 }
 

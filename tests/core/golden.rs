@@ -202,7 +202,7 @@ fn digests<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) -> Vec<(S
 
 fn sha256<T: Element>(entries: &[T]) -> String {
     let size = std::mem::size_of::<T>();
-    let mut bytes = Vec::with_capacity(entries.len() * size);
+    let mut bytes = Vec::with_capacity(std::mem::size_of_val(entries));
     for entry in entries {
         bytes.extend_from_slice(&entry.pattern().to_le_bytes()[..size]);
     }

@@ -250,6 +250,14 @@ fn b2_wavelengths_are_geometric_and_end_below_two_pi_n() {
     for three in waves.windows(3) {
         assert_near(three[1] / three[0], three[2] / three[1], 1e-15);
     }
+    // Within 0.51 units in the last place of 2 pi 10000^(2i/512); from mpmath.
+    for (pair, expected) in [
+        (1, 6.513356784898292),
+        (103, 255.5964798865364),
+        (254, 58469.565748416055),
+    ] {
+        assert_eq!(waves[pair], expected, "pair {pair}");
+    }
     // With the end point included it is 2 pi n.
     let inclusive = notebook().wavelengths();
     assert_near(inclusive[255], 1e4 * std::f64::consts::TAU, 1e-11);
@@ -426,6 +434,31 @@ fn c4_closed_forms_agree_with_plain_sums() {
                 );
             }
         }
+    }
+}
+
+/// The bounds that the documentation states, at lags where the error is large; expected
+/// values from mpmath at 400 bits.
+#[test]
+fn c4_similarities_are_as_accurate_as_documented() {
+    for (d, base, lag, dot, sse) in [
+        (4, 2.0, 15_101, -1.7724793750835346, 7.544958750167069),
+        (6, 2.0, 17_268, -1.0277318928318901, 8.05546378566378),
+        (2, 10000.0, 14_599, -0.9998206668892667, 3.9996413337785333),
+        (512, 10000.0, 20, 157.57398443375004, 196.8520311324999),
+    ] {
+        let encoding = Sinusoidal::new(SinusoidalConfig {
+            base: Base::Value(base),
+            ..SinusoidalConfig::new(d)
+        })
+        .unwrap();
+        let of = |similarity| encoding.similarity(similarity, 0, lag).unwrap();
+        assert_near(
+            of(Similarity::Dot),
+            dot,
+            5.0 * d as f64 * f64::EPSILON / 2.0,
+        );
+        assert_near(of(Similarity::Sse), sse, sse * 1e-15);
     }
 }
 

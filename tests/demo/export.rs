@@ -9,7 +9,7 @@ use pe_core::{
 };
 
 use crate::tolerance::SIX_DECIMALS_CUT;
-use crate::util::{arg, file, run, run_error};
+use crate::util::{arg, file, run, run_error, run_usage};
 
 fn export(path: &Path, options: &[&str]) -> checkpoint::TableSpec {
     let args: Vec<&str> = ["export", "-o", arg(path)]
@@ -159,40 +159,140 @@ fn equal_options_give_equal_bytes_and_exact_entries() {
     assert!(first.ends_with(&bytes));
 }
 
-#[test]
-fn what_cannot_be_made_is_refused_before_the_file_is_touched() {
+/// Exports with further options over a file that must stay as it is.
+fn refused(options: &[&str], run: fn(&[&str]) -> String) -> String {
     let (_guard, path) = file("pe.safetensors");
     std::fs::write(&path, "precious").unwrap();
-    let error = |options: &[&str]| {
-        let args: Vec<&str> = ["export", "-o", arg(&path)]
-            .into_iter()
-            .chain(options.iter().copied())
-            .collect();
-        let error = run_error(&args);
-        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
-        error
-    };
-    let big = error(&["--d-model", "512", "--max-seq-len", "1000000000000"]);
-    assert_eq!(
-        big,
-        "pe-demo: positions 0..1000000000000 run past 4294967296\n"
-    );
-    let wide = error(&["--d-model", "65536", "--max-seq-len", "4000000000"]);
+    let args: Vec<&str> = ["export", "-o", arg(&path)]
+        .into_iter()
+        .chain(options.iter().copied())
+        .collect();
+    let error = run(&args);
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    error
+}
+
+#[test]
+fn too_large_a_table_is_refused_before_the_file_is_touched() {
+    let wide = ["--d-model", "65536", "--max-seq-len", "4000000000"];
+    let error = refused(&wide, run_error);
     assert!(
-        wide.contains("4000000000 rows x 65536 columns of f32"),
-        "{wide}"
+        error.contains("4000000000 rows x 65536 columns of f32"),
+        "{error}"
     );
-    assert!(error(&["--d-model", "0", "--max-seq-len", "1"]).contains("d_model 0"));
-    assert!(error(&["--d-model", "7", "--max-seq-len", "1"]).contains("d_model 7 is odd"));
-    let base = error(&["--d-model", "8", "--max-seq-len", "1", "--base", "-3"]);
-    assert!(base.contains("base -3"), "{base}");
-    let end = error(&[
+}
+
+#[test]
+fn values_that_are_wrong_in_themselves_are_bad_usage() {
+    let size = ["--d-model", "8", "--max-seq-len", "3"];
+    for (option, value) in [
+        ("--d-model", "0"),
+        ("--d-model", "-5"),
+        ("--d-model", "8.0"),
+        ("--d-model", "1048577"),
+        ("--max-seq-len", "0"),
+        ("--max-seq-len", "-1"),
+        ("--max-seq-len", "4294967297"),
+        ("--max-seq-len", "1000000000000"),
+        ("--max-seq-len", "99999999999999999999"),
+        ("--start", "-1"),
+        ("--start", "4294967296"),
+        ("--base", "0"),
+        ("--base", "-3"),
+        ("--base", "-1e-3"),
+        ("--base", "nan"),
+        ("--base", "inf"),
+        ("--base", "-inf"),
+        ("--base", "abc"),
+        ("--min-rate", "-0.5"),
+        ("--min-rate", "nan"),
+        ("--spacing", "shifted=nan"),
+        ("--spacing", "shifted=inf"),
+        ("--spacing", "shifted"),
+        ("--layout", "zigzag"),
+        ("--odd-width", "hope"),
+        ("--recipe", "f32"),
+        ("--dtype", "i8"),
+        ("--preset", "nobody"),
+        ("--output", "-"),
+    ] {
+        let mut options = Vec::new();
+        // The option under test takes the place of the one that is given already.
+        for pair in size.chunks(2).filter(|pair| pair[0] != option) {
+            options.extend_from_slice(pair);
+        }
+        options.extend([option, value]);
+        let error = match option {
+            "--output" => run_usage(&[&["export"], &options[..]].concat()),
+            _ => refused(&options, run_usage),
+        };
+        assert!(
+            error.contains(&format!("invalid value '{value}' for '{option}")),
+            "{error}"
+        );
+    }
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn values_that_are_wrong_together_are_bad_usage_in_the_options_words() {
+    for (options, words) in [
+        (
+            &["--d-model", "7"][..],
+            "--d-model 7 is odd, and sine and cosine columns come in pairs: choose --odd-width \
+             truncate, round-up or zero-pad",
+        ),
+        (
+            &["--d-model", "2", "--preset", "diffusers"],
+            "the spacing shifted=1 of --preset diffusers needs more pairs of columns than 1, and \
+             --d-model 2 has 1",
+        ),
+        (
+            &["--d-model", "8", "--spacing", "shifted=4.5"],
+            "--spacing shifted=4.5 needs more pairs of columns than 4.5, and --d-model 8 has 4",
+        ),
+        (
+            &["--d-model", "8", "--spacing", "shifted=1e-300"],
+            "--spacing shifted=1e-300: ",
+        ),
+        (
+            &["--d-model", "8", "--base", "1e-300"],
+            "--base 1e-300 gives a frequency outside",
+        ),
+        (
+            &["--d-model", "8", "--min-rate", "1e300"],
+            "--min-rate 1e300 gives a frequency outside",
+        ),
+        (
+            &[
+                "--d-model",
+                "8",
+                "--recipe",
+                "pow-f32",
+                "--preset",
+                "whisper",
+            ],
+            "--recipe pow-f32 is not defined for the spacing inclusive of --preset whisper",
+        ),
+        (
+            &["--d-model", "8", "--start", "4294967294"],
+            "--start 4294967294 and --max-seq-len 3 ask for positions 4294967294..4294967297, \
+             which run past 4294967296",
+        ),
+    ] {
+        let options = [&["--max-seq-len", "3"], options].concat();
+        let error = refused(&options, run_usage);
+        assert!(error.starts_with(words), "{error}");
+    }
+    // The last position there is can be had.
+    let (_guard, path) = file("pe.safetensors");
+    let last = [
         "--d-model",
         "8",
         "--max-seq-len",
-        "2",
+        "1",
         "--start",
         "4294967295",
-    ]);
-    assert!(end.contains("4294967295..4294967297"), "{end}");
+    ];
+    assert_eq!(export(&path, &last).positions().end, 1 << 32);
 }

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use pe_demo::Outcome;
 use serde_json::Value;
 
-use crate::util::{arg, file, run, run_error, run_json, run_with};
+use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with};
 
 #[test]
 fn every_exported_table_is_found_right() {
@@ -135,6 +135,7 @@ fn what_is_no_file_of_the_kind_is_one_line_of_error() {
     let (_guard, path) = file("noise.safetensors");
     std::fs::write(&path, b"noise").unwrap();
     assert!(run_error(&["inspect", arg(&path)]).contains("noise.safetensors"));
+    assert!(run_usage(&["inspect", "-"]).contains("standard input is not supported"));
     let absent = path.with_file_name("absent");
     assert_eq!(run_error(&["inspect", arg(&absent)]).lines().count(), 1);
 }

@@ -5,7 +5,7 @@ use pe_core::SinusoidalConfig;
 use pe_demo::Outcome;
 
 use crate::tolerance::SIX_DECIMALS_CUT;
-use crate::util::{arg, file, run, run_json, run_with};
+use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with};
 
 #[test]
 fn d1_d2_d3_d4_all_stand_in_the_report() {
@@ -107,4 +107,40 @@ fn one_word_is_enough() {
         let out = run(args);
         assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
     }
+}
+
+#[test]
+fn sizes_that_make_no_sense_are_bad_usage() {
+    for (option, value) in [
+        ("--d-model", "0"),
+        ("--d-model", "-5"),
+        ("--heads", "0"),
+        ("--heads", "-1"),
+        ("--layers", "0"),
+        ("--layers", "two"),
+        ("--max-seq-len", "0"),
+        ("--max-seq-len", "4294967297"),
+        ("--seed", "-1"),
+        ("--seed", "18446744073709551616"),
+        ("--table", "-"),
+        ("--norm", "both"),
+    ] {
+        for command in [&[][..], &["encode"]] {
+            let error = run_usage(&[command, &[option, value]].concat());
+            assert!(
+                error.contains(&format!("invalid value '{value}' for '{option}")),
+                "{error}"
+            );
+        }
+    }
+    assert_eq!(
+        run_usage(&["--d-model", "250"]),
+        "--d-model 250 cannot be shared evenly by --heads 4"
+    );
+    assert_eq!(
+        run_usage(&["--d-model", "7", "--heads", "7"]),
+        "--d-model 7 is odd: sine and cosine columns come in pairs"
+    );
+    // What no one could know beforehand is not bad usage.
+    assert!(run_error(&["--no-table", "--layers", "1000"]).contains("above the limit"));
 }

@@ -3,7 +3,7 @@
 use pe_demo::Outcome;
 use pe_demo::tokenizer::{Tokenizer, TokenizerSource};
 
-use crate::util::{arg, file, run, run_error, run_json, run_with, tokenizer};
+use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with, tokenizer};
 
 fn texts(report: &serde_json::Value) -> Vec<&str> {
     let sentences = report["sentences"].as_array().unwrap().iter();
@@ -48,7 +48,7 @@ fn texts_without_sentences_are_errors() {
     assert!(run_error(&["--file", arg(&path)]).contains("no sentences"));
     std::fs::write(&path, b"good\nb\xffd\n").unwrap();
     assert!(run_error(&["--file", arg(&path)]).contains("line 2"));
-    assert!(run_error(&["--no-table", "good", "  "]).contains("sentence 2 is empty"));
+    assert!(run_usage(&["--no-table", "good", "  "]).contains("'  ' for '[SENTENCE]...'"));
     let run = run_with(&["--no-table", "-"], "");
     assert_eq!(run.outcome, Outcome::Failure);
     assert_eq!(run.err, "pe-demo: standard input: no sentences\n");
@@ -59,6 +59,11 @@ fn control_characters_do_not_reach_the_terminal() {
     let out = run(&["--no-table", "red \u{1b}[31m or \u{7} not"]);
     assert!(out.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(out.contains("\\u{1b}[31m"));
+    // Nor those that turn the direction of a line; nor in errors.
+    let out = run(&["--no-table", "left \u{202e}right"]);
+    assert!(!out.contains('\u{202e}') && out.contains("\\u{202e}right"));
+    let error = run_error(&["--file", "no\u{1b}[31m.txt"]);
+    assert!(error.starts_with("pe-demo: no\\u{1b}[31m.txt: "), "{error}");
 }
 
 #[test]
@@ -177,4 +182,19 @@ fn names_that_are_no_files_may_be_repositories() {
         assert!(parse(bad).is_err(), "{bad}");
     }
     assert_eq!(hub("owner/name", Some("v1")).to_string(), "owner/name@v1");
+}
+
+#[test]
+fn a_sentence_without_tokens_is_named_but_not_in_full() {
+    let (_guard, path) = file("words.json");
+    let nothing = r#"{"type": "Replace", "pattern": {"Regex": "."}, "content": ""}"#;
+    let tokenizer = WORDS.replace(
+        "\"normalizer\": null",
+        &format!("\"normalizer\": {nothing}"),
+    );
+    std::fs::write(&path, tokenizer).unwrap();
+    let long = "x".repeat(10_000);
+    let error = run_error(&["--no-table", "--tokenizer", arg(&path), &long]);
+    assert!(error.contains("x…\" has no tokens"), "{error}");
+    assert!(error.len() < 200, "{error}");
 }

@@ -57,6 +57,19 @@ pub fn run_error(args: &[&str]) -> String {
     run.err
 }
 
+/// Runs the program and expects it to refuse its arguments: the first line of what it says.
+pub fn run_usage(args: &[&str]) -> String {
+    let run = run_with(args, "");
+    assert_eq!(
+        (run.outcome, run.out.as_str()),
+        (Outcome::Usage, ""),
+        "{args:?}: {}",
+        run.err
+    );
+    let first = run.err.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap().to_owned()
+}
+
 /// A path as an argument.
 pub fn arg(path: &Path) -> &str {
     path.to_str().unwrap()

@@ -36,3 +36,11 @@ pub const RECIPE_INV_FREQ_ULP_NUMPY: u32 = 2;
 
 /// sin and cos of a library's own f32 angle: torch and NumPy err by one unit at most.
 pub const RECIPE_FUNCTION_ULP: u32 = 1;
+
+/// A recipe's table against a library's own, end to end, at positions below 5000:
+/// a frequency of at most 1 that differs by one unit of f32, 2^-24, moves the angle by
+/// 3e-4, which may round to the next f32 of an angle up to 5000, 4.9e-4 away.
+pub const RECIPE_TABLE_TORCH: f64 = 5e-4;
+
+/// ... and NumPy, whose frequencies differ by up to two units.
+pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;

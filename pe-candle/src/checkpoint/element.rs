@@ -1,5 +1,6 @@
 //! Elements as little-endian bytes, and what their bit patterns say.
 
+use half::f16;
 use pe_core::Element;
 
 /// Appends the elements as little-endian bytes.
@@ -45,6 +46,26 @@ pub(crate) fn decode<T: Element>(bytes: &[u8], out: &mut Vec<T>) {
                 .map(|b| T::from_pattern(u64::from_le_bytes(*b))),
         ),
     }
+}
+
+/// The value of an F8_E4M3 element: a sign, four bits of exponent with bias 7, three of
+/// fraction; no infinities, all ones is NaN.
+pub(crate) fn f8_e4m3(byte: u8) -> f64 {
+    let magnitude = match byte & 0x7F {
+        0x7F => f64::NAN,
+        // As an f16, whose exponent has bias 15.
+        bits => f64::from(f16::from_bits(u16::from(bits) << 7)) * 256.0,
+    };
+    if byte & 0x80 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
+/// The value of an F8_E5M2 element: the upper half of an f16.
+pub(crate) fn f8_e5m2(byte: u8) -> f64 {
+    f64::from(f16::from_bits(u16::from(byte) << 8))
 }
 
 /// The first element that is infinite or NaN.

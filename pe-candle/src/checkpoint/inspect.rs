@@ -81,9 +81,9 @@ pub fn inspect<P: AsRef<Path>>(path: P) -> Result<FileReport> {
         .metadata
         .iter()
         .find(|(key, _)| key == METADATA_KEY);
-    let spec = match text.map(|(_, text)| TableSpec::from_json(text)) {
+    let spec = match text.map(|(_, text)| TableSpec::read_json(text)) {
         None => SpecStatus::Absent,
-        Some(Err(error)) => SpecStatus::Invalid(reason(&error)),
+        Some(Err(reason)) => SpecStatus::Invalid(reason),
         Some(Ok(spec)) => match table.as_ref().map(|table| agree(&spec, table)) {
             Ok(Ok(())) => SpecStatus::Valid(spec),
             Ok(Err(reason)) => SpecStatus::Invalid(reason),

@@ -9,7 +9,7 @@ use pe_core::{Element, SinusoidalConfig, Table};
 use crate::convert::{core_error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
-use super::element::{first_not_finite, with_element};
+use super::element::{first_not_finite, is_finite, with_element};
 use super::header::Limits;
 use super::read::{TableFile, TableInfo, agree, reserve};
 use super::reason;
@@ -52,13 +52,17 @@ pub struct LoadOptions {
     /// The encoding that the table must be. A specification in the file must say the
     /// same; the entries are compared in any case, unless [`Verify::None`].
     pub config: Option<SinusoidalConfig>,
-    /// The position that the first row must be. Without it, and without a
-    /// specification in the file, 0.
+    /// The position that the first row must be. A specification in the file must say the
+    /// same; without one it is the position from which on the entries are compared with
+    /// `config` (0 by default), and an error where there is no `config` either, since nothing
+    /// says then what position the first row is.
     pub start: Option<u64>,
     /// The number of rows that the table must have.
     pub rows: Option<usize>,
-    /// The type of the tensor returned; the file's own by default. The entries are
-    /// converted with one rounding, to nearest.
+    /// The type of the tensor returned: `F32`, `F64`, `F16` or `BF16`; by default the
+    /// file's own, or `F32` for the eight-bit types. The entries are converted with one
+    /// rounding, to nearest: an exact table so converted was rounded twice, and a few of its
+    /// entries are not the nearest any more.
     pub dtype: Option<DType>,
     /// The device of the tensor returned; the CPU by default.
     pub device: Device,
@@ -67,9 +71,12 @@ pub struct LoadOptions {
     pub verify: Verify,
     /// The absolute difference up to which an entry passes; 0 by default. Tables that
     /// others computed in f32 are off by up to 1e-4 at position 2,048 and 7e-3 at
-    /// 131,072.
+    /// 131,072; tables stored in F8_E4M3 by up to 1/32, in F8_E5M2 by up to 1/16. With 0
+    /// the entries must be the same bit for bit, the sign of a zero included; above 0 only
+    /// their values count.
     pub tolerance: f64,
-    /// What happens to infinite and NaN entries.
+    /// What happens to infinite and NaN entries, and to those that become infinite by the
+    /// conversion to `dtype`.
     pub non_finite: NonFinite,
     /// The largest sizes accepted.
     pub limits: Limits,
@@ -146,12 +153,13 @@ impl LoadedTable {
 ///
 /// Files written here are compared, entry by entry, with what their specification
 /// gives. Files that others wrote are taken as they are: shape `[T, d]`, `[1, T, d]` or
-/// `[T, 1, d]`, of any float type, under the name `pe`, or any name if no other
-/// tensor can be a table. [`LoadOptions`] asks for more.
+/// `[T, 1, d]`, of type F32, F64, F16 or BF16, or F8_E4M3 or F8_E5M2 (which become `f32`,
+/// without loss), under the name `pe`, or any name if no other tensor can be a table.
+/// [`LoadOptions`] asks for more.
 ///
 /// # Errors
 /// A file that cannot be read or is no well-formed safetensors file; no table in it,
-/// or several; infinite or NaN entries; a specification that is not valid,
+/// or several; another type; infinite or NaN entries; a specification that is not valid,
 /// or differs from the tensor's shape, type or entries. Messages name the file, the tensor
 /// and the reason.
 pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<LoadedTable> {
@@ -167,7 +175,7 @@ impl LoadOptions {
     ///
     /// # Errors
     /// As [`load`]; and a specification, shape or entry that differs from what was
-    /// asked for.
+    /// asked for; an entry beyond the range of the type asked for.
     pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<LoadedTable> {
         let mut file = TableFile::open(path.as_ref(), self.limits)?;
         let spec = file.spec()?;
@@ -202,7 +210,13 @@ impl LoadOptions {
                 table.width, config.d_model
             ));
         }
-        let spec = spec?;
+        let Some(spec) = spec else {
+            let start = self.start.filter(|_| self.config.is_none())?;
+            return Some(format!(
+                "start {start} was asked for, but nothing says what position the first row is: \
+                 the file has no specification, and no config was given"
+            ));
+        };
         if let Err(reason) = agree(spec, table) {
             return Some(reason);
         }
@@ -242,10 +256,7 @@ impl LoadOptions {
         reserve(&mut entries, table.rows * table.width).map_err(|e| file.error_of(name, e))?;
         let mut bad = None;
         file.blocks::<F>(table, |row, block| {
-            if self.non_finite == NonFinite::Reject && bad.is_none() {
-                bad = first_not_finite(block)
-                    .map(|at| (row + at / table.width, at % table.width, block[at].to_f64()));
-            }
+            let first = entries.len();
             if TypeId::of::<F>() == TypeId::of::<D>() {
                 entries.extend(block.iter().map(|entry| D::from_pattern(entry.pattern())));
             } else {
@@ -255,15 +266,26 @@ impl LoadOptions {
                         .map(|e| <D as Element>::from_f64(Element::to_f64(*e))),
                 );
             }
+            if self.non_finite == NonFinite::Reject && bad.is_none() {
+                // What is not finite before the conversion is not after it either.
+                bad = first_not_finite(&entries[first..])
+                    .map(|at| (row + at / table.width, at % table.width, block[at]));
+            }
             match &mut checker {
                 Some(checker) => checker.block(row, block),
                 None => Ok(()),
             }
         })?;
         if let Some((row, column, value)) = bad {
+            let beyond = if is_finite(value) {
+                format!(", beyond the range of {}", D::NAME)
+            } else {
+                String::new()
+            };
+            let value = Element::to_f64(value);
             return Err(file.error_of(
                 name,
-                format!("the entry at row {row}, column {column} is {value}"),
+                format!("the entry at row {row}, column {column} is {value:?}{beyond}"),
             ));
         }
         if let Some(checker) = checker.filter(|checker| !checker.comparison.is_right()) {

@@ -10,12 +10,16 @@ use safetensors::Dtype;
 
 use super::element;
 use super::header::{Header, Limits, PREFIX, TensorInfo};
-use super::reason;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
 
-/// Bytes read at a time: small enough for the second-level cache.
-const BLOCK_BYTES: usize = 1 << 20;
+/// Rows worked on at a time: 1 MiB of them, which the second-level cache holds, but as many
+/// as pe-core wants to make them together and not one by one, within 16 MiB.
+pub(crate) fn rows_per_block(row_bytes: usize) -> usize {
+    const FEW: usize = 256;
+    let few = FEW.min((1 << 24) / row_bytes);
+    ((1 << 20) / row_bytes).max(few).max(1)
+}
 
 /// A file whose header has been read and checked.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(crate) struct TableFile {
 #[derive(Debug, Clone)]
 pub(crate) struct TableInfo {
     pub(crate) tensor: TensorInfo,
+    /// The type that the elements are read as: f32 for those of eight bits, which it holds
+    /// without loss, and else their own.
     pub(crate) dtype: DType,
     pub(crate) rows: usize,
     pub(crate) width: usize,
@@ -113,9 +119,9 @@ impl TableFile {
         else {
             return Ok(None);
         };
-        match TableSpec::from_json(text) {
+        match TableSpec::read_json(text) {
             Ok(spec) => Ok(Some(spec)),
-            Err(error) => Err(self.error(reason(&error))),
+            Err(reason) => Err(self.error(format!("specification: {reason}"))),
         }
     }
 
@@ -177,14 +183,14 @@ impl TableFile {
     }
 
     /// Reads the table in blocks of whole rows, in order: `each` gets the number of the
-    /// block's first row and its elements.
+    /// block's first row and its elements. `T` is the table's `dtype`.
     pub(crate) fn blocks<T: Element>(
         &mut self,
         table: &TableInfo,
         mut each: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
-        let row_bytes = table.width * size_of::<T>();
-        let rows_per_block = (BLOCK_BYTES / row_bytes).max(1).min(table.rows.max(1));
+        let row_bytes = table.width * table.tensor.dtype.bitsize() / 8;
+        let rows_per_block = rows_per_block(row_bytes).min(table.rows);
         let name = table.tensor.name.clone();
         let begin = self.data + table.tensor.begin;
         self.file
@@ -200,7 +206,13 @@ impl TableFile {
                 return Err(self.error_of(&name, format!("row {row}: {error}")));
             }
             block.clear();
-            element::decode::<T>(raw, &mut block);
+            let widen =
+                |value: fn(u8) -> f64| raw.iter().map(move |byte| T::from_f64(value(*byte)));
+            match table.tensor.dtype {
+                Dtype::F8_E4M3 => block.extend(widen(element::f8_e4m3)),
+                Dtype::F8_E5M2 => block.extend(widen(element::f8_e5m2)),
+                _ => element::decode::<T>(raw, &mut block),
+            }
             each(row, &block)?;
             row += rows;
         }
@@ -211,13 +223,14 @@ impl TableFile {
 /// Rows, width and type of a tensor of shape `[T, d]`, `[1, T, d]` or `[T, 1, d]`.
 fn as_table(tensor: &TensorInfo) -> std::result::Result<(usize, usize, DType), String> {
     let dtype = match tensor.dtype {
-        Dtype::F32 => DType::F32,
+        Dtype::F32 | Dtype::F8_E4M3 | Dtype::F8_E5M2 => DType::F32,
         Dtype::F64 => DType::F64,
         Dtype::F16 => DType::F16,
         Dtype::BF16 => DType::BF16,
         other => {
             return Err(format!(
-                "elements of type {other} are not those of a table (F32, F64, F16, BF16)"
+                "elements of type {other} are not those of a table (F32, F64, F16, BF16, \
+                 F8_E4M3, F8_E5M2)"
             ));
         }
     };
@@ -254,7 +267,7 @@ pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<
         (
             "dtype",
             spec.dtype.as_str().to_owned(),
-            table.dtype.as_str().to_owned(),
+            table.tensor.dtype.to_string().to_lowercase(),
         ),
     ];
     for (what, said, found) in named {

@@ -7,12 +7,15 @@ use std::path::{Component, Path, PathBuf};
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
 
+const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is never replaced";
+
 /// Writes a file so that its name stands for the old content or the new, never for
 /// part of it: into a temporary file beside it, to disk, then renamed.
 ///
 /// The new file has the old one's mode, or that of any new file. A symbolic link
 /// stays, and its target is written. Nothing but a regular file is replaced, and no
-/// file that may not be written to. On errors the temporary file is removed.
+/// file that may not be written to. On errors the temporary file is removed; a process
+/// that is killed leaves it.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -36,7 +39,12 @@ pub(crate) fn replace(
         // The system takes the bits of the umask away.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let temporary = builder.tempfile_in(parent)?;
+    // Without the temporary file's name, which means nothing to the caller.
+    let temporary = builder.tempfile_in(parent).map_err(|error| {
+        let place = parent.display();
+        let reason = format!("no file can be made in {place}: {}", error.kind());
+        io::Error::new(error.kind(), reason)
+    })?;
     #[cfg(unix)]
     if let Some(existing) = &existing {
         use std::os::unix::fs::PermissionsExt;
@@ -72,7 +80,13 @@ fn resolve(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     for _ in 0..=MAX_LINKS {
         let metadata = match fs::symlink_metadata(&target) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((target, None)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Links such as /dev/stdout lead to pipes that have no name.
+                return match fs::metadata(path) {
+                    Ok(metadata) if !metadata.is_file() => refuse(NOT_REGULAR),
+                    _ => Ok((target, None)),
+                };
+            }
             Err(error) => return Err(error),
         };
         let kind = metadata.file_type();
@@ -85,7 +99,7 @@ fn resolve(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
         } else if kind.is_dir() {
             return refuse("is a directory, not a file that could be replaced");
         } else {
-            return refuse("is not a regular file; a device, pipe or socket is never replaced");
+            return refuse(NOT_REGULAR);
         }
     }
     refuse("too many symbolic links")

@@ -144,18 +144,26 @@ impl TableSpec {
     /// know; unknown, missing or repeated fields; values that [`TableSpec::check`]
     /// refuses. A later format is refused, not guessed at.
     pub fn from_json(text: &str) -> Result<Self> {
+        match Self::read_json(text) {
+            Ok(spec) => Ok(spec),
+            Err(reason) => bail!("specification: {reason}"),
+        }
+    }
+
+    /// As [`TableSpec::from_json`]; the error is the reason alone.
+    pub(crate) fn read_json(text: &str) -> std::result::Result<Self, String> {
         let head: Head = parse(text)?;
         if head.format != u64::from(FORMAT) {
-            bail!(
-                "specification: format {} is not known (this version reads format {FORMAT})",
+            return Err(format!(
+                "format {} is not known (this version reads format {FORMAT})",
                 head.format
-            );
+            ));
         }
         if head.scheme != SCHEME {
-            bail!(
-                "specification: scheme {:?} is not known (this version reads {SCHEME:?})",
+            return Err(format!(
+                "scheme {:?} is not known (this version reads {SCHEME:?})",
                 head.scheme
-            );
+            ));
         }
         let body: Body = parse(text)?;
         let spec = Self {
@@ -166,15 +174,15 @@ impl TableSpec {
         };
         match spec.check() {
             Ok(_) => Ok(spec),
-            Err(error) => bail!("specification: {}", reason(&error)),
+            Err(error) => Err(reason(&error)),
         }
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
     match serde_json::from_str(text) {
         Ok(Object(value)) => Ok(value),
-        Err(error) => bail!("specification: {error}"),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -189,12 +197,12 @@ pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
     }
 }
 
-fn dtype_from_name(name: &str) -> Result<DType> {
+fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
     match name {
         "f32" => Ok(DType::F32),
         "f64" => Ok(DType::F64),
         "f16" => Ok(DType::F16),
         "bf16" => Ok(DType::BF16),
-        other => bail!("specification: dtype {other:?} is not one of f32, f64, f16, bf16"),
+        other => Err(format!("dtype {other:?} is not one of f32, f64, f16, bf16")),
     }
 }

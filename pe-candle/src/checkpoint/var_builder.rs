@@ -14,6 +14,9 @@ use super::spec::TableSpec;
 /// `VarBuilder::zeros` does, claims to hold everything, and its word proves nothing.
 const NOBODY: &str = "__pe_candle_no_tensor_has_this_name__";
 
+/// The significant bits of F8_E4M3.
+const F8_PRECISION: u32 = 4;
+
 /// Where a table came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableOrigin {
@@ -33,10 +36,29 @@ pub enum TableOrigin {
 /// 2. If the builder claims to hold a name that nobody uses as well (`VarBuilder::zeros`
 ///    holds everything), its claim proves nothing: the table is computed.
 /// 3. Otherwise the stored table is read, as `[rows, d_model]`, `[1, rows, d_model]` or
-///    `[rows, 1, d_model]`, and must be the encoding asked for within
-///    `1/64 + position / 2^23`. That admits tables that others computed in f32 or
-///    stored in half precision; zeros, another layout or another base are an error. So
-///    is any other shape.
+///    `[rows, 1, d_model]`, and must be the encoding asked for, as exactly as its type and
+///    a computation in f32 allow (below). Any other shape is an error.
+///
+/// # What is told apart
+/// Every entry must be within
+///
+/// ```text
+/// 2^-(p + 1)  +  2^-20  +  3 * position / 2^23
+/// ```
+///
+/// of the exact one. `p` is the number of significant bits of the entry that has most of
+/// them, within 4 and 24: 24 in a table stored in f32 or f64, 11 in f16, 8 in bf16, 4 in
+/// F8_E4M3. So the first term is half a unit in the last place below 1. The second
+/// stands for the few roundings of a sine in f32. The third bounds the error of an angle
+/// whose frequency was computed in f32: a frequency `e^-x` is off by up to
+/// `(x + 1) / 2^23` of itself, position and product add `1 / 2^23`, and
+/// `(x + 2) * e^-x` is at most 2.
+///
+/// That admits exact tables and those that others computed in f32, stored in any of these
+/// types. Zeros and another layout differ by much more. So does another base, if it is not
+/// close: for 10,000 asked for and a table of 1,000 rows or more in f32, some entry differs
+/// by too much if the base is off by more than 1 in 10,000; in bf16, 1 in 1,000. The
+/// rows near 0 say little: row 0 is the same for every base.
 ///
 /// Models whose checkpoints hold a table that must not be replaced by a computed one
 /// should ask `vb.contains_tensor` themselves.
@@ -93,8 +115,11 @@ fn read<T: Element + WithDType>(
         prefix => format!("{prefix}.{name}"),
     };
     let (rows, width) = (spec.rows, spec.config.d_model);
-    let tensor = fetch(vb, name, rows, width)
-        .map_err(|error| Error::Msg(format!("tensor {full_name:?}: {}", reason(&error))).bt())?;
+    let fetch_as = |dtype| {
+        fetch(vb, name, rows, width, dtype)
+            .map_err(|error| Error::Msg(format!("tensor {full_name:?}: {}", reason(&error))).bt())
+    };
+    let tensor = fetch_as(DType::F32)?;
     match tensor.dims() {
         [r, w] | [1, r, w] | [r, 1, w] if (*r, *w) == (rows, width) => {}
         dims => bail!(
@@ -102,27 +127,29 @@ fn read<T: Element + WithDType>(
              or [{rows}, 1, {width}]"
         ),
     }
-    // Every float type fits into f64, so this rounds nothing.
-    let stored = tensor
-        .detach()
-        .to_device(&Device::Cpu)?
-        .to_dtype(DType::F64)?
-        .flatten_all()?
-        .to_vec1::<f64>()?;
+    let mut stored = values(&tensor)?;
+    // Candle 0.11 never returns from a conversion of F8E4M3 to f64. Numbers with more bits
+    // than that type has are of another type, which fits into f64 without a rounding.
+    if precision(&stored) > F8_PRECISION {
+        stored = values(&fetch_as(DType::F64)?)?;
+    }
+    let precision = precision(&stored).clamp(F8_PRECISION, 24);
+    let half_unit = 0.5 / (1u64 << precision) as f64;
     for (row, (stored, exact)) in stored
         .chunks_exact(width)
         .zip(compute::<f64>(spec)?.iter_rows())
         .enumerate()
     {
-        let tolerance = 1.0 / 64.0 + row as f64 / (1u64 << 23) as f64;
+        let roundings = 1.0 / (1u64 << 20) as f64 + 3.0 * row as f64 / (1u64 << 23) as f64;
+        let tolerance = half_unit + roundings;
         for (column, (found, exact)) in stored.iter().zip(exact).enumerate() {
             if !is_finite(*found) {
-                bail!("tensor {full_name:?}: the entry at row {row}, column {column} is {found}");
+                bail!("tensor {full_name:?}: the entry at row {row}, column {column} is {found:?}");
             }
             if (found - exact).abs() > tolerance {
                 bail!(
                     "tensor {full_name:?} is not the encoding asked for: at position {row}, \
-                     column {column} it has {found}, where about {exact} is right"
+                     column {column} it has {found:?}, where about {exact:?} is right"
                 );
             }
         }
@@ -131,16 +158,47 @@ fn read<T: Element + WithDType>(
     Table::from_vec(entries, width).map_err(core_error)
 }
 
+/// The elements on the host, widened.
+fn values(tensor: &Tensor) -> Result<Vec<f64>> {
+    let mut host = tensor.detach().to_device(&Device::Cpu)?;
+    if host.dtype() == DType::F8E4M3 {
+        host = host.to_dtype(DType::F32)?;
+    }
+    host.to_dtype(DType::F64)?.flatten_all()?.to_vec1()
+}
+
+/// The significant bits of the number that has most of them.
+fn precision(values: &[f64]) -> u32 {
+    let bits = values.iter().map(|value| significant_bits(*value));
+    bits.max().unwrap_or(0)
+}
+
+/// How many bits a significand needs to hold the number; 0 for zero.
+fn significant_bits(value: f64) -> u32 {
+    if value == 0.0 {
+        return 0;
+    }
+    // Numbers below the normal ones of f64 have fewer; here they may count as more.
+    let fraction = value.to_bits() & ((1 << 52) - 1);
+    53 - (fraction | 1 << 52).trailing_zeros()
+}
+
 /// The stored tensor. The backend has said that it holds the name, so `get` finds
 /// it and makes nothing.
-fn fetch(vb: &VarBuilder<'_>, name: &str, rows: usize, width: usize) -> Result<Tensor> {
+fn fetch(
+    vb: &VarBuilder<'_>,
+    name: &str,
+    rows: usize,
+    width: usize,
+    dtype: DType,
+) -> Result<Tensor> {
     let vb = vb.clone().set_device(Device::Cpu);
-    // Checkpoints give a tensor of any shape, converted without loss.
-    if let Ok(tensor) = vb.get_unchecked_dtype(name, DType::F64) {
+    // Checkpoints give a tensor of any shape.
+    if let Ok(tensor) = vb.get_unchecked_dtype(name, dtype) {
         return Ok(tensor);
     }
     // A `VarMap` gives tensors only to those who know the shape.
-    let vb = vb.to_dtype(DType::F64);
+    let vb = vb.to_dtype(dtype);
     vb.get((rows, width), name).or_else(|error| {
         vb.get((1, rows, width), name)
             .or_else(|_| vb.get((rows, 1, width), name))

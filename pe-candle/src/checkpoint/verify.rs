@@ -31,13 +31,14 @@ pub enum Verify {
 pub struct Comparison {
     /// The entries compared.
     pub entries: u64,
-    /// Those that differ (by more than the tolerance, where there is one).
+    /// Those that differ by a bit, the sign of a zero included; where there is a tolerance,
+    /// those that differ by more than it.
     pub wrong: u64,
     /// The first of them, by position and column.
     pub first_wrong: Option<WrongEntry>,
     /// The largest distance in units in the last place among those that differ:
     /// how many values of the table's type it takes to get from one to the other.
-    /// `u64::MAX` if there is a NaN.
+    /// `u64::MAX` if there is a NaN, 0 between the two zeros.
     pub max_ulps: u64,
     /// The largest absolute difference among all entries; NaN if there is a NaN.
     pub max_difference: f64,
@@ -56,7 +57,8 @@ pub struct WrongEntry {
     pub found: f64,
     /// The entry that the specification gives.
     pub expected: f64,
-    /// The distance in units in the last place; `u64::MAX` if `found` is NaN.
+    /// The distance in units in the last place; `u64::MAX` if `found` is NaN, 0 if only the
+    /// sign of a zero differs.
     pub ulps: u64,
 }
 
@@ -88,11 +90,11 @@ impl fmt::Display for WrongEntry {
         short(f, self.found)?;
         write!(f, " where ")?;
         short(f, self.expected)?;
-        if self.ulps == u64::MAX {
-            write!(f, " is right")
-        } else {
-            let plural = if self.ulps == 1 { "" } else { "s" };
-            write!(f, " is right ({} ulp{plural} apart)", self.ulps)
+        match self.ulps {
+            u64::MAX => write!(f, " is right"),
+            0 => write!(f, " is right (the sign of zero)"),
+            1 => write!(f, " is right (1 ulp apart)"),
+            ulps => write!(f, " is right ({ulps} ulps apart)"),
         }
     }
 }
@@ -211,7 +213,7 @@ impl<T: Element> Checker<T> {
         if !same_bits(found, &expected) {
             let width = self.encoding.d_model();
             for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                if found != expected {
+                if found.pattern() != expected.pattern() {
                     let row = first_row + at / width;
                     self.entry(row, at % width, *found, *expected);
                 }
@@ -229,7 +231,8 @@ impl<T: Element> Checker<T> {
         } else {
             comparison.max_difference = comparison.max_difference.max(difference);
         }
-        if difference <= self.tolerance {
+        // Without a tolerance every bit counts, those that make no difference in value too.
+        if self.tolerance > 0.0 && difference <= self.tolerance {
             return;
         }
         let wrong = WrongEntry {

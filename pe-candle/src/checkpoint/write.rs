@@ -10,6 +10,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::element::{encode, with_element};
 use super::header::METADATA;
+use super::read::rows_per_block;
 use super::reason;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
@@ -17,7 +18,7 @@ use super::spec::{METADATA_KEY, TableSpec};
 /// The tensor's name, unless another is asked for.
 pub const DEFAULT_TENSOR: &str = "pe";
 
-/// Bytes computed or converted at a time.
+/// Bytes converted at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// How a table is written.
@@ -41,6 +42,9 @@ impl Default for SaveOptions {
 /// the name gets the old file or the new one, whole. It keeps the mode of the file it
 /// replaces (and else has that of any new file); a symbolic link stays, and its target
 /// is written. Equal input gives equal bytes.
+///
+/// On errors nothing is left behind. A process that is killed while it writes may leave a
+/// file `.pe-*.tmp` beside `path`; it can be removed. `path` itself is whole even then.
 ///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
 ///
@@ -79,7 +83,8 @@ pub fn save_table<T: Element, P: AsRef<Path>>(
 }
 
 /// Computes the table of a specification and saves it: as [`save`], with the same bytes,
-/// but the table is never in memory as a whole.
+/// but the table is never in memory as a whole. As there, a process that is killed may leave
+/// a file `.pe-*.tmp` beside `path`, and `path` itself is whole.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -202,9 +207,7 @@ impl SaveOptions {
         let header = self.header(path, spec)?;
         let encoding = spec.check()?;
         let width = encoding.d_model();
-        let rows_per_block = (BLOCK_BYTES / (width * size_of::<T>()))
-            .max(1)
-            .min(spec.rows);
+        let rows_per_block = rows_per_block(width * size_of::<T>()).min(spec.rows);
         let mut block = vec![T::default(); rows_per_block * width];
         let mut bytes = Vec::with_capacity(block.len() * size_of::<T>());
         put(path, |out| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{max_difference, rows};
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
-use crate::page::{Page, clean, difference, pad};
+use crate::page::{Page, clean, columns, difference, pad, pad_left};
 use crate::tokenizer::Sentence;
 
 /// The most tokens of which a map of weights is shown.
@@ -14,6 +14,9 @@ const MAP_TOKENS: usize = 10;
 
 /// The most filling shown beside a map.
 const MAP_PADDING: usize = 2;
+
+/// The most columns of a map, filling included: with their labels they fit a page.
+const MAP_COLUMNS: usize = 11;
 
 /// Attention under the padding mask and the look-ahead mask.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -117,23 +120,28 @@ impl Masks {
         let shown = tokens.len().min(MAP_TOKENS);
         let padding = (self.padded_len - tokens.len()).min(MAP_PADDING);
         page.paragraph(&format!(
-            "Attention of the first head in sentence {} under both masks: who looks (left) at \
+            "Attention of the first head in sentence {}{} under both masks: who looks (left) at \
              whom (top).",
-            self.sentence + 1
+            self.sentence + 1,
+            match tokens.len() {
+                len if len > shown => format!(" (its first {shown} tokens)"),
+                _ => String::new(),
+            }
         ));
         page.line("");
         let mut names: Vec<String> = tokens[..shown]
             .iter()
             .map(|token| clean(&token.token, 10))
             .collect();
-        let label = names.iter().map(|name| name.chars().count()).max();
+        let label = names.iter().map(|name| columns(name)).max();
         let label = label.unwrap_or(0);
         if shown == tokens.len() {
+            let padding = padding.min(MAP_COLUMNS - shown);
             names.extend(vec!["[PAD]".to_owned(); padding]);
         }
         let header: String = names
             .iter()
-            .map(|name| format!(" {:>5}", name.chars().take(5).collect::<String>()))
+            .map(|name| format!(" {}", pad_left(&clean(name, 5), 5)))
             .collect();
         page.line(format!("  {} {header}", pad("", label)));
         for (name, row) in names.iter().zip(&self.map).take(shown) {

@@ -98,6 +98,14 @@ fn the_report_says_what_the_specification_is() {
     for (text, message) in [
         ("{}".to_owned(), "missing field"),
         (
+            spec(16, 4).to_json().unwrap().replace("f32", "f8"),
+            "dtype \"f8\" is not one of",
+        ),
+        (
+            spec(16, 4).to_json().unwrap().replace("16", "15"),
+            "d_model 15 is odd",
+        ),
+        (
             spec(16, 5).to_json().unwrap(),
             "says rows 5, the tensor has 4",
         ),
@@ -109,7 +117,11 @@ fn the_report_says_what_the_specification_is() {
         )
         .unwrap();
         match checkpoint::inspect(&path).unwrap().spec {
-            SpecStatus::Invalid(reason) => assert!(reason.contains(message), "{reason}"),
+            SpecStatus::Invalid(reason) => {
+                assert!(reason.contains(message), "{reason}");
+                // Whoever shows it says what it is about.
+                assert!(!reason.contains("specification:"), "{reason}");
+            }
             other => panic!("{other:?}"),
         }
     }

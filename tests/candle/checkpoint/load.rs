@@ -76,6 +76,216 @@ fn conversion_rounds_once() {
 }
 
 #[test]
+fn a_conversion_that_makes_an_infinity_is_an_error_unless_accepted() {
+    let (_dir, path) = temp();
+    // 65520 is the first number that becomes infinite in f16.
+    for (value, from, to, shown) in [
+        (1e6, DType::F32, DType::F16, "1000000.0"),
+        (65520.0, DType::F32, DType::F16, "65520.0"),
+        (-65536.0, DType::BF16, DType::F16, "-65536.0"),
+        (1e300, DType::F64, DType::F32, "1e300"),
+        (-1e300, DType::F64, DType::BF16, "-1e300"),
+        (
+            f32::MAX.into(),
+            DType::F32,
+            DType::BF16,
+            "3.4028234663852886e38",
+        ),
+    ] {
+        let table = Tensor::from_vec(vec![0.5, 1.0, 0.25, value], (2, 2), &Device::Cpu).unwrap();
+        let table = table.to_dtype(from).unwrap();
+        fs::write(&path, foreign(&[("pe", &table)])).unwrap();
+        checkpoint::load(&path, &Device::Cpu).unwrap();
+        let converting = LoadOptions {
+            dtype: Some(to),
+            ..LoadOptions::default()
+        };
+        let error = converting.load(&path).unwrap_err().to_string();
+        let message = format!(
+            "table.safetensors: tensor \"pe\": the entry at row 1, column 1 is {shown}, \
+             beyond the range of {}",
+            to.as_str()
+        );
+        assert!(error.contains(&message), "{error}");
+        let accepting = LoadOptions {
+            non_finite: NonFinite::Accept,
+            ..converting
+        };
+        let loaded = bits(&accepting.load(&path).unwrap().tensor);
+        assert_eq!(loaded[3], f64::INFINITY.copysign(value));
+    }
+    let table = Tensor::new(&[[65519f32, -65519.0]], &Device::Cpu).unwrap();
+    fs::write(&path, foreign(&[("pe", &table)])).unwrap();
+    let converting = LoadOptions {
+        dtype: Some(DType::F16),
+        ..LoadOptions::default()
+    };
+    let loaded = converting.load(&path).unwrap();
+    assert_eq!(bits(&loaded.tensor), [65504.0, -65504.0]);
+}
+
+/// A file with one tensor `pe` of an eight-bit type.
+fn eight_bit(dtype: &str, shape: [usize; 2], data: &[u8]) -> Vec<u8> {
+    let header = format!(
+        r#"{{"pe":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[0,{}]}}}}"#,
+        data.len()
+    );
+    raw(&header, data)
+}
+
+#[test]
+fn eight_bit_tables_are_read_without_loss() {
+    let (_dir, path) = temp();
+    let all: Vec<u8> = (0..=255).collect();
+    for dtype in ["F8_E4M3", "F8_E5M2"] {
+        // From the definitions: sign, exponent, fraction.
+        let value = |byte: u8| {
+            let (fraction_bits, bias) = if dtype == "F8_E4M3" { (3, 7) } else { (2, 15) };
+            let exponent = i32::from((byte & 0x7F) >> fraction_bits);
+            let fraction = f64::from(byte & ((1 << fraction_bits) - 1)) * pow2(-fraction_bits);
+            let magnitude = match (dtype, byte & 0x7F, exponent) {
+                ("F8_E4M3", 0x7F, _) => f64::NAN,
+                ("F8_E5M2", 0x7C, _) => f64::INFINITY,
+                ("F8_E5M2", 0x7D..=0x7F, _) => f64::NAN,
+                (_, _, 0) => fraction * pow2(1 - bias),
+                _ => (1.0 + fraction) * pow2(exponent - bias),
+            };
+            if byte < 0x80 { magnitude } else { -magnitude }
+        };
+        let finite: Vec<u8> = all
+            .iter()
+            .copied()
+            .filter(|b| value(*b).is_finite())
+            .collect();
+        assert_eq!(finite.len(), if dtype == "F8_E4M3" { 254 } else { 248 });
+        let width = finite.len() / 2;
+        fs::write(&path, eight_bit(dtype, [2, width], &finite)).unwrap();
+        let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
+        assert_eq!((loaded.tensor.dtype(), loaded.spec), (DType::F32, None));
+        assert_eq!(loaded.tensor.dims(), [2, width]);
+        let patterns = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        let wanted = patterns(finite.iter().map(|byte| value(*byte)).collect());
+        assert_eq!(patterns(bits(&loaded.tensor)), wanted);
+        for to in FLOATS {
+            let options = LoadOptions {
+                dtype: Some(to),
+                ..LoadOptions::default()
+            };
+            let loaded = options.load(&path).unwrap();
+            assert_eq!(loaded.tensor.dtype(), to);
+            assert_eq!(patterns(bits(&loaded.tensor)), wanted);
+        }
+        assert_eq!(checkpoint::inspect(&path).unwrap().tensors[0].dtype, dtype);
+        // NaN and infinities are seen.
+        fs::write(&path, eight_bit(dtype, [2, 128], &all)).unwrap();
+        let error = load_error(&path);
+        let first = if dtype == "F8_E4M3" {
+            "column 127 is NaN"
+        } else {
+            "column 124 is inf"
+        };
+        assert!(error.contains(first), "{error}");
+        let options = LoadOptions {
+            non_finite: NonFinite::Accept,
+            ..LoadOptions::default()
+        };
+        let loaded = bits(&options.load(&path).unwrap().tensor);
+        for (byte, found) in all.iter().zip(loaded) {
+            assert!(found == value(*byte) || found.is_nan() && value(*byte).is_nan());
+        }
+    }
+    // As Candle itself reads them.
+    let table = exact(16, 40, DType::F32).to_dtype(DType::F8E4M3).unwrap();
+    fs::write(&path, foreign(&[("pe", &table)])).unwrap();
+    let loaded = checkpoint::load(&path, &Device::Cpu).unwrap().tensor;
+    assert_eq!(bits(&loaded), bits(&table));
+    // Compared with what was asked for, within half a unit of theirs.
+    let with = |tolerance| LoadOptions {
+        config: Some(SinusoidalConfig::new(16)),
+        tolerance,
+        ..LoadOptions::default()
+    };
+    with(pow2(-5)).load(&path).unwrap();
+    with(pow2(-6)).load(&path).unwrap_err();
+    // No specification is one of eight bits.
+    let error = checkpoint::compare(&path, None, &spec(16, 40)).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("says dtype f32, the tensor has f8_e4m3"),
+        "{error}"
+    );
+    let metadata = [(
+        checkpoint::METADATA_KEY.to_owned(),
+        spec(16, 40).to_json().unwrap(),
+    )];
+    let bytes = safetensors::serialize([("pe", &table)], Some(metadata.into())).unwrap();
+    fs::write(&path, bytes).unwrap();
+    let error = load_error(&path);
+    assert!(
+        error.contains("says dtype f32, the tensor has f8_e4m3"),
+        "{error}"
+    );
+    // Other types of eight bits are not for tables.
+    fs::write(&path, eight_bit("F8_E8M0", [2, 128], &all)).unwrap();
+    let error = checkpoint::load(&path, &Device::Cpu)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("elements of type F8_E8M0 are not those of a table (F32, F64, F16, BF16,"),
+        "{error}"
+    );
+    let options = LoadOptions {
+        dtype: Some(DType::F8E4M3),
+        ..LoadOptions::default()
+    };
+    fs::write(&path, eight_bit("F8_E4M3", [1, 2], &[0, 56])).unwrap();
+    let error = options.load(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("cannot have elements of type f8e4m3"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_converted_table_that_would_grow_says_why_it_cannot() {
+    let (_dir, path) = temp();
+    let growing = PositionalEncodingConfig {
+        growth: pe_candle::Growth::Grow { limit: 10_000 },
+        ..PositionalEncodingConfig::new(64)
+    };
+    checkpoint::export(&path, &spec(64, 5000)).unwrap();
+    for dtype in FLOATS {
+        let options = LoadOptions {
+            dtype: Some(dtype),
+            ..LoadOptions::default()
+        };
+        let table = options.load(&path).unwrap();
+        let layer = table.into_layer(growing.clone());
+        if dtype == DType::F32 {
+            layer.unwrap();
+            continue;
+        }
+        let error = layer.unwrap_err().to_string();
+        // In f64 it is the f32 table, in the half types it was rounded twice.
+        assert!(
+            error.contains("converted from another type: load it without dtype, or let the layer"),
+            "{dtype:?}: {error}"
+        );
+    }
+    // An f64 file in half precision is, but for rare entries, the table itself.
+    let wide = TableSpec {
+        dtype: DType::F64,
+        ..spec(64, 200)
+    };
+    checkpoint::export(&path, &wide).unwrap();
+    let options = LoadOptions {
+        dtype: Some(DType::BF16),
+        ..LoadOptions::default()
+    };
+    options.load(&path).unwrap().into_layer(growing).unwrap();
+}
+
+#[test]
 fn tables_of_others_are_taken_in_every_shape_and_under_any_name() {
     let (_dir, path) = temp();
     for dtype in FLOATS {

@@ -99,7 +99,7 @@ fn malformed_headers_are_errors_that_name_the_reason() {
         (format!("{{{pe}}}"), &[0; 33], "describes 32 bytes of data, the file holds 33"),
         (format!(r#"{{{pe},"b":{{"dtype":"U8","shape":[4],"data_offsets":[28,32]}}}}"#), &nothing, "begins at byte 28 of the data, where byte 32 is due"),
         (format!(r#"{{{pe},"b":{{"dtype":"U8","shape":[4],"data_offsets":[40,44]}}}}"#), &[0; 44], "begins at byte 40 of the data, where byte 32 is due"),
-        (format!(r#"{{{pe},"b":{{"dtype":"F4","shape":[3],"data_offsets":[32,34]}}}}"#), &[0; 34], "needs 2 bytes"),
+        (format!(r#"{{{pe},"b":{{"dtype":"F4","shape":[3],"data_offsets":[32,33]}}}}"#), &[0; 33], "needs 2 bytes"),
         (format!(r#"{{"a":{long}"#), &[], "the header is not valid"),
         (r#"{"pe":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}"#.to_owned(), &[], "tensor \"pe\": shape [0, 4611686018427387904, 4611686018427387904] is not"),
         (r#"{"pe":{"dtype":"F32","shape":[4,0],"data_offsets":[0,0]}}"#.to_owned(), &[], "the width 0 is outside"),

@@ -172,6 +172,43 @@ mod unix {
     }
 
     #[test]
+    fn errors_name_the_file_and_not_the_temporary_one() {
+        // Where files have names, but none can be made: /proc.
+        if Path::new("/proc/self/fd").is_dir() {
+            let error = checkpoint::export("/proc/self/fd/table", &spec(8, 2))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with("/proc/self/fd/table: no file can be made in /proc/self/fd: "),
+                "{error}"
+            );
+            assert!(!error.contains(".pe-"), "{error}");
+        }
+        // A link to a pipe that has no name, as /dev/stdout may be.
+        const CHILD: &str = "PE_TEST_PIPE_CHILD";
+        if std::env::var_os(CHILD).is_some() {
+            let error = checkpoint::export("/dev/stdout", &spec(8, 2))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with("/dev/stdout: is not a regular file"),
+                "{error}"
+            );
+            assert!(!error.contains(".pe-"), "{error}");
+            return;
+        }
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture"])
+            .arg("checkpoint::replace::unix::errors_name_the_file_and_not_the_temporary_one")
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
     fn a_reader_that_has_the_old_file_open_keeps_it() {
         use std::io::Read;
         let (_dir, path) = temp();

@@ -74,11 +74,7 @@ fn json_that_is_not_understood_says_why() {
         ),
         ("\"d_model\":16", "\"d_model\":17", "d_model 17 is odd"),
         ("\"d_model\":16", "\"d_model\":0", "d_model 0 is outside"),
-        (
-            "\"value\":10000.0",
-            "\"value\":-1",
-            "base -1 is not a positive",
-        ),
+        ("\"value\":10000.0", "\"value\":-1", "base -1"),
         ("\"value\":10000.0", "\"value\":null", "invalid type: null"),
         (
             "\"value\":10000.0",
@@ -110,6 +106,7 @@ fn json_that_is_not_understood_says_why() {
                     "{error}\n{message}"
                 );
                 assert!(error.starts_with("specification: "), "{error}");
+                assert_eq!(error.matches("specification: ").count(), 1, "{error}");
             }
         }
     }
@@ -157,4 +154,26 @@ fn a_specification_that_is_not_valid_is_not_written() {
         assert!(error.contains(message), "{error}");
     }
     assert_holds(dir.path(), &[]);
+}
+
+#[test]
+fn the_last_position_is_the_last() {
+    let (_dir, path) = temp();
+    let last = TableSpec {
+        start: (1 << 32) - 4,
+        ..spec(8, 4)
+    };
+    checkpoint::export(&path, &last).unwrap();
+    checkpoint::load(&path, &Device::Cpu).unwrap();
+    let beyond = TableSpec { rows: 5, ..last };
+    assert!(beyond.check().is_err());
+    let error = checkpoint::export(&path, &beyond).unwrap_err().to_string();
+    assert!(
+        error.contains("positions 4294967292..4294967297 run past 4294967296"),
+        "{error}"
+    );
+    assert_eq!(
+        checkpoint::load(&path, &Device::Cpu).unwrap().spec,
+        Some(last)
+    );
 }

@@ -86,27 +86,118 @@ fn a_checkpoint_with_the_table_gives_it_in_every_shape() {
             error
                 .unwrap_err()
                 .to_string()
-                .contains("has 0, where about 1 is right")
+                .contains("has 0.0, where about 1.0 is right")
         );
     }
 }
 
 #[test]
 fn a_stored_table_is_rounded_once() {
-    // Between two bf16 values, a shade above the midpoint: twice rounded it would go down.
-    let value = 1.0 - pow2(-9) - pow2(-40);
-    let tensors = [(
-        "pe".to_owned(),
-        Tensor::new(&[[0f64, value]], &CPU).unwrap(),
-    )]
-    .into();
-    let vb = VarBuilder::from_tensors(tensors, DType::BF16, &CPU);
-    let (table, _) = checkpoint::from_var_builder(&vb, "pe", &SinusoidalConfig::new(2), 1).unwrap();
-    assert_eq!(
-        bits(&table),
-        [0.0, <bf16 as Element>::from_f64(value).to_f64()]
-    );
-    assert_eq!(bits(&table)[1], 1.0 - pow2(-8));
+    // Entries next to the midpoint of two bf16 values are put a shade beyond it: rounded to
+    // f32 first they would be the midpoint itself.
+    let mut values = bits(&exact(2, 5000, DType::F64));
+    let mut changed = Vec::new();
+    for (at, value) in values.iter_mut().enumerate() {
+        let below = f64::from_bits(value.to_bits() >> 45 << 45);
+        let above = f64::from_bits(below.to_bits() + (1 << 45));
+        let middle = f64::midpoint(below, above);
+        if value.abs() > 0.5 && (*value - middle).abs() < pow2(-20) {
+            let shade = pow2(-40).copysign(if changed.len() % 2 == 0 { 1.0 } else { -1.0 });
+            *value = middle + shade;
+            let nearest = if (above > below) == (shade > 0.0) {
+                above
+            } else {
+                below
+            };
+            changed.push((at, nearest));
+        }
+    }
+    let twice = |(at, _): &&(usize, f64)| f64::from(bf16::from_f32(values[*at] as f32));
+    assert!(changed.iter().any(|entry| twice(&entry) != entry.1));
+    let stored = Tensor::from_vec(values.clone(), (5000, 2), &CPU).unwrap();
+    let vb = VarBuilder::from_tensors([("pe".to_owned(), stored)].into(), DType::BF16, &CPU);
+    let (table, origin) =
+        checkpoint::from_var_builder(&vb, "pe", &SinusoidalConfig::new(2), 5000).unwrap();
+    assert_eq!(origin, TableOrigin::Stored);
+    let table = bits(&table);
+    for (at, nearest) in changed {
+        assert_eq!(table[at], nearest);
+    }
+    let once: Vec<f64> = values
+        .iter()
+        .map(|value| <bf16 as Element>::from_f64(*value).to_f64())
+        .collect();
+    assert_eq!(table, once);
+}
+
+/// What comes out of a builder that holds a table, of the type asked for.
+fn from_stored(
+    stored: Tensor,
+    config: &SinusoidalConfig,
+) -> candle_core::Result<(Tensor, TableOrigin)> {
+    let rows = stored.dims()[0];
+    let vb = VarBuilder::from_tensors([("pe".to_owned(), stored)].into(), DType::F32, &CPU);
+    checkpoint::from_var_builder(&vb, "pe", config, rows)
+}
+
+#[test]
+fn exact_tables_and_f32_recipes_are_taken_in_every_type() {
+    let rows = 140_000;
+    for (d_model, spacing, recipe) in [
+        (16, Spacing::Paper, Recipe::Exact),
+        (16, Spacing::Paper, Recipe::ExpF32),
+        (16, Spacing::Paper, Recipe::PowF32),
+        (12, Spacing::Inclusive, Recipe::ExpF32),
+    ] {
+        let asked = SinusoidalConfig {
+            spacing,
+            ..SinusoidalConfig::new(d_model)
+        };
+        let encoding = Sinusoidal::new(SinusoidalConfig { recipe, ..asked }).unwrap();
+        let table = sinusoidal_tensor(&encoding, 0..rows, DType::F32, &CPU).unwrap();
+        for dtype in [FLOATS.as_slice(), &[DType::F8E4M3]].concat() {
+            let stored = table.to_dtype(dtype).unwrap();
+            let (found, origin) = from_stored(stored.clone(), &asked).unwrap();
+            assert_eq!(origin, TableOrigin::Stored);
+            assert!(bits(&found) == bits(&stored), "{recipe:?} {dtype:?}");
+        }
+    }
+}
+
+#[test]
+fn another_base_is_told_apart_as_far_as_documented() {
+    let refused = |rows, d_model, base, dtype| {
+        let other = SinusoidalConfig {
+            base: Base::Value(base),
+            ..SinusoidalConfig::new(d_model)
+        };
+        let encoding = Sinusoidal::new(other).unwrap();
+        let table = sinusoidal_tensor(&encoding, 0..rows, DType::F32, &CPU).unwrap();
+        let stored = table.to_dtype(dtype).unwrap();
+        match from_stored(stored, &SinusoidalConfig::new(d_model)) {
+            Ok(_) => false,
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.contains("is not the encoding asked for"), "{error}");
+                true
+            }
+        }
+    };
+    for dtype in FLOATS {
+        assert!(refused(100, 8, 10_050.0, dtype), "{dtype:?}");
+        let off = match dtype {
+            DType::F32 | DType::F64 => 1.0001,
+            _ => 1.001,
+        };
+        for d_model in [8, 64, 512] {
+            for base in [10_000.0 * off, 10_000.0 / off] {
+                assert!(refused(1000, d_model, base, dtype), "{dtype:?} {base}");
+            }
+        }
+        // Row 0 is the same for all; and a difference of the size of f32's own errors passes.
+        assert!(!refused(1, 8, 500.0, dtype));
+        assert!(!refused(1000, 8, 10_000.01, dtype));
+    }
 }
 
 #[test]

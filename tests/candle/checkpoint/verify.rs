@@ -102,9 +102,90 @@ fn ulps_count_representable_values_through_zero() {
         checkpoint::compare(&path, None, &spec).unwrap().max_ulps
     };
     assert_eq!(ulps(-0.0), 0);
+    assert_eq!(checkpoint::compare(&path, None, &spec).unwrap().wrong, 1);
     assert_eq!(ulps(f32::from_bits(3)), 3);
     assert_eq!(ulps(-f32::from_bits(2)), 2);
     assert_eq!(ulps(-1.0), u64::from(1f32.to_bits()));
+    // Across zero: from 1 down to -1.
+    change(&path, 0, 0.0);
+    change(&path, 1, -1.0);
+    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    assert_eq!(comparison.max_ulps, 2 * u64::from(1f32.to_bits()));
+    assert_eq!(comparison.max_difference, 2.0);
+    // One bit, the last.
+    change(&path, 1, f32::from_bits(1f32.to_bits() ^ 1));
+    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    assert_eq!((comparison.wrong, comparison.max_ulps), (1, 1));
+}
+
+#[test]
+fn the_sign_of_a_zero_counts_unless_there_is_a_tolerance() {
+    let (_dir, path) = temp();
+    let plain = SinusoidalConfig::new(6);
+    let zero_pad = SinusoidalConfig {
+        odd_width: OddWidth::ZeroPad,
+        ..SinusoidalConfig::new(7)
+    };
+    let padding = SinusoidalConfig {
+        padding_idx: Some(2),
+        ..plain
+    };
+    // sin(0), a column of zeros, a row of zeros.
+    for (config, row, column) in [(plain, 0, 2), (zero_pad, 4, 6), (padding, 2, 1)] {
+        for dtype in FLOATS {
+            let spec = TableSpec::new(config, 0, 5, dtype);
+            checkpoint::export(&path, &spec).unwrap();
+            let mut bytes = fs::read(&path).unwrap();
+            let from_end = 5 * config.d_model - (row * config.d_model + column);
+            let entry = bytes.len() - from_end * dtype.size_in_bytes();
+            let last = entry + dtype.size_in_bytes() - 1;
+            assert!(bytes[entry..=last].iter().all(|byte| *byte == 0));
+            bytes[last] = 0x80;
+            fs::write(&path, bytes).unwrap();
+
+            let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+            assert_eq!((comparison.wrong, comparison.max_ulps), (1, 0));
+            assert_eq!(comparison.max_difference, 0.0);
+            let first = comparison.first_wrong.unwrap();
+            assert_eq!((first.row, first.column, first.ulps), (row, column, 0));
+            assert!(first.found.is_sign_negative() && first.expected.is_sign_positive());
+            let error = load_error(&path);
+            let message = format!(
+                "the first at position {row}, column {column}: -0.0 where 0.0 is right \
+                 (the sign of zero)"
+            );
+            assert!(error.contains(&message), "{error}");
+            let tolerant = LoadOptions {
+                tolerance: f64::MIN_POSITIVE,
+                ..LoadOptions::default()
+            };
+            tolerant.load(&path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_tolerance_is_the_largest_difference_that_passes() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(2, 1)).unwrap();
+    change(&path, 1, 1.0 - 1.0 / 1024.0);
+    let with = |tolerance| LoadOptions {
+        tolerance,
+        ..LoadOptions::default()
+    };
+    with(pow2(-10)).load(&path).unwrap();
+    with(pow2(-10) * 0.999).load(&path).unwrap_err();
+    with(f64::NAN).load(&path).unwrap_err();
+}
+
+#[test]
+fn the_first_infinite_entry_of_many_blocks_is_named() {
+    let (_dir, path) = temp();
+    checkpoint::export(&path, &spec(2, 400_000)).unwrap();
+    change(&path, 700_000, f32::NAN);
+    change(&path, 3, f32::INFINITY);
+    let error = load_error(&path);
+    assert!(error.contains("row 1, column 1 is inf"), "{error}");
 }
 
 #[test]
@@ -127,6 +208,18 @@ fn infinite_and_nan_entries_are_an_error_unless_accepted() {
             let loaded = bits(&options.load(&path).unwrap().tensor);
             assert!(loaded[21] == bad || bad.is_nan() && loaded[21].is_nan());
         }
+    }
+    // Still an error where the entries are converted.
+    let nan = Tensor::from_vec(vec![0f64, f64::NAN], (1, 2), &Device::Cpu).unwrap();
+    fs::write(&path, foreign(&[("pe", &nan)])).unwrap();
+    for dtype in FLOATS {
+        let options = LoadOptions {
+            dtype: Some(dtype),
+            ..LoadOptions::default()
+        };
+        let error = options.load(&path).unwrap_err().to_string();
+        assert!(error.contains("row 0, column 1 is NaN"), "{error}");
+        assert!(!error.contains("beyond"), "{error}");
     }
     // The largest finite values are finite.
     let largest = Tensor::from_vec(vec![f16::MAX, f16::MIN], (1, 2), &Device::Cpu).unwrap();
@@ -266,6 +359,16 @@ fn a_foreign_table_is_compared_with_what_was_asked_for() {
         ..with(SinusoidalConfig::new(64), 2e-4)
     };
     late.load(&path).unwrap_err();
+    // Without anything to compare the entries with, nobody can say where they begin.
+    for start in [0, 1] {
+        let options = LoadOptions {
+            start: Some(start),
+            ..LoadOptions::default()
+        };
+        let error = options.load(&path).unwrap_err().to_string();
+        let message = format!("start {start} was asked for, but nothing says what position");
+        assert!(error.contains(&message), "{error}");
+    }
     let invalid = SinusoidalConfig {
         base: Base::Value(-1.0),
         ..SinusoidalConfig::new(64)
