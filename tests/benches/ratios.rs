@@ -1,4 +1,4 @@
-//! The layer against memory's limit and Candle's own way, as a table of ratios:
+//! Tables and the layer against memory's limit and Candle's own way, as a table of ratios:
 //! `cargo bench -p pe-tests --bench ratios`, with `RAYON_NUM_THREADS=1` for one thread.
 //!
 //! The contestants of a row take turns, so that a machine that slows down slows all of them
@@ -7,8 +7,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
+use candle_core::{D, DType, Device, ModuleT, Result, Tensor, Var};
 use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+use pe_core::{Element, Sinusoidal, bf16, f16};
 
 const CPU: &Device = &Device::Cpu;
 const LARGE: (usize, usize, usize) = (8, 2048, 1024);
@@ -153,6 +154,85 @@ fn limit(dtype: DType, count: usize) -> Work<'static> {
     }
 }
 
+/// Tables of every type, set-up included, against writing fresh and reused memory.
+fn tables(filter: &str) -> Result<()> {
+    for (rows, width) in [
+        (5_000, 512),
+        (8_192, 1_024),
+        (131_072, 128),
+        (32_768, 4_096),
+    ] {
+        let count = rows * width;
+        let make = move || Sinusoidal::paper(black_box(width)).map_err(candle_core::Error::wrap);
+        let encoding = make()?;
+        let mut reused = vec![0f32; count];
+        let mut filled = vec![0f32; count];
+        let name = |what: &str| format!("table {rows} x {width} {what}");
+        let budget = Duration::from_secs(3);
+        Row::new(name("f32"))
+            .with("ours", || table::<f32>(&make()?, rows))
+            .with("fresh fill", || {
+                let mut fresh = Vec::<f32>::with_capacity(count);
+                fresh.resize(count, black_box(1.5));
+                black_box(fresh);
+                Ok(())
+            })
+            .with("bf16", || table::<bf16>(&make()?, rows))
+            .with("f16", || table::<f16>(&make()?, rows))
+            .with("f64", || table::<f64>(&make()?, rows))
+            .with("candle", || composed(rows, width).map(drop))
+            .run(filter, budget)?;
+        Row::new(name("f32 reused"))
+            .with("ours", || {
+                let done = encoding.fill(0, &mut reused);
+                done.map_err(candle_core::Error::wrap)
+            })
+            .with("reused fill", || {
+                filled.fill(black_box(1.5));
+                black_box(&mut filled);
+                Ok(())
+            })
+            .run(filter, budget / 3)?;
+    }
+    let encoding = Sinusoidal::paper(512).map_err(candle_core::Error::wrap)?;
+    let mut row = vec![0f32; 512];
+    let mut position = 0u32;
+    Row::new("one row of 512, no table")
+        .with("ours", || {
+            position = position.wrapping_add(7919);
+            let done = encoding.fill_at(&[position], &mut row);
+            done.map_err(candle_core::Error::wrap)
+        })
+        .with("set-up", || {
+            let made = Sinusoidal::paper(black_box(512));
+            made.map(drop).map_err(candle_core::Error::wrap)
+        })
+        .run(filter, Duration::from_millis(200))
+}
+
+fn table<T: Element>(encoding: &Sinusoidal, rows: usize) -> Result<()> {
+    let made = encoding.table::<T>(0..rows as u64);
+    black_box(made.map_err(candle_core::Error::wrap)?);
+    Ok(())
+}
+
+/// The table as candle-transformers' models build theirs: f32 throughout.
+fn composed(rows: usize, width: usize) -> Result<Tensor> {
+    let inv_freq: Vec<f32> = Sinusoidal::paper(width)
+        .map_err(candle_core::Error::wrap)?
+        .inv_freq()
+        .into_iter()
+        .map(|f| f as f32)
+        .collect();
+    let inv_freq = Tensor::new(inv_freq, CPU)?.unsqueeze(0)?;
+    let positions = Tensor::arange(0u32, rows as u32, CPU)?
+        .to_dtype(DType::F32)?
+        .unsqueeze(1)?;
+    let angles = positions.matmul(&inv_freq)?;
+    let pairs = Tensor::stack(&[angles.sin()?, angles.cos()?], D::Minus1)?;
+    pairs.reshape((rows, width))
+}
+
 fn additions(filter: &str) -> Result<()> {
     for dtype in TYPES {
         let layer = layer(LARGE.2, LARGE.1, 0.0, dtype)?;
@@ -290,6 +370,7 @@ fn main() -> Result<()> {
         "threads: {}; times are medians, in brackets the ratio to ours",
         rayon::current_num_threads()
     );
+    tables(&filter)?;
     tokens(&filter)?;
     sizes(&filter)?;
     additions(&filter)?;
