@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use candle_core::{DType, Device, ModuleT, Result, Tensor, bail};
-use pe_core::Sinusoidal;
+use pe_core::{Backend, Sinusoidal};
 
-pub(crate) use crate::config::PositionalEncodingConfig;
-use crate::config::{AxisOrder, Growth};
+use crate::config::{AxisOrder, Growth, PositionalEncodingConfig};
 use crate::convert::{core_error, sinusoidal_tensor};
 use crate::dropout::Dropout;
-use crate::kernel::{AddEncoding, Backend, Positions};
+use crate::kernel::{AddEncoding, Positions};
 use crate::plain;
 use crate::positions::CheckedIds;
 use crate::rows::{Growing, Rows, row_count};

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::kernel::{Backend, Gradient, Mask, Masking};
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::{
     CpuStorage, CudaStorage, CustomOp1, DType, Error, Layout, MetalStorage, ModuleT, Result, Shape,
     Tensor, bail, op,
 };
+use pe_core::Backend;
+
+use crate::kernel::{Gradient, Mask, Masking};
 
 /// Inverted dropout with a mask that is a pure function of seed, step and element index.
 ///

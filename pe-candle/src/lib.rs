@@ -128,8 +128,6 @@ pub use additive::PositionalEncoding;
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
 pub use dropout::Dropout;
-#[doc(hidden)]
-pub use kernel::Backend;
 pub use philox::philox4x32_10;
 pub use positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,

@@ -97,6 +97,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backend;
 mod binary;
 mod columns;
 mod direct;
@@ -132,6 +133,6 @@ pub use table::{MAX_TABLE_BYTES, Table};
 
 // For the tests, which force rungs and instruction sets; not part of the interface.
 #[doc(hidden)]
-pub use sincos::Rungs;
+pub use backend::Backend;
 #[doc(hidden)]
-pub use sinusoidal::Backend;
+pub use sincos::Rungs;

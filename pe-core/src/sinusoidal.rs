@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pulp::Arch;
-
+use crate::backend::Backend;
 use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
@@ -400,7 +399,13 @@ impl Sinusoidal {
             {
                 let rows = rows.min(BLOCK as u64) as usize;
                 let start = start as u32;
-                Some(Rotation::new(backend.0, frequencies, columns, start, rows))
+                Some(Rotation::new(
+                    backend.arch(),
+                    frequencies,
+                    columns,
+                    start,
+                    rows,
+                ))
             }
             _ => None,
         };
@@ -443,7 +448,7 @@ impl Sinusoidal {
                 },
                 Position::Whole(position),
             ) if T::SINGLE && rungs == Rungs::Ladder => {
-                direct::fill_row(backend.0, frequencies, pieces, columns, position, row);
+                direct::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
             }
             _ => {
                 for pair in 0..columns.whole_pairs() {
@@ -548,36 +553,4 @@ pub(crate) fn check_range(positions: &Range<u64>) -> Result<()> {
         return Err(Error::Range { start, end });
     }
     Ok(())
-}
-
-/// An instruction set: for the tests.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Backend(Arch);
-
-impl Backend {
-    /// The widest that this machine has.
-    pub fn best() -> Self {
-        Self(Arch::new())
-    }
-
-    /// All that this machine has, with their names.
-    pub fn available() -> Vec<(&'static str, Self)> {
-        #[allow(unused_mut)]
-        let mut list = vec![("scalar", Self(Arch::Scalar))];
-        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-        {
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                list.push(("x86-64-v3 (AVX2, FMA)", Self(Arch::V3(simd))));
-            }
-            if let Some(simd) = pulp::x86::V4::try_new() {
-                list.push(("x86-64-v4 (AVX-512)", Self(Arch::V4(simd))));
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        if !matches!(Arch::new(), Arch::Scalar) {
-            list.push(("NEON", Self::best()));
-        }
-        list
-    }
 }

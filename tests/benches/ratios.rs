@@ -7,9 +7,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use candle_core::{D, DType, Device, ModuleT, Result, Tensor, Var};
+use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
 use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
 use pe_core::{Element, Sinusoidal, bf16, f16};
+use pe_tests::peers;
 
 const CPU: &Device = &Device::Cpu;
 const LARGE: (usize, usize, usize) = (8, 2048, 1024);
@@ -180,7 +181,7 @@ fn tables(filter: &str) -> Result<()> {
             .with("bf16", || table::<bf16>(&make()?, rows))
             .with("f16", || table::<f16>(&make()?, rows))
             .with("f64", || table::<f64>(&make()?, rows))
-            .with("candle", || composed(rows, width).map(drop))
+            .with("candle", || peers::candle_table(rows, width).map(drop))
             .run(filter, budget)?;
         Row::new(name("f32 reused"))
             .with("ours", || {
@@ -214,23 +215,6 @@ fn table<T: Element>(encoding: &Sinusoidal, rows: usize) -> Result<()> {
     let made = encoding.table::<T>(0..rows as u64);
     black_box(made.map_err(candle_core::Error::wrap)?);
     Ok(())
-}
-
-/// The table as candle-transformers' models build theirs: f32 throughout.
-fn composed(rows: usize, width: usize) -> Result<Tensor> {
-    let inv_freq: Vec<f32> = Sinusoidal::paper(width)
-        .map_err(candle_core::Error::wrap)?
-        .inv_freq()
-        .into_iter()
-        .map(|f| f as f32)
-        .collect();
-    let inv_freq = Tensor::new(inv_freq, CPU)?.unsqueeze(0)?;
-    let positions = Tensor::arange(0u32, rows as u32, CPU)?
-        .to_dtype(DType::F32)?
-        .unsqueeze(1)?;
-    let angles = positions.matmul(&inv_freq)?;
-    let pairs = Tensor::stack(&[angles.sin()?, angles.cos()?], D::Minus1)?;
-    pairs.reshape((rows, width))
 }
 
 fn additions(filter: &str) -> Result<()> {

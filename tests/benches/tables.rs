@@ -3,10 +3,10 @@
 
 use std::hint::black_box;
 
-use candle_core::{D, DType, Device, Tensor};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use pe_core::{Element, Sinusoidal, bf16, f16};
+use pe_tests::peers;
 
 fn main() {
     divan::main();
@@ -68,25 +68,7 @@ fn exact_table_into_reused_memory(bencher: Bencher<'_, '_>, (rows, width): (usiz
 fn candle_today(bencher: Bencher<'_, '_>, (rows, width): (usize, usize)) {
     bencher
         .counter(ItemsCount::new(rows * width))
-        .bench_local(|| composed(black_box(rows), black_box(width)).unwrap());
-}
-
-fn composed(rows: usize, width: usize) -> candle_core::Result<Tensor> {
-    let device = &Device::Cpu;
-    // The frequencies are the caller's few; all that is measured is the table.
-    let inv_freq: Vec<f32> = Sinusoidal::paper(width)
-        .map_err(candle_core::Error::wrap)?
-        .inv_freq()
-        .into_iter()
-        .map(|f| f as f32)
-        .collect();
-    let inv_freq = Tensor::new(inv_freq, device)?.unsqueeze(0)?;
-    let positions = Tensor::arange(0u32, rows as u32, device)?
-        .to_dtype(DType::F32)?
-        .unsqueeze(1)?;
-    let angles = positions.matmul(&inv_freq)?;
-    let pairs = Tensor::stack(&[angles.sin()?, angles.cos()?], D::Minus1)?;
-    pairs.reshape((rows, width))
+        .bench_local(|| peers::candle_table(black_box(rows), black_box(width)).unwrap());
 }
 
 /// Frequencies alone.

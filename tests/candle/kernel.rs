@@ -2,10 +2,8 @@
 
 use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
 use half::{bf16, f16};
-use pe_candle::{
-    AxisOrder, Backend, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig,
-};
-use pe_core::{OddWidth, SinusoidalConfig};
+use pe_candle::{AxisOrder, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
+use pe_core::{Backend, OddWidth, SinusoidalConfig};
 
 use crate::util::{error_of, f64s, numbers, views};
 

@@ -1,4 +1,5 @@
 //! Shared by the test binaries: golden files, and the one table of tolerances.
 
 pub mod golden;
+pub mod peers;
 pub mod tolerance;

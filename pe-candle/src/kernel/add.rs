@@ -7,12 +7,12 @@ use candle_core::{
 };
 use pulp::Arch;
 
-use super::Backend;
 use super::mask::{Mask, Masking};
 use super::number::{Entry, Number, Wide};
 use super::run::{AddRows, MaskRows, Place, RowIds, RowMap};
 use super::view::{self, Pass};
 use crate::config::AxisOrder;
+use pe_core::Backend;
 
 /// Which rows of the table are added.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl AddEncoding {
             },
         };
         Ok(AddPass {
-            arch: self.backend.0,
+            arch: self.backend.arch(),
             table,
             map,
             scale: self.scale.map(T::Wide::from_f64),
@@ -267,7 +267,7 @@ impl Gradient {
 
     fn map<T: Number + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
         let pass = MaskPass::<T> {
-            arch: self.backend.0,
+            arch: self.backend.arch(),
             scale: self.scale.map(T::Wide::from_f64),
             masking: self.masking.map(widened),
         };
