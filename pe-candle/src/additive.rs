@@ -195,8 +195,10 @@ impl PositionalEncoding {
     /// inference.
     ///
     /// The numbers are those of [`forward_at`](Self::forward_at). No memory is asked for, which
-    /// makes this three to five times as fast where results are 32 MiB or more. Candle's clones
-    /// and views share their memory: whatever shares it with `xs` changes as well.
+    /// makes this three to five times as fast where results are 32 MiB or more. Candle's clones,
+    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
+    /// well, and gradients that need the old numbers come out wrong. Called from a thread of
+    /// rayon's pool it works on that thread alone.
     ///
     /// ```
     /// use candle_core::{DType, Device, ModuleT, Tensor};
@@ -228,9 +230,9 @@ impl PositionalEncoding {
             } else {
                 "was computed from a variable"
             };
-            bail!("the input {what}: detach it first to add in place");
+            bail!("the input {what}: take a copy (detach, then copy) to add in place");
         }
-        if xs.layout().has_internal_overlap() {
+        if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
             let (dims, strides) = (xs.dims(), xs.stride());
             bail!(
                 "elements of the input share their places: shape {dims:?} with strides \
@@ -247,7 +249,7 @@ impl PositionalEncoding {
 
     /// Adds the encoding of each token's own position.
     ///
-    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike, or `[B, T]`; time comes
+    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike (`[T]` for unbatched input), or `[B, T]`; time comes
     /// last, for sequence-first input too. They are `u32` or `i64`, on any device; those of a
     /// GPU are copied to the host to be checked, since Candle reads certain wrong ids as a row
     /// of zeros.
@@ -348,7 +350,8 @@ impl PositionalEncoding {
         table.narrow(0, offset, len)
     }
 
-    /// The table as it is now: `[max_seq_len, d_model]`.
+    /// The table as it is now: `[max_seq_len, d_model]`. It is the layer's own memory, as are the
+    /// rows that [`encoding`](Self::encoding) returns: copy them before changing them in place.
     ///
     /// # Errors
     /// None at present.

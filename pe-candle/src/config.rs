@@ -72,9 +72,9 @@ impl PositionalEncodingConfig {
             bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
         }
         if let EmbeddingScale::Factor(factor) = self.scale
-            && !factor.is_finite()
+            && !(factor as f32).is_finite()
         {
-            bail!("the embedding scale {factor} is not a finite number");
+            bail!("the embedding scale {factor:?} is not a finite number within f32's range");
         }
         if let Growth::Grow { limit } = self.growth
             && (limit < rows || limit as u64 > POSITIONS)

@@ -44,7 +44,8 @@ use crate::kernel::{Gradient, Mask, Masking};
 ///
 /// # Types
 /// `f32` and `f64` are multiplied in their own type; `f16` and `bf16` in `f32`, rounded once.
-/// Other types are an error. Gradients flow through, to any order. On GPUs the mask is made on
+/// Other types are an error. Gradients flow through (to any order, where Candle is told to keep them:
+/// `CANDLE_GRAD_DO_NOT_DETACH=1`). On GPUs the mask is made on
 /// the host, one byte per element, and copied there.
 ///
 /// ```
@@ -113,6 +114,10 @@ impl Dropout {
     pub fn forward(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         if !train {
             return Ok(xs.clone());
+        }
+        if self.p != 0.0 {
+            // A refused call takes no step.
+            check_dtype(xs.dtype())?;
         }
         let step = self.step.fetch_add(1, Ordering::Relaxed);
         self.forward_at_step(xs, step, true)

@@ -404,3 +404,14 @@ fn the_route_of_the_gpus_gives_the_same_bits() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_refused_call_takes_no_step() -> Result<()> {
+    let dropout = Dropout::new(0.5, 1)?;
+    let ids = Tensor::new(&[1u32, 2], &Device::Cpu)?;
+    assert!(dropout.forward(&ids, true).is_err());
+    assert_eq!(dropout.step(), 0);
+    dropout.forward(&Tensor::new(&[1f32, 2.], &Device::Cpu)?, true)?;
+    assert_eq!(dropout.step(), 1);
+    Ok(())
+}

@@ -382,14 +382,14 @@ fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> 
     let var = Var::zeros((1, 5, 4), DType::F32, CPU)?;
     assert_eq!(
         error_of(layer.forward_inplace(&var, 0)),
-        "the input is a variable: detach it first to add in place"
+        "the input is a variable: take a copy (detach, then copy) to add in place"
     );
     let tracked = var.affine(2.0, 0.0)?;
     assert_eq!(
         error_of(layer.forward_inplace(&tracked, 0)),
-        "the input was computed from a variable: detach it first to add in place"
+        "the input was computed from a variable: take a copy (detach, then copy) to add in place"
     );
-    layer.forward_inplace(&tracked.detach(), 0)?;
+    layer.forward_inplace(&tracked.detach().copy()?, 0)?;
     let row = Tensor::zeros((1, 1, 4), DType::F32, CPU)?;
     assert_eq!(
         error_of(layer.forward_inplace(&row.broadcast_as((1, 5, 4))?, 0)),
@@ -410,5 +410,49 @@ fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> 
         bits(&layer.forward_t(&rows, false)?),
         bits(&layer.forward_at_composed(&rows, 0, false)?)
     );
+    Ok(())
+}
+
+/// Views of one tensor changed from all threads of the pool: each call holds the lock of
+/// their memory, so none may wait for pieces that the pool hands to another.
+#[test]
+fn in_place_on_views_from_the_pool_comes_to_an_end() -> Result<()> {
+    let layer = PositionalEncoding::new(config(64), DType::F32, CPU)?;
+    let views = 8;
+    // Large enough for several threads: 256 Ki elements each.
+    let xs = Tensor::zeros((views, 4096, 64), DType::F32, CPU)?;
+    let layer = PositionalEncoding::new(
+        PositionalEncodingConfig {
+            max_seq_len: 4096,
+            ..layer.config().clone()
+        },
+        DType::F32,
+        CPU,
+    )?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
+    let pool = pool.map_err(candle_core::Error::wrap)?;
+    let (done, wait) = std::sync::mpsc::channel();
+    let (shared, of_layer) = (xs.clone(), layer.clone());
+    std::thread::spawn(move || {
+        for _ in 0..100 {
+            pool.scope(|scope| {
+                for view in 0..views {
+                    let (layer, xs) = (&of_layer, &shared);
+                    scope.spawn(move |_| {
+                        let view = xs.narrow(0, view, 1).unwrap();
+                        layer.forward_inplace(&view, 0).unwrap();
+                    });
+                }
+            });
+        }
+        done.send(()).unwrap();
+    });
+    let minute = std::time::Duration::from_secs(60);
+    assert!(
+        wait.recv_timeout(minute).is_ok(),
+        "the pool waits for itself"
+    );
+    let first = xs.narrow(0, 0, 1)?;
+    assert_eq!(bits(&first), bits(&xs.narrow(0, 7, 1)?));
     Ok(())
 }

@@ -160,7 +160,11 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
     let count = layout.shape().elem_count();
     if let Some((start, end)) = layout.contiguous_offsets() {
         let xs = &mut xs[start..end];
-        if threads_pay(count) {
+        // Candle holds the lock of this memory for writing. A thread of the pool that waits
+        // for its pieces may take up another task meanwhile, one that wants the same lock, and
+        // then waits for itself.
+        let in_pool = rayon::current_thread_index().is_some();
+        if threads_pay(count) && !in_pool {
             let piece = piece(count);
             let pieces = xs.par_chunks_mut(piece).enumerate();
             pieces.for_each(|(index, xs)| pass.apply(index * piece, Change(xs)));

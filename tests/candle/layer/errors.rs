@@ -114,7 +114,7 @@ fn wrong_configs_are_errors_that_name_the_value() {
     let scale = EmbeddingScale::Factor(f64::INFINITY);
     assert_eq!(
         refused(PositionalEncodingConfig { scale, ..config(4) }),
-        "the embedding scale inf is not a finite number"
+        "the embedding scale inf is not a finite number within f32's range"
     );
     for limit in [63, (1 << 32) + 1] {
         let growth = Growth::Grow { limit };
