@@ -3,7 +3,9 @@
 use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
 use pe_candle::{Dropout, philox4x32_10};
 
-use crate::util::{error_of, f64s, keeps, numbers, philox, round_to, views};
+use crate::util::{
+    assert_passes_with_gradients_kept, error_of, f64s, keeps, numbers, philox, round_to, views,
+};
 
 const CPU: &Device = &Device::Cpu;
 const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
@@ -341,16 +343,7 @@ fn the_gradient_has_the_mask_of_the_forward_pass() -> Result<()> {
 /// check runs in a process of its own.
 #[test]
 fn a_second_derivative_exists() {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "dropout::second_derivative"])
-        .env("CANDLE_GRAD_DO_NOT_DETACH", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    assert_passes_with_gradients_kept("dropout::second_derivative");
 }
 
 #[test]

@@ -5,26 +5,11 @@ use half::{bf16, f16};
 use pe_candle::{AxisOrder, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
 use pe_core::{Backend, OddWidth, SinusoidalConfig};
 
-use crate::util::{error_of, f64s, numbers, views};
+use crate::util::{
+    ORDERS, TYPES, assert_passes_with_gradients_kept, error_of, f64s, numbers, views,
+};
 
 const CPU: &Device = &Device::Cpu;
-
-/// Input and table types that go together.
-const TYPES: [(DType, DType); 7] = [
-    (DType::F32, DType::F32),
-    (DType::F64, DType::F64),
-    (DType::F64, DType::F32),
-    (DType::F16, DType::F16),
-    (DType::F16, DType::F32),
-    (DType::BF16, DType::BF16),
-    (DType::BF16, DType::F32),
-];
-
-const ORDERS: [AxisOrder; 3] = [
-    AxisOrder::BatchFirst,
-    AxisOrder::SequenceFirst,
-    AxisOrder::Unbatched,
-];
 
 const SCALES: [EmbeddingScale; 2] = [EmbeddingScale::None, EmbeddingScale::Factor(-0.3)];
 
@@ -248,16 +233,7 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
 /// As `dropout::a_second_derivative_exists`.
 #[test]
 fn a_second_derivative_exists() {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "kernel::second_derivative"])
-        .env("CANDLE_GRAD_DO_NOT_DETACH", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    assert_passes_with_gradients_kept("kernel::second_derivative");
 }
 
 #[test]

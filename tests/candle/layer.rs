@@ -20,26 +20,9 @@ use pe_candle::{
 };
 use pe_core::{Preset, SinusoidLayout, Sinusoidal, SinusoidalConfig};
 
-use crate::util::{error_of, f64s, keeps, numbers, round_to, views};
+use crate::util::{ORDERS, TYPES, error_of, f64s, keeps, numbers, round_to, views};
 
 const CPU: &Device = &Device::Cpu;
-
-/// Input and table types that go together.
-const TYPES: [(DType, DType); 7] = [
-    (DType::F32, DType::F32),
-    (DType::F64, DType::F64),
-    (DType::F64, DType::F32),
-    (DType::F16, DType::F16),
-    (DType::F16, DType::F32),
-    (DType::BF16, DType::BF16),
-    (DType::BF16, DType::F32),
-];
-
-const ORDERS: [AxisOrder; 3] = [
-    AxisOrder::BatchFirst,
-    AxisOrder::SequenceFirst,
-    AxisOrder::Unbatched,
-];
 
 fn config(d_model: usize) -> PositionalEncodingConfig {
     PositionalEncodingConfig {

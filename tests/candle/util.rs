@@ -2,6 +2,25 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};
+use pe_candle::AxisOrder;
+
+/// Input and table types that go together.
+pub const TYPES: [(DType, DType); 7] = [
+    (DType::F32, DType::F32),
+    (DType::F64, DType::F64),
+    (DType::F64, DType::F32),
+    (DType::F16, DType::F16),
+    (DType::F16, DType::F32),
+    (DType::BF16, DType::BF16),
+    (DType::BF16, DType::F32),
+];
+
+/// All orders of axes.
+pub const ORDERS: [AxisOrder; 3] = [
+    AxisOrder::BatchFirst,
+    AxisOrder::SequenceFirst,
+    AxisOrder::Unbatched,
+];
 
 /// All elements in row-major order, widened.
 pub fn f64s(tensor: &Tensor) -> Vec<f64> {
@@ -111,4 +130,19 @@ pub fn keeps(p: f32, seed: u64, step: u64, index: u64) -> bool {
     let ([b0, b1], [s0, s1]) = (halves(index / 4), halves(step));
     let word = philox([b0, b1, s0, s1], halves(seed))[(index % 4) as usize];
     f64::from(word) >= (f64::from(p) * 4294967296.0).round()
+}
+
+/// Runs an ignored test of this binary in a process of its own, where Candle keeps gradients
+/// attached: only the environment tells it to.
+pub fn assert_passes_with_gradients_kept(test: &str) {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", test])
+        .env("CANDLE_GRAD_DO_NOT_DETACH", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
 }
