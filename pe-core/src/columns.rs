@@ -92,6 +92,85 @@ impl<'a, T> PairSlices<'a, T> {
     }
 }
 
+/// The same parts of two rows.
+#[allow(unreachable_pub)]
+pub enum TwinSlices<'a, T> {
+    /// sin, cos, sin, cos ... of either row.
+    Interleaved([&'a mut [T]; 2]),
+    /// Sines and cosines of either row, equally many.
+    Halves {
+        /// The sines.
+        sines: [&'a mut [T]; 2],
+        /// The cosines.
+        cosines: [&'a mut [T]; 2],
+    },
+}
+
+impl<'a, T> TwinSlices<'a, T> {
+    /// The first `pairs` pairs and the rest.
+    #[inline(always)]
+    pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
+        match self {
+            Self::Interleaved([a, b]) => {
+                let (a, more_a) = a.split_at_mut(2 * pairs);
+                let (b, more_b) = b.split_at_mut(2 * pairs);
+                (
+                    Self::Interleaved([a, b]),
+                    Self::Interleaved([more_a, more_b]),
+                )
+            }
+            Self::Halves {
+                sines: [sa, sb],
+                cosines: [ca, cb],
+            } => {
+                let (sa, more_sa) = sa.split_at_mut(pairs);
+                let (sb, more_sb) = sb.split_at_mut(pairs);
+                let (ca, more_ca) = ca.split_at_mut(pairs);
+                let (cb, more_cb) = cb.split_at_mut(pairs);
+                (
+                    Self::Halves {
+                        sines: [sa, sb],
+                        cosines: [ca, cb],
+                    },
+                    Self::Halves {
+                        sines: [more_sa, more_sb],
+                        cosines: [more_ca, more_cb],
+                    },
+                )
+            }
+        }
+    }
+
+    /// The same slices for a shorter time.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> TwinSlices<'_, T> {
+        match self {
+            Self::Interleaved([a, b]) => TwinSlices::Interleaved([a, b]),
+            Self::Halves {
+                sines: [sa, sb],
+                cosines: [ca, cb],
+            } => TwinSlices::Halves {
+                sines: [sa, sb],
+                cosines: [ca, cb],
+            },
+        }
+    }
+
+    /// The sine and cosine of one pair in one of the rows, if they are there.
+    pub(crate) fn pair(&mut self, twin: usize, pair: usize) -> Option<(&mut T, &mut T)> {
+        match self {
+            Self::Interleaved(rows) => match rows.get_mut(twin)?.chunks_exact_mut(2).nth(pair)? {
+                [sine, cosine] => Some((sine, cosine)),
+                _ => None,
+            },
+            Self::Halves { sines, cosines } => Some((
+                sines.get_mut(twin)?.get_mut(pair)?,
+                cosines.get_mut(twin)?.get_mut(pair)?,
+            )),
+        }
+    }
+}
+
 impl Columns {
     pub(crate) fn new(width: usize, layout: SinusoidLayout, odd: OddWidth) -> Result<Self> {
         let is_odd = width % 2 == 1;
@@ -169,5 +248,23 @@ impl Columns {
                 cosines: first,
             }
         }
+    }
+
+    /// The whole pairs of two rows, to be written.
+    #[inline(always)]
+    pub(crate) fn split_twins<'a, T>(&self, a: &'a mut [T], b: &'a mut [T]) -> TwinSlices<'a, T> {
+        let whole = self.whole_pairs();
+        if self.layout == SinusoidLayout::Interleaved {
+            return TwinSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
+        }
+        let (first_a, second_a) = a.split_at_mut(self.pairs);
+        let (first_b, second_b) = b.split_at_mut(self.pairs);
+        let first = [&mut first_a[..whole], &mut first_b[..whole]];
+        let second = [&mut second_a[..whole], &mut second_b[..whole]];
+        let (sines, cosines) = match self.layout {
+            SinusoidLayout::ConcatenatedCosFirst => (second, first),
+            _ => (first, second),
+        };
+        TwinSlices::Halves { sines, cosines }
     }
 }

@@ -93,6 +93,8 @@
 //!
 //! # Features
 //!
+//! * `rayon`: build large tables on the threads of rayon's pool, the same bits sooner. Not from within
+//!   a pool: there a table is made by the calling thread, which so never waits for others.
 //! * `serde`: serialise specifications.
 
 #![forbid(unsafe_code)]
@@ -106,6 +108,7 @@ mod error;
 mod fixed;
 mod frequency;
 mod lane;
+mod precise;
 mod preset;
 mod recipe;
 mod relative;
@@ -114,7 +117,9 @@ mod round;
 mod similarity;
 mod sincos;
 mod sinusoidal;
+mod split;
 mod table;
+mod threads;
 mod turn;
 mod wide;
 
@@ -136,3 +141,5 @@ pub use table::{MAX_TABLE_BYTES, Table};
 pub use backend::Backend;
 #[doc(hidden)]
 pub use sincos::Rungs;
+#[doc(hidden)]
+pub use threads::Threads;

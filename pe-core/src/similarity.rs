@@ -239,8 +239,7 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                let mut rotation =
-                    Rotation::new(Arch::new(), &halves, &columns, start as u32, count as usize);
+                let mut rotation = Rotation::new(Arch::new(), &halves, &columns, start as u32);
                 for block in rows.chunks_mut(BLOCK * 2 * pairs) {
                     rotation.write(block);
                 }

@@ -16,7 +16,7 @@
 use crate::direct;
 use crate::fixed::Fixed;
 use crate::frequency::Frequency;
-use crate::lane::SINGLE_ERROR;
+use crate::lane::decided_f64;
 use crate::round::{self, Element, Magnitude};
 use crate::turn::{self, Reduced};
 use crate::wide::{PI_OVER_4, WORDS, Wide};
@@ -97,18 +97,6 @@ pub(crate) fn sin_cos<T: Element>(
 fn negate<T: Element>(value: T) -> T {
     let sign = 1u64 << (std::mem::size_of::<T>() * 8 - 1);
     T::from_pattern(value.pattern() ^ sign)
-}
-
-/// The nearest `T` to all numbers within the f64 rung's error of `value`, if there is one.
-///
-/// `f64` results need more than f64 arithmetic and are never decided here.
-#[inline]
-fn decided_f64<T: Element>(value: f64) -> Option<T> {
-    if !T::SINGLE {
-        return None;
-    }
-    let low = T::from_f64(value - SINGLE_ERROR);
-    (low.pattern() == T::from_f64(value + SINGLE_ERROR).pattern()).then_some(low)
 }
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
@@ -205,8 +193,8 @@ fn alternating<const N: usize, const K: usize>(
 
 // 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
 // below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
-const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
-const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
+pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
+pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
 const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
 const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
 
@@ -225,6 +213,7 @@ const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lane::SINGLE_ERROR;
     use crate::turn::Turn;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.

@@ -13,6 +13,7 @@ use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::Table;
+use crate::threads::{self, Threads};
 
 /// The largest `d_model` accepted: 2^20.
 pub const MAX_D_MODEL: usize = 1 << 20;
@@ -260,6 +261,12 @@ impl Sinusoidal {
     pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
         check_range(&positions)?;
         let rows = positions.end - positions.start;
+        let row_bytes = self.d_model() * std::mem::size_of::<T>();
+        if Threads::Auto.piece(rows, row_bytes, BLOCK).is_some() {
+            let mut table = Table::zeros(rows, self.d_model())?;
+            self.fill(positions.start, table.as_mut_slice())?;
+            return Ok(table);
+        }
         let mut writer = self.writer(Backend::best(), Rungs::Ladder, positions.start, rows);
         Table::build(rows, self.d_model(), BLOCK, |block| writer.write(block))
     }
@@ -299,7 +306,28 @@ impl Sinusoidal {
     /// # Errors
     /// If the length of `out` is not a multiple of the width, or the rows run past 2^32.
     pub fn fill<T: Element>(&self, start: u64, out: &mut [T]) -> Result<()> {
-        self.fill_with(Backend::best(), Rungs::Ladder, start, out)
+        self.fill_on(Threads::Auto, start, out)
+    }
+
+    /// [`Sinusoidal::fill`] by the threads chosen: for the tests.
+    #[doc(hidden)]
+    pub fn fill_on<T: Element>(&self, threads: Threads, start: u64, out: &mut [T]) -> Result<()> {
+        let width = self.d_model();
+        let rows = self.check_range_of(start, out)?;
+        let write = |start: u64, out: &mut [T]| {
+            let rows = (out.len() / width) as u64;
+            let mut writer = self.writer(Backend::best(), Rungs::Ladder, start, rows);
+            for block in out.chunks_mut(BLOCK * width) {
+                writer.write(block);
+            }
+        };
+        match threads.piece(rows, width * std::mem::size_of::<T>(), BLOCK) {
+            None => write(start, out),
+            Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
+                write(start + (index * piece) as u64, out);
+            }),
+        }
+        Ok(())
     }
 
     /// Writes the rows of the positions given into `out`. One row, as in decoding
@@ -369,10 +397,8 @@ impl Sinusoidal {
         out: &mut [T],
     ) -> Result<()> {
         let width = self.d_model();
-        let rows = out.len() / width;
-        self.check_rows(rows, out)?;
-        check_range(&(start..start.saturating_add(rows as u64)))?;
-        let mut writer = self.writer(backend, rungs, start, rows as u64);
+        let rows = self.check_range_of(start, out)?;
+        let mut writer = self.writer(backend, rungs, start, rows);
         for block in out.chunks_mut(BLOCK * width) {
             writer.write(block);
         }
@@ -397,15 +423,8 @@ impl Sinusoidal {
                     && rows > 0
                     && (rungs == Rungs::Rotation || rungs == Rungs::Ladder && many) =>
             {
-                let rows = rows.min(BLOCK as u64) as usize;
                 let start = start as u32;
-                Some(Rotation::new(
-                    backend.arch(),
-                    frequencies,
-                    columns,
-                    start,
-                    rows,
-                ))
+                Some(Rotation::new(backend.arch(), frequencies, columns, start))
             }
             _ => None,
         };
@@ -503,6 +522,14 @@ impl Sinusoidal {
             Column::Cosine(pair) => self.pair(pair, position, rungs).1,
             Column::Zero => T::default(),
         }
+    }
+
+    /// The rows of `out`, if they are whole and end by the last position.
+    fn check_range_of<T>(&self, start: u64, out: &[T]) -> Result<u64> {
+        let rows = out.len() / self.d_model();
+        self.check_rows(rows, out)?;
+        check_range(&(start..start.saturating_add(rows as u64)))?;
+        Ok(rows as u64)
     }
 
     fn check_rows<T>(&self, rows: usize, out: &[T]) -> Result<()> {

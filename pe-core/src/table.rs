@@ -41,7 +41,9 @@ impl<T: Element> Table<T> {
     /// A table of zeros, or an error if it is too large.
     pub(crate) fn zeros(rows: u64, width: usize) -> Result<Self> {
         let mut table = Self::reserved(rows, width)?;
-        table.data.resize(table.rows * width, T::default());
+        // The memory is there, as was just seen; this asks for it cleared.
+        table.data = Vec::new();
+        table.data = T::zeros(table.rows * width);
         Ok(table)
     }
 
@@ -61,19 +63,16 @@ impl<T: Element> Table<T> {
         let mut table = Self::reserved(rows, width)?;
         let entries = table.rows * width;
         if entries * std::mem::size_of::<T>() >= FRESH_PAGES {
-            // The memory is there, as was just seen; this asks for it cleared.
-            table.data = Vec::new();
-            table.data = T::zeros(entries);
+            table = Self::zeros(rows, width)?;
             table.data.chunks_mut(block * width).for_each(write);
             return Ok(table);
         }
-        let mut buffer = vec![T::default(); block.min(table.rows) * width];
-        let mut missing = table.rows;
-        while missing > 0 {
-            let next = &mut buffer[..block.min(missing) * width];
-            write(next);
-            table.data.extend_from_slice(next);
-            missing -= block.min(missing);
+        while table.data.len() < entries {
+            let start = table.data.len();
+            table
+                .data
+                .resize(entries.min(start + block * width), T::default());
+            write(&mut table.data[start..]);
         }
         Ok(table)
     }

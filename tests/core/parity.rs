@@ -1,8 +1,8 @@
 //! The fast paths against the slow one, exhaustively.
 
 use pe_core::{
-    Backend, Element, OddWidth, Rungs, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, bf16,
-    f16,
+    Backend, Element, OddWidth, Rungs, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
+    Threads, bf16, f16,
 };
 
 fn table<T: Element>(
@@ -191,6 +191,40 @@ fn lists_ranges_and_threads_agree() {
             }
         });
         assert_eq!(whole.as_slice(), out, "{threads} threads");
+    }
+}
+
+/// Tables made on rayon's pool, of any number of threads, inside it and outside.
+#[test]
+fn any_number_of_pool_threads_gives_the_same_bits() {
+    fn check<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
+        let width = encoding.d_model();
+        let mut alone = vec![T::default(); rows * width];
+        encoding.fill_on(Threads::One, start, &mut alone).unwrap();
+        for count in [1, 2, 3, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
+            let mut found = vec![T::default(); rows * width];
+            pool.build().unwrap().install(|| {
+                encoding.fill_on(Threads::Pool, start, &mut found).unwrap();
+            });
+            assert_same(&found, &alone, width, &format!("{count} threads"));
+        }
+        let table = encoding.table::<T>(start..start + rows as u64).unwrap();
+        assert_same(table.as_slice(), &alone, width, "table");
+    }
+    let odd = SinusoidalConfig {
+        odd_width: OddWidth::Truncate,
+        padding_idx: Some(1_001),
+        ..SinusoidalConfig::new(255)
+    };
+    for encoding in [
+        Sinusoidal::paper(512).unwrap(),
+        Sinusoidal::new(odd).unwrap(),
+    ] {
+        check::<f32>(&encoding, 1_000, 5_001);
+        check::<f16>(&encoding, (1 << 32) - 9_000, 9_000);
+        check::<bf16>(&encoding, 77, 9_000);
+        check::<f64>(&encoding, 0, 2_100);
     }
 }
 

@@ -1,0 +1,67 @@
+//! Whether a table is made by one thread or by rayon's pool (feature `rayon`).
+//!
+//! Rows do not depend on each other, so pieces of a table are made side by side; the
+//! bits are the same for any number of threads. A caller that runs in a pool itself makes its table
+//! alone: had it to wait there, it would meanwhile run other jobs of the pool, which might want
+//! a lock that the caller holds.
+
+/// Who makes a table.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The calling thread.
+    One,
+    /// All of rayon's pool, whatever the size: for the tests.
+    Pool,
+    /// The pool if that pays.
+    Auto,
+}
+
+/// The bytes of one piece: enough to pay for its own seeds and for a job of the pool.
+const PIECE: usize = 1 << 20;
+
+/// Tables below this many bytes are made by one thread.
+const SMALLEST: usize = 4 << 20;
+
+impl Threads {
+    /// The rows of one piece, or `None` for a table made in one.
+    pub(crate) fn piece(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {
+        let bytes = rows.saturating_mul(row_bytes as u64);
+        let pieces = match self {
+            Self::One => false,
+            Self::Pool => true,
+            Self::Auto => bytes >= SMALLEST as u64 && pool_is_free(),
+        };
+        let rows = (PIECE / row_bytes.max(1))
+            .next_multiple_of(block)
+            .max(block);
+        (pieces && cfg!(feature = "rayon")).then_some(rows)
+    }
+}
+
+/// Whether there is a pool of several threads, and the caller is not one of them.
+fn pool_is_free() -> bool {
+    #[cfg(feature = "rayon")]
+    return rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
+    #[cfg(not(feature = "rayon"))]
+    false
+}
+
+/// Hands each piece of `size` entries, with its number, to `write`.
+pub(crate) fn for_each_piece<T: Send>(
+    out: &mut [T],
+    size: usize,
+    write: impl Fn(usize, &mut [T]) + Sync + Send,
+) {
+    #[cfg(feature = "rayon")]
+    {
+        use rayon::prelude::*;
+        out.par_chunks_mut(size)
+            .enumerate()
+            .for_each(|(index, piece)| write(index, piece));
+    }
+    #[cfg(not(feature = "rayon"))]
+    for (index, piece) in out.chunks_mut(size).enumerate() {
+        write(index, piece);
+    }
+}
