@@ -11,6 +11,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::columns::{Columns, PairSlices};
 use crate::frequency::Frequency;
 use crate::lane::RUN;
+use crate::precise::{self, Reduced};
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 
@@ -38,73 +39,108 @@ pub(crate) fn fill_row<T: Element>(
     position: u32,
     row: &mut [T],
 ) {
-    let pairs = columns.whole_pairs();
-    let unsettled = arch.dispatch(Row {
-        pieces: [
-            &pieces.0[0][..pairs],
-            &pieces.0[1][..pairs],
-            &pieces.0[2][..pairs],
-        ],
-        position,
-        out: columns.split(row),
-    });
-    if unsettled {
-        settle_row(&frequencies[..pairs], columns, position, row);
+    let frequencies = &frequencies[..columns.whole_pairs()];
+    for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
+        let first = index * RUN;
+        let (_, out) = columns.split(row).split_at(first);
+        let (out, _) = out.split_at(frequencies.len());
+        let unsettled = if T::SINGLE {
+            let end = first + frequencies.len();
+            let [high, middle, low] = &pieces.0;
+            arch.dispatch(Run {
+                pieces: [&high[first..end], &middle[first..end], &low[first..end]],
+                position,
+                out,
+            })
+        } else {
+            let mut reduced = Reduced::NONE;
+            for (at, frequency) in frequencies.iter().enumerate() {
+                reduced.set(at, frequency.turn.times(position));
+            }
+            arch.dispatch(PreciseRun {
+                reduced: &reduced,
+                out,
+            })
+        };
+        if unsettled {
+            settle(frequencies, columns, first, position, row);
+        }
     }
 }
 
-/// Makes a row's entries by the ladder, which decides each for itself.
-#[cold]
-fn settle_row<T: Element>(
-    frequencies: &[Frequency],
-    columns: &Columns,
-    position: u32,
-    row: &mut [T],
-) {
-    for (pair, frequency) in frequencies.iter().enumerate() {
-        let (sine, cosine) = sincos::sin_cos(frequency, Position::Whole(position), Rungs::Ladder);
-        let (s, c) = columns.of_pair(pair);
-        row[s] = sine;
-        row[c] = cosine;
-    }
-}
-
-/// One row on the instruction set chosen (see `rotate` on why a structure).
-struct Row<'a, T> {
+/// A run of pairs on the instruction set chosen (see `rotate` on why a structure).
+struct Run<'a, T> {
     pieces: [&'a [u64]; 3],
     position: u32,
     out: PairSlices<'a, T>,
 }
 
-impl<T: Element> WithSimd for Row<'_, T> {
+impl<T: Element> WithSimd for Run<'_, T> {
     type Output = bool;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
-        let mut unsettled = 0;
         let [high, middle, low] = self.pieces;
         let position = u64::from(self.position);
-        let mut out = self.out;
-        for ((high, middle), low) in high
-            .chunks(RUN)
-            .zip(middle.chunks(RUN))
-            .zip(low.chunks(RUN))
-        {
-            let (run, rest) = out.split_at(high.len());
-            out = rest;
-            let pairs = high.iter().zip(middle).zip(low).map(
-                #[inline(always)]
-                |((high, middle), low)| {
-                    // Modulo one turn: what overflows 64 bits are whole turns.
-                    let angle = (high.wrapping_mul(position) << 32)
-                        .wrapping_add(middle.wrapping_mul(position))
-                        .wrapping_add(low.wrapping_mul(position) >> 32);
-                    sin_cos(angle)
-                },
-            );
-            unsettled |= T::write(pairs, run);
+        let pairs = high.iter().zip(middle).zip(low).map(
+            #[inline(always)]
+            |((high, middle), low)| {
+                // Modulo one turn: what overflows 64 bits are whole turns.
+                let angle = (high.wrapping_mul(position) << 32)
+                    .wrapping_add(middle.wrapping_mul(position))
+                    .wrapping_add(low.wrapping_mul(position) >> 32);
+                sin_cos(angle)
+            },
+        );
+        T::write(pairs, self.out) != 0
+    }
+}
+
+/// A run of a type that needs more than f64 arithmetic: see [`precise`].
+struct PreciseRun<'a, T> {
+    reduced: &'a Reduced,
+    out: PairSlices<'a, T>,
+}
+
+impl<T: Element> WithSimd for PreciseRun<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let mut parts = [[0.0; RUN]; 4];
+        let [sin_high, sin_low, cos_high, cos_low] = &mut parts;
+        precise::Run {
+            reduced: self.reduced,
+            out: [sin_high, sin_low, cos_high, cos_low],
         }
-        unsettled != 0
+        .with_simd(simd);
+        let [sin_high, sin_low, cos_high, cos_low] = &parts;
+        let angles = sin_high
+            .iter()
+            .zip(sin_low)
+            .zip(cos_high.iter().zip(cos_low));
+        let angles = angles.map(
+            #[inline(always)]
+            |((sh, sl), (ch, cl))| [*sh, *sl, *ch, *cl],
+        );
+        T::write_parts(angles, self.out) != 0
+    }
+}
+
+/// Makes the entries of the pairs from `first` on by the ladder, which decides each for itself.
+#[cold]
+fn settle<T: Element>(
+    frequencies: &[Frequency],
+    columns: &Columns,
+    first: usize,
+    position: u32,
+    row: &mut [T],
+) {
+    for (pair, frequency) in frequencies.iter().enumerate() {
+        let (sine, cosine) = sincos::sin_cos(frequency, Position::Whole(position), Rungs::Ladder);
+        let (s, c) = columns.of_pair(first + pair);
+        row[s] = sine;
+        row[c] = cosine;
     }
 }
 

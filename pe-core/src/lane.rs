@@ -12,6 +12,7 @@ use half::{bf16, f16};
 use pulp::Simd;
 
 use crate::columns::{PairSlices, TwinSlices};
+use crate::precise::PRECISE_ERROR;
 use crate::rotate::Turned;
 use crate::round::Element;
 use crate::split::{Angle, turned_both_ways};
@@ -28,6 +29,10 @@ pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 /// Bound on the error of the two-part values handed to [`settle_f64`]: 2^-68.
 pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
 
+/// Bound on the error of single rows of f64: twice that of [`precise`](crate::precise), since adding
+/// the bound rounds too.
+const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
+
 /// Pairs written in one run.
 pub(crate) const RUN: usize = 64;
 
@@ -43,6 +48,12 @@ pub trait Lane: Sized {
 
     /// Writes a run of at most [`RUN`] pairs; non-zero if one is not settled.
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32;
+
+    /// Writes a run of at most [`RUN`] pairs in two parts; non-zero if one is not settled.
+    /// For the types that single values settle it never does.
+    fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> u32 {
+        1
+    }
 
     /// Writes a run of seeds turned back and forth by fine angles, and lists what may not
     /// be settled.
@@ -407,6 +418,32 @@ impl Lane for f64 {
     }
 
     #[inline(always)]
+    fn write_parts(angles: impl Iterator<Item = Angle>, out: PairSlices<'_, Self>) -> u32 {
+        let mut unsettled = 0;
+        match out {
+            PairSlices::Interleaved(out) => {
+                for (out, [sh, sl, ch, cl]) in out.chunks_exact_mut(2).zip(angles) {
+                    let (sine, bad_sine) = settle_f64(sh, sl, ROW_ERROR);
+                    let (cosine, bad_cosine) = settle_f64(ch, cl, ROW_ERROR);
+                    out[0] = sine;
+                    out[1] = cosine;
+                    unsettled |= bad_sine | bad_cosine;
+                }
+            }
+            PairSlices::Halves { sines, cosines } => {
+                for ((s, c), [sh, sl, ch, cl]) in sines.iter_mut().zip(cosines).zip(angles) {
+                    let (sine, bad_sine) = settle_f64(sh, sl, ROW_ERROR);
+                    let (cosine, bad_cosine) = settle_f64(ch, cl, ROW_ERROR);
+                    *s = sine;
+                    *c = cosine;
+                    unsettled |= bad_sine | bad_cosine;
+                }
+            }
+        }
+        unsettled
+    }
+
+    #[inline(always)]
     fn turn<S: Simd>(_: S, run: Turned<'_>, out: TwinSlices<'_, Self>, suspects: &mut Suspects) {
         let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (run.seeds, run.fine);
         let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3));
@@ -476,19 +513,19 @@ fn flat<'a>(
 fn settled_both_ways(a: Angle, b: Angle) -> [(f64, u32); 4] {
     let [s1, s0, c1, c0] = turned_both_ways(a, b);
     [
-        settle_f64(s1.0, s1.1),
-        settle_f64(s0.0, s0.1),
-        settle_f64(c1.0, c1.1),
-        settle_f64(c0.0, c0.1),
+        settle_f64(s1.0, s1.1, DOUBLE_ERROR),
+        settle_f64(s0.0, s0.1, DOUBLE_ERROR),
+        settle_f64(c1.0, c1.1, DOUBLE_ERROR),
+        settle_f64(c0.0, c0.1, DOUBLE_ERROR),
     ]
 }
 
 /// `high` + `low`, with `high` at least as large, rounded to f64 and checked against
-/// [`DOUBLE_ERROR`].
+/// the error given.
 #[inline(always)]
-pub(crate) fn settle_f64(high: f64, low: f64) -> (f64, u32) {
-    let below = high + (low - DOUBLE_ERROR);
-    let above = high + (low + DOUBLE_ERROR);
+pub(crate) fn settle_f64(high: f64, low: f64, error: f64) -> (f64, u32) {
+    let below = high + (low - error);
+    let above = high + (low + error);
     let differ = below.to_bits() ^ above.to_bits();
     (above, (differ | (differ >> 32)) as u32)
 }
@@ -545,12 +582,21 @@ mod tests {
     fn two_part_values_settle_by_their_low_part() {
         let half_unit = 1.0 / (1u64 << 54) as f64;
         // 0.5 + half a unit in the last place is a tie; a hair away it is not.
-        assert_ne!(settle_f64(0.5, half_unit).1, 0);
-        assert_eq!(settle_f64(0.5, half_unit * (1.0 - 1e-4)), (0.5, 0));
+        assert_ne!(settle_f64(0.5, half_unit, DOUBLE_ERROR).1, 0);
+        assert_eq!(
+            settle_f64(0.5, half_unit * (1.0 - 1e-4), DOUBLE_ERROR),
+            (0.5, 0)
+        );
         let above = 0.5 + f64::EPSILON / 2.0;
-        assert_eq!(settle_f64(0.5, half_unit * (1.0 + 1e-4)), (above, 0));
-        assert_eq!(settle_f64(-0.5, -half_unit * (1.0 + 1e-4)), (-above, 0));
+        assert_eq!(
+            settle_f64(0.5, half_unit * (1.0 + 1e-4), DOUBLE_ERROR),
+            (above, 0)
+        );
+        assert_eq!(
+            settle_f64(-0.5, -half_unit * (1.0 + 1e-4), DOUBLE_ERROR),
+            (-above, 0)
+        );
         // Differences in the high word count as well.
-        assert_ne!(settle_f64(1.0, -half_unit).1, 0);
+        assert_ne!(settle_f64(1.0, -half_unit, DOUBLE_ERROR).1, 0);
     }
 }

@@ -21,7 +21,6 @@ use crate::turn::Turn;
 /// Horner step in two parts loses less than 3 (four products of at most 2^-27 and their
 /// sum, then the new split) and is scaled by a square of at most 0.617, in all less than 8;
 /// the steps in plain f64 less than 1, the terms left out less than 2^-86.
-#[cfg(test)]
 pub(crate) const PRECISE_ERROR: f64 = 1.0 / ((1u128 << 76) as f64);
 
 /// The angles of `frequencies` at the phases that `phase` gives, written to `out`.
@@ -80,9 +79,9 @@ impl Reduced {
 }
 
 /// A run on the instruction set chosen (see `rotate` on why a structure).
-struct Run<'a> {
-    reduced: &'a Reduced,
-    out: [&'a mut [f64]; 4],
+pub(crate) struct Run<'a> {
+    pub(crate) reduced: &'a Reduced,
+    pub(crate) out: [&'a mut [f64]; 4],
 }
 
 impl WithSimd for Run<'_> {
@@ -106,7 +105,7 @@ impl WithSimd for Run<'_> {
 
 /// The sine and cosine of `quadrant` quarter turns and `head` + `tail` turns.
 #[inline(always)]
-pub(crate) fn sin_cos(quadrant: u64, head: f64, tail: f64) -> Angle {
+fn sin_cos(quadrant: u64, head: f64, tail: f64) -> Angle {
     // 2 pi as a multiple of 2^-21, whose product with a head is exact, and the rest.
     const TAU_HIGH: f64 = 13_176_795.0 / (1u64 << 21) as f64;
     const TAU_LOW: f64 = -1.748_455_600_074_497e-7;

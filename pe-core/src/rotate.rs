@@ -50,7 +50,7 @@ const fn blocks_per_renewal<T: Lane>() -> usize {
 /// Rows below which single rows are faster than setting up a rotation, as measured
 /// at widths 64 to 4096.
 pub(crate) const fn few_rows<T: Lane>() -> usize {
-    if T::SINGLE { 240 } else { 6 }
+    if T::SINGLE { 56 } else { 10 }
 }
 
 /// The f64 numbers that seeds and fine entries have in a table of `T`: sine and
@@ -101,8 +101,8 @@ pub(crate) struct Rotation<'a, T> {
     fine: Vec<f64>,
     /// Pairs left to the ladder: (row in the block, pair).
     undecided: Vec<(usize, usize)>,
-    /// A whole block, where fewer rows are wanted.
-    spare: Vec<T>,
+    /// The twins of a short block's rows that are beyond its end.
+    unwanted: Vec<T>,
     lane: PhantomData<T>,
 }
 
@@ -146,7 +146,7 @@ impl<'a, T: Element> Rotation<'a, T> {
             seed_row: vec![0.0; numbers],
             fine,
             undecided: Vec::new(),
-            spare: Vec::new(),
+            unwanted: vec![T::default(); columns.width],
             lane: PhantomData,
         }
     }
@@ -154,18 +154,6 @@ impl<'a, T: Element> Rotation<'a, T> {
     /// Writes the whole pairs of the next [`BLOCK`] rows, or of fewer for the last
     /// block. The odd column, if any, is left alone.
     pub(crate) fn write(&mut self, block: &mut [T]) {
-        let entries = BLOCK * self.columns.width;
-        if block.len() == entries {
-            return self.write_whole(block);
-        }
-        let mut spare = std::mem::take(&mut self.spare);
-        spare.resize(entries, T::default());
-        self.write_whole(&mut spare);
-        block.copy_from_slice(&spare[..block.len()]);
-        self.spare = spare;
-    }
-
-    fn write_whole(&mut self, block: &mut [T]) {
         let first = self.position;
         if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
             let middle = first + HALF as u64 - 1;
@@ -189,11 +177,12 @@ impl<'a, T: Element> Rotation<'a, T> {
             fine: &self.fine,
             columns: self.columns,
             out: &mut *block,
+            unwanted: &mut self.unwanted,
             undecided: &mut self.undecided,
         });
         for (row, pair) in self.undecided.drain(..) {
-            // Rows past the last position, in a block that is not wanted whole.
-            let Ok(position) = u32::try_from(first + row as u64) else {
+            let position = first as u32 + row as u32;
+            let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
                 continue;
             };
             let (sine, cosine) = sincos::sin_cos(
@@ -202,9 +191,8 @@ impl<'a, T: Element> Rotation<'a, T> {
                 Rungs::NarrowUp,
             );
             let (s, c) = self.columns.of_pair(pair);
-            let start = row * self.columns.width;
-            block[start + s] = sine;
-            block[start + c] = cosine;
+            row[s] = sine;
+            row[c] = cosine;
         }
     }
 }
@@ -255,6 +243,7 @@ struct Block<'a, T> {
     fine: &'a [f64],
     columns: &'a Columns,
     out: &'a mut [T],
+    unwanted: &'a mut [T],
     undecided: &'a mut Vec<(usize, usize)>,
 }
 
@@ -265,12 +254,16 @@ impl<T: Element> WithSimd for Block<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let width = self.columns.width;
         let pairs = self.columns.whole_pairs();
-        let (before, after) = self.out.split_at_mut(HALF * width);
-        let before = before.chunks_exact_mut(width).rev();
-        let after = after.chunks_exact_mut(width);
+        let (before, after) = self.out.split_at_mut(self.out.len().min(HALF * width));
+        // A short block lacks rows at its end: the twins next to the middle, if it does not reach that.
+        let missing = HALF - before.len() / width;
+        let mut before = before.chunks_exact_mut(width).rev();
+        let mut after = after.chunks_exact_mut(width);
         let fine = self.fine.chunks_exact(self.seeds.len());
         let mut suspects = Suspects::default();
-        for (step, ((before, after), fine)) in before.zip(after).zip(fine).enumerate() {
+        for (step, fine) in fine.enumerate().skip(missing) {
+            let Some(before) = before.next() else { break };
+            let after = after.next().unwrap_or(&mut *self.unwanted);
             let mut rest = self.columns.split_twins(before, after);
             let mut first = 0;
             while first < pairs {

@@ -466,7 +466,7 @@ impl Sinusoidal {
                     pieces,
                 },
                 Position::Whole(position),
-            ) if T::SINGLE && rungs == Rungs::Ladder => {
+            ) if rungs == Rungs::Ladder => {
                 direct::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
             }
             _ => {

@@ -156,6 +156,7 @@ fn single_rows() {
                 check::<f32>(&encoding, position);
                 check::<f16>(&encoding, position);
                 check::<bf16>(&encoding, position);
+                check::<f64>(&encoding, position);
             }
         }
     }
@@ -166,6 +167,7 @@ fn single_rows() {
         check::<f32>(&encoding, position);
         check::<f16>(&encoding, position);
         check::<bf16>(&encoding, position);
+        check::<f64>(&encoding, position);
     }
 }
 
