@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use candle_core::{DType, Device, Result, Tensor};
-use pe_core::{MAX_TABLE_BYTES, Sinusoidal};
+use pe_core::{MAX_TABLE_BYTES, Sinusoidal, Threads};
 
-use crate::convert::sinusoidal_tensor;
+use crate::convert::sinusoidal_tensor_on;
 
 /// A constant table `[rows, d_model]`.
 #[derive(Debug)]
@@ -69,7 +69,9 @@ impl Growing {
     }
 
     fn make(&self, rows: usize, dtype: DType, device: &Device) -> Result<Tensor> {
-        sinusoidal_tensor(&self.sinusoidal, 0..rows as u64, dtype, device)
+        // By this thread alone: the pool's threads may all be waiting for the maker's lock.
+        let threads = Threads::One;
+        sinusoidal_tensor_on(threads, &self.sinusoidal, 0..rows as u64, dtype, device)
     }
 }
 

@@ -136,7 +136,8 @@ pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use table::{MAX_TABLE_BYTES, Table};
 
-// For the tests, which force rungs and instruction sets; not part of the interface.
+// For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
+// interface.
 #[doc(hidden)]
 pub use backend::Backend;
 #[doc(hidden)]

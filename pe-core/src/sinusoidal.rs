@@ -259,12 +259,22 @@ impl Sinusoidal {
     /// A range that descends or ends above 2^32; a table above
     /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
     pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
+        self.table_on(Threads::Auto, positions)
+    }
+
+    /// [`Sinusoidal::table`] by the threads chosen.
+    #[doc(hidden)]
+    pub fn table_on<T: Element>(
+        &self,
+        threads: Threads,
+        positions: Range<u64>,
+    ) -> Result<Table<T>> {
         check_range(&positions)?;
         let rows = positions.end - positions.start;
         let row_bytes = self.d_model() * std::mem::size_of::<T>();
-        if Threads::Auto.piece(rows, row_bytes, BLOCK).is_some() {
+        if threads.piece(rows, row_bytes, BLOCK).is_some() {
             let mut table = Table::zeros(rows, self.d_model())?;
-            self.fill(positions.start, table.as_mut_slice())?;
+            self.fill_on(threads, positions.start, table.as_mut_slice())?;
             return Ok(table);
         }
         let mut writer = self.writer(Backend::best(), Rungs::Ladder, positions.start, rows);
@@ -309,7 +319,7 @@ impl Sinusoidal {
         self.fill_on(Threads::Auto, start, out)
     }
 
-    /// [`Sinusoidal::fill`] by the threads chosen: for the tests.
+    /// [`Sinusoidal::fill`] by the threads chosen.
     #[doc(hidden)]
     pub fn fill_on<T: Element>(&self, threads: Threads, start: u64, out: &mut [T]) -> Result<()> {
         let width = self.d_model();
@@ -318,6 +328,7 @@ impl Sinusoidal {
             let rows = (out.len() / width) as u64;
             let mut writer = self.writer(Backend::best(), Rungs::Ladder, start, rows);
             for block in out.chunks_mut(BLOCK * width) {
+                block.fill(T::default());
                 writer.write(block);
             }
         };

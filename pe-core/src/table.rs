@@ -50,10 +50,10 @@ impl<T: Element> Table<T> {
     /// A table written by `write`, which fills the next rows of the slice that it is
     /// handed: `block` of them, or fewer for the last.
     ///
-    /// Memory should be written once, with the entries. Above [`FRESH_PAGES`] zeros come
-    /// from the system and cost nothing until they are overwritten. Below, the allocator
-    /// hands out memory that it has, and would have to clear it; there the rows are made
-    /// in a small buffer and appended (5000 x 512 in f32: 1.15 against 1.31 ms).
+    /// Above [`FRESH_PAGES`] zeros come from the system and cost nothing until they are
+    /// overwritten. Below, the allocator hands out memory that it has; it is cleared block by block,
+    /// which is as fast as memory allows and brings each block into the cache for its entries
+    /// (5000 x 512 in f32: 0.9 ms; 1.1 with rows made in a buffer and appended).
     pub(crate) fn build(
         rows: u64,
         width: usize,

@@ -3,7 +3,8 @@
 //! Rows do not depend on each other, so pieces of a table are made side by side; the
 //! bits are the same for any number of threads. A caller that runs in a pool itself makes its table
 //! alone: had it to wait there, it would meanwhile run other jobs of the pool, which might want
-//! a lock that the caller holds.
+//! a lock that the caller holds. Outside of the pool, too, who holds a lock for which jobs of the pool
+//! may wait should have its table made by one thread.
 
 /// Who makes a table.
 #[doc(hidden)]
@@ -17,8 +18,11 @@ pub enum Threads {
     Auto,
 }
 
-/// The bytes of one piece: enough to pay for its own seeds and for a job of the pool.
-const PIECE: usize = 1 << 20;
+/// The fewest rows of a piece: it has to pay for its own seeds and fine table.
+const FEWEST: u64 = 512;
+
+/// Pieces per thread, so that a thread that is held up leaves work to the others.
+const SHARES: u64 = 4;
 
 /// Tables below this many bytes are made by one thread.
 const SMALLEST: usize = 4 << 20;
@@ -29,20 +33,30 @@ impl Threads {
         let bytes = rows.saturating_mul(row_bytes as u64);
         let pieces = match self {
             Self::One => false,
-            Self::Pool => true,
+            Self::Pool => cfg!(feature = "rayon"),
             Self::Auto => bytes >= SMALLEST as u64 && pool_is_free(),
         };
-        let rows = (PIECE / row_bytes.max(1))
-            .next_multiple_of(block)
-            .max(block);
-        (pieces && cfg!(feature = "rayon")).then_some(rows)
+        if !pieces {
+            return None;
+        }
+        let shares = SHARES * pool_size() as u64;
+        let rows = rows.div_ceil(shares).max(FEWEST) as usize;
+        Some(rows.next_multiple_of(block))
     }
+}
+
+/// The threads of the pool.
+fn pool_size() -> usize {
+    #[cfg(feature = "rayon")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "rayon"))]
+    1
 }
 
 /// Whether there is a pool of several threads, and the caller is not one of them.
 fn pool_is_free() -> bool {
     #[cfg(feature = "rayon")]
-    return rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
+    return rayon::current_thread_index().is_none() && pool_size() > 1;
     #[cfg(not(feature = "rayon"))]
     false
 }

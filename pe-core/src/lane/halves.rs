@@ -1,0 +1,180 @@
+//! The lanes of bf16 and f16: rounded through f32, first a run of pairs to f32, then that run
+//! as a whole to the half type, each in full registers.
+
+use half::vec::HalfBitsVecExt;
+use half::{bf16, f16};
+use pulp::Simd;
+
+use super::{Lane, RUN, SCAN, Suspects, both_ways, decide_single};
+use crate::columns::{PairSlices, TwinSlices};
+use crate::rotate::Turned;
+
+macro_rules! half_lane {
+    ($type:ty, $scale:expr, $settle:expr) => {
+        impl Lane for $type {
+            const SINGLE: bool = true;
+            const SCALE: f64 = $scale;
+
+            #[inline(always)]
+            fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32 {
+                let mut closest = Closest::NONE;
+                match out {
+                    PairSlices::Interleaved(out) => {
+                        let mut singles = [0f32; 2 * RUN];
+                        for (single, (sine, cosine)) in singles.chunks_exact_mut(2).zip(pairs) {
+                            single[0] = (sine * $scale) as f32;
+                            single[1] = (cosine * $scale) as f32;
+                        }
+                        $settle(&singles, out, &mut closest);
+                    }
+                    PairSlices::Halves { sines, cosines } => {
+                        let mut singles = [[0f32; RUN]; 2];
+                        let [first, second] = &mut singles;
+                        for ((s, c), (sine, cosine)) in first.iter_mut().zip(second).zip(pairs) {
+                            *s = (sine * $scale) as f32;
+                            *c = (cosine * $scale) as f32;
+                        }
+                        $settle(&singles[0], sines, &mut closest);
+                        $settle(&singles[1], cosines, &mut closest);
+                    }
+                }
+                u32::from(closest.unsettled::<Self>())
+            }
+
+            #[inline(always)]
+            fn turn<S: Simd>(
+                _: S,
+                run: Turned<'_>,
+                out: TwinSlices<'_, Self>,
+                suspects: &mut Suspects,
+            ) {
+                let ([sa, ca, ..], [sb, cb, ..]) = (run.seeds, run.fine);
+                let angles = sa.iter().zip(ca).zip(sb.iter().zip(cb));
+                let mut closest = Closest::NONE;
+                let unsettled = |singles: &[f32]| {
+                    let mut closest = Closest::NONE;
+                    $settle(singles, &mut [Self::default(); SCAN], &mut closest);
+                    closest.unsettled::<Self>()
+                };
+                match out {
+                    TwinSlices::Interleaved([before, after]) => {
+                        let mut singles = [[0f32; 2 * RUN]; 2];
+                        let [first, second] = &mut singles;
+                        let rows = first.chunks_exact_mut(2).zip(second.chunks_exact_mut(2));
+                        for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
+                            let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), 0.0);
+                            before[0] = s0 as f32;
+                            before[1] = c0 as f32;
+                            after[0] = s1 as f32;
+                            after[1] = c1 as f32;
+                        }
+                        $settle(&singles[0], before, &mut closest);
+                        $settle(&singles[1], after, &mut closest);
+                        if closest.unsettled::<Self>() {
+                            suspects.list(&singles[0][..2 * sa.len()], unsettled, |at| (at / 2, 0));
+                            suspects.list(&singles[1][..2 * sa.len()], unsettled, |at| (at / 2, 1));
+                        }
+                    }
+                    TwinSlices::Halves {
+                        sines: [sines0, sines1],
+                        cosines: [cosines0, cosines1],
+                    } => {
+                        let mut singles = [[0f32; RUN]; 4];
+                        let [s0, c0, s1, c1] = &mut singles;
+                        let rows = s0.iter_mut().zip(c0).zip(s1.iter_mut().zip(c1));
+                        for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
+                            let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), 0.0);
+                            (*before.0, *before.1) = (s0 as f32, c0 as f32);
+                            (*after.0, *after.1) = (s1 as f32, c1 as f32);
+                        }
+                        $settle(&singles[0], sines0, &mut closest);
+                        $settle(&singles[1], cosines0, &mut closest);
+                        $settle(&singles[2], sines1, &mut closest);
+                        $settle(&singles[3], cosines1, &mut closest);
+                        if closest.unsettled::<Self>() {
+                            suspects.list(&singles[0][..sa.len()], unsettled, |at| (at, 0));
+                            suspects.list(&singles[1][..sa.len()], unsettled, |at| (at, 0));
+                            suspects.list(&singles[2][..sa.len()], unsettled, |at| (at, 1));
+                            suspects.list(&singles[3][..sa.len()], unsettled, |at| (at, 1));
+                        }
+                    }
+                }
+            }
+
+            fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)> {
+                decide_single(run, pair, twin)
+            }
+
+            fn zeros(len: usize) -> Vec<Self> {
+                vec![0u16; len].reinterpret_into()
+            }
+        }
+    };
+}
+
+half_lane!(bf16, 1.0, round_bf16);
+// With f32 exponents that begin where those of f16 do.
+half_lane!(f16, f64::from_bits((1023 - 112) << 52), round_f16);
+
+/// How close the f32 values of a run come to what they cannot settle.
+///
+/// A half type's entry is the f32 rounded once more. That is right unless the f32 is a
+/// midpoint of the half type (the value then lies on either side of it; next to a
+/// midpoint it lies at least half a unit of f32 away), or so small that the
+/// error of 2^-50 is no longer below half a unit of f32.
+pub(super) struct Closest {
+    /// The smallest distance above a midpoint, in units of some power of two.
+    midpoint: u32,
+    /// The smallest size, as f32 bits times two.
+    size: u32,
+}
+
+impl Closest {
+    pub(super) const NONE: Self = Self {
+        midpoint: u32::MAX,
+        size: u32::MAX,
+    };
+
+    #[inline(always)]
+    pub(super) fn unsettled<T: Lane>(self) -> bool {
+        // 2^-24, from where on half a unit of f32 is 2^-48 or more; or 2^-14, scaled, where the normal numbers of
+        // f16 begin: its subnormal numbers are left to the caller.
+        let smallest: u32 = if T::SCALE == 1.0 { 127 - 24 } else { 1 };
+        self.midpoint == 0 || self.size < smallest << 24
+    }
+}
+
+/// To the nearest bf16; midpoints are rounded up and reported.
+#[inline(always)]
+pub(super) fn round_bf16(singles: &[f32], out: &mut [bf16], closest: &mut Closest) {
+    let Closest {
+        mut midpoint,
+        mut size,
+    } = *closest;
+    for (out, single) in out.iter_mut().zip(singles) {
+        let bits = single.to_bits();
+        let rounded = bits.wrapping_add(0x8000);
+        midpoint = midpoint.min(rounded << 16);
+        size = size.min(bits << 1);
+        *out = bf16::from_bits((rounded >> 16) as u16);
+    }
+    *closest = Closest { midpoint, size };
+}
+
+/// The same for f16, of values times 2^-112.
+#[inline(always)]
+pub(super) fn round_f16(singles: &[f32], out: &mut [f16], closest: &mut Closest) {
+    let Closest {
+        mut midpoint,
+        mut size,
+    } = *closest;
+    for (out, single) in out.iter_mut().zip(singles) {
+        let bits = single.to_bits();
+        let rounded = bits.wrapping_add(0x1000);
+        midpoint = midpoint.min(rounded << 19);
+        size = size.min(bits << 1);
+        let pattern = (rounded >> 13) & 0x7fff | (rounded >> 16) & 0x8000;
+        *out = f16::from_bits(pattern as u16);
+    }
+    *closest = Closest { midpoint, size };
+}
