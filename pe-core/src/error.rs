@@ -27,6 +27,23 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
+    /// `rotary_dim` is zero, odd or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "rotary_dim {rotary_dim} is not an even number within 2..={max}",
+        max = crate::MAX_D_MODEL
+    )]
+    RotaryDim {
+        /// The width asked for.
+        rotary_dim: usize,
+    },
+    /// A frequency is not a finite number within 0 .. 2^32.
+    #[error("inv_freq {value:?} of pair {pair} is not a number within 0..=4294967296")]
+    InvFreq {
+        /// The frequency.
+        value: f64,
+        /// The pair of columns concerned.
+        pair: usize,
+    },
     /// The frequency shift leaves no positive denominator, or is no multiple of 2^-104
     /// above -2^20.
     #[error(

@@ -109,6 +109,7 @@ mod lane;
 mod preset;
 mod recipe;
 mod relative;
+mod rotary;
 mod rotate;
 mod round;
 mod similarity;
@@ -126,6 +127,9 @@ pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
+pub use rotary::{
+    CosSin, PairLayout, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+};
 pub use round::Element;
 pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};

@@ -1,0 +1,3 @@
+//! Rotary embeddings: frequencies, tables, configurations, layouts.
+
+mod tables;
