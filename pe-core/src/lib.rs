@@ -94,6 +94,7 @@
 //! # Features
 //!
 //! * `serde`: serialise specifications.
+//! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
 
 #![forbid(unsafe_code)]
 
@@ -105,6 +106,8 @@ mod elementary;
 mod error;
 mod fixed;
 mod frequency;
+#[cfg(feature = "hf-config")]
+pub mod hf_config;
 mod lane;
 mod number;
 mod preset;
@@ -129,8 +132,10 @@ pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
 pub use rotary::{
-    CosSin, Llama3Scaling, LongRopeScaling, PairLayout, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, YarnScaling,
+    AxialFrequencies, AxialRotary, CosSin, Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, PairLayout, PatchGrid, PatchPositions, Rerotation, RopeScaling,
+    Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, YarnScaling, mrope_position_ids,
+    permutation, permute_rows, vision_position_ids,
 };
 pub use round::Element;
 pub use similarity::Similarity;
