@@ -59,7 +59,7 @@ impl Llama3Scaling {
         let per_radian = trained / Number::two_pi();
         let scale = |f: Number| {
             let turns = f * per_radian;
-            if turns > high || turns == high {
+            if turns >= high {
                 f
             } else if turns < low {
                 f / factor
