@@ -121,13 +121,11 @@ fn tables_by_axis_pick_each_pair_at_its_coordinate() {
     let mixed = frequencies
         .tables_by_axis::<f32>(&axes, &positions)
         .unwrap();
-    for token in 0..4 {
-        for (pair, axis) in axes.iter().enumerate() {
-            let position = positions[usize::from(*axis)][token];
-            let row = frequencies.tables_at::<f32>(&[position]).unwrap();
-            assert_eq!(mixed.cos.get(token, pair), row.cos.get(0, pair));
-            assert_eq!(mixed.sin.get(token, pair), row.sin.get(0, pair));
-        }
+    for (token, pair) in (0..4).flat_map(|token| (0..6).map(move |pair| (token, pair))) {
+        let position = positions[usize::from(axes[pair])][token];
+        let row = frequencies.tables_at::<f32>(&[position]).unwrap();
+        assert_eq!(mixed.cos.get(token, pair), row.cos.get(0, pair));
+        assert_eq!(mixed.sin.get(token, pair), row.sin.get(0, pair));
     }
     let text: [&[u32]; 3] = [&[0, 1, 2]; 3];
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Reading `config.json`: what each key does, and what is reported.
 
 use pe_core::hf_config::{self, HfRotary, UnknownKeys};
-use pe_core::{MropeArrangement, PairLayout, RopeScaling};
+use pe_core::{MropeArrangement, PairLayout, RopeScaling, RotaryConfig, YarnScaling};
 use pe_tests::rotary::cases;
 use serde_json::{Value, json};
 
@@ -347,4 +347,34 @@ fn the_trained_length_comes_from_three_places() {
     assert_eq!(original(outer), (1024, 0));
     let both = json!({"rope_scaling": inner, "original_max_position_embeddings": 1024});
     assert_eq!(original(both), (1024, 1));
+}
+
+/// A specification survives JSON, and unknown fields do not pass.
+#[test]
+fn specifications_come_back_from_json() {
+    for case in cases() {
+        let model = hf_config::read(&case.config, UnknownKeys::Reject).unwrap();
+        let rotary = &model.layer(case.layer_type.as_deref()).unwrap().rotary;
+        let text = serde_json::to_string(rotary).unwrap();
+        let back: RotaryConfig = serde_json::from_str(&text).unwrap();
+        assert_eq!(&back, rotary, "{text}");
+    }
+    let minimal: RotaryConfig =
+        serde_json::from_str(r#"{"rotary_dim": 64, "base": 10000.0}"#).unwrap();
+    assert_eq!(minimal, RotaryConfig::new(64));
+    let yarn = r#"{"rotary_dim": 64, "base": 1e4, "scaling": {"yarn":
+        {"factor": 4.0, "original_max_position_embeddings": 4096}}}"#;
+    let yarn: RotaryConfig = serde_json::from_str(yarn).unwrap();
+    assert_eq!(yarn.scaling, RopeScaling::Yarn(YarnScaling::new(4.0, 4096)));
+    for wrong in [
+        r#"{"rotary_dim": 64, "base": 1e4, "theta": 5}"#,
+        r#"{"rotary_dim": 64, "base": 1e4, "scaling": "spiral"}"#,
+        r#"{"rotary_dim": 64, "base": 1e4, "scaling": {"yarn": {"factor": 4.0, "beta": 1,
+            "original_max_position_embeddings": 4096}}}"#,
+    ] {
+        assert!(
+            serde_json::from_str::<RotaryConfig>(wrong).is_err(),
+            "{wrong}"
+        );
+    }
 }

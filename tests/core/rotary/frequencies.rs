@@ -177,9 +177,9 @@ fn the_f32_recipe_rounds_to_half_types_from_f32() {
         let positions: Vec<u32> = (start..start + 200).map(|p| p as u32).collect();
         assert_eq!(set.tables_at::<f32>(&positions).unwrap(), singles);
         let factor = set.attention_factor() as f32;
-        for row in 0..200 {
+        for (row, position) in positions.iter().enumerate() {
             for (pair, inv_freq) in set.inv_freq_f32().iter().enumerate() {
-                let angle = positions[row] as f32 * inv_freq;
+                let angle = *position as f32 * inv_freq;
                 let (sine, cosine) = reference_sin_cos(angle);
                 let single = singles.cos.get(row, pair).unwrap();
                 assert_eq!(single, cosine * factor, "{start} {row} {pair}");
