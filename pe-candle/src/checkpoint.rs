@@ -38,6 +38,7 @@
 //! ```
 
 mod element;
+mod examine;
 mod header;
 mod inspect;
 mod load;
