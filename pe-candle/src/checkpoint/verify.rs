@@ -22,7 +22,8 @@ pub enum Verify {
     None,
     /// The first, the last, and up to 64 spread evenly between them.
     Sample,
-    /// Every one. Computing a table again costs about as much as reading it.
+    /// Every one. Computing a table again costs about as much as reading it: with two threads
+    /// a table of 32 MiB is loaded in 21 ms and not in 15.
     #[default]
     All,
 }
