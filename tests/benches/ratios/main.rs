@@ -36,7 +36,8 @@ fn main() -> Result<()> {
     dropout::run(&mut report)?;
     files::run(&mut report)?;
     sizes::run(&mut report)?;
-    report.finish()
+    report.finish();
+    Ok(())
 }
 
 /// A layer with a table of `rows` positions.

@@ -15,6 +15,7 @@ pub(crate) struct Report {
     filters: Vec<String>,
     json: Option<PathBuf>,
     rows: Vec<Value>,
+    versions: Value,
     missed: Vec<String>,
     judged: usize,
 }
@@ -26,6 +27,7 @@ impl Report {
             filters: Vec::new(),
             json: None,
             rows: Vec::new(),
+            versions: versions(),
             missed: Vec::new(),
             judged: 0,
         };
@@ -62,7 +64,7 @@ impl Report {
     }
 
     /// Prints a row and keeps it.
-    pub(crate) fn enter(&mut self, row: &Row<'_>, times: &[Times]) {
+    pub(crate) fn enter(&mut self, row: &Row<'_>, times: &[Times]) -> Result<()> {
         let median = |name: &str| times.iter().find(|t| t.name == name).map(|t| t.median);
         let label = format!("{}: {}", row.subject, row.name);
         let mut bounds = Vec::new();
@@ -103,28 +105,34 @@ impl Report {
             "subject": row.subject, "name": row.name, "bytes": row.bytes,
             "works": works, "bounds": bounds,
         }));
+        self.save()
     }
 
-    /// Prints what was missed, and writes the JSON file.
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Prints what was missed.
+    pub(crate) fn finish(self) {
         let met = self.judged - self.missed.len();
         println!("\n{met} of {} bounds met", self.judged);
         for missed in &self.missed {
             println!("missed: {missed}");
         }
-        if let Some(path) = &self.json {
-            let text = serde_json::to_string_pretty(&json!({
-                "format": 1,
-                "time": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
-                "machine": machine(),
-                "threads": rayon::current_num_threads(),
-                "allocator": allocator(),
-                "versions": versions(),
-                "rows": self.rows,
-            }));
-            std::fs::write(path, text.map_err(Error::wrap)? + "\n")?;
-        }
-        Ok(())
+    }
+
+    /// Writes the JSON file: after each row, so that a run that is cut short leaves the rows
+    /// that it measured.
+    fn save(&self) -> Result<()> {
+        let Some(path) = &self.json else {
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(&json!({
+            "format": 1,
+            "time": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
+            "machine": machine(),
+            "threads": rayon::current_num_threads(),
+            "allocator": allocator(),
+            "versions": self.versions,
+            "rows": self.rows,
+        }));
+        Ok(std::fs::write(path, text.map_err(Error::wrap)? + "\n")?)
     }
 }
 
