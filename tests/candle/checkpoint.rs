@@ -6,6 +6,7 @@ mod malformed;
 mod replace;
 mod save;
 mod spec;
+mod threads;
 mod var_builder;
 mod verify;
 

@@ -1,5 +1,7 @@
 //! Elements as little-endian bytes, and what their bit patterns say.
 
+use std::any::TypeId;
+
 use half::f16;
 use pe_core::Element;
 
@@ -21,31 +23,53 @@ pub(crate) fn encode<T: Element>(elements: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the elements that the little-endian bytes hold.
-pub(crate) fn decode<T: Element>(bytes: &[u8], out: &mut Vec<T>) {
-    match size_of::<T>() {
-        2 => out.extend(
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|b| T::from_pattern(u16::from_le_bytes(*b).into())),
-        ),
-        4 => out.extend(
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|b| T::from_pattern(u32::from_le_bytes(*b).into())),
-        ),
-        _ => out.extend(
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|b| T::from_pattern(u64::from_le_bytes(*b))),
-        ),
+/// Writes the elements of type `F` that the little-endian bytes hold, as `D`: with their bits,
+/// or else rounded once.
+pub(crate) fn decode<F: Element, D: Element>(bytes: &[u8], out: &mut [D]) {
+    if TypeId::of::<F>() == TypeId::of::<D>() {
+        each::<F, D>(bytes, out, D::from_pattern);
+    } else {
+        each::<F, D>(bytes, out, |bits| {
+            D::from_f64(F::from_pattern(bits).to_f64())
+        });
     }
+}
+
+/// A loop for each size, so that the compiler makes block moves of them.
+#[inline(always)]
+fn each<F: Element, D>(bytes: &[u8], out: &mut [D], of: impl Fn(u64) -> D) {
+    match size_of::<F>() {
+        2 => {
+            for (out, b) in out.iter_mut().zip(bytes.as_chunks().0) {
+                *out = of(u16::from_le_bytes(*b).into());
+            }
+        }
+        4 => {
+            for (out, b) in out.iter_mut().zip(bytes.as_chunks().0) {
+                *out = of(u32::from_le_bytes(*b).into());
+            }
+        }
+        _ => {
+            for (out, b) in out.iter_mut().zip(bytes.as_chunks().0) {
+                *out = of(u64::from_le_bytes(*b));
+            }
+        }
+    }
+}
+
+/// The element of an index among little-endian bytes that hold it.
+pub(crate) fn element<T: Element>(bytes: &[u8], index: usize) -> T {
+    let size = size_of::<T>();
+    let mut one = [T::default()];
+    decode::<T, T>(&bytes[index * size..][..size], &mut one);
+    one[0]
+}
+
+/// Bytes that hold elements of one byte, widened to those that hold the same values in `T`.
+pub(crate) fn widen<T: Element>(bytes: &[u8], value: fn(u8) -> f64, out: &mut Vec<u8>) {
+    let values: Vec<T> = bytes.iter().map(|byte| T::from_f64(value(*byte))).collect();
+    out.clear();
+    encode(&values, out);
 }
 
 /// The value of an F8_E4M3 element: a sign, four bits of exponent with bias 7, three of
@@ -75,13 +99,32 @@ pub(crate) fn first_not_finite<T: Element>(elements: &[T]) -> Option<usize> {
     (!all).then(|| elements.iter().position(|e| !is_finite(*e)))?
 }
 
-/// Whether the elements are the same bit for bit.
-pub(crate) fn same_bits<T: Element>(a: &[T], b: &[T]) -> bool {
-    let difference = a
-        .iter()
-        .zip(b)
-        .fold(0, |bits, (a, b)| bits | (a.pattern() ^ b.pattern()));
-    a.len() == b.len() && difference == 0
+/// Whether little-endian bytes hold these elements, bit for bit.
+pub(crate) fn same_bits<T: Element>(bytes: &[u8], elements: &[T]) -> bool {
+    // As in `each`; and without a way out of the loop it takes a vector at a time.
+    let difference = match size_of::<T>() {
+        2 => {
+            let pairs = bytes.as_chunks().0.iter().zip(elements);
+            let differ = pairs.fold(0, |bits, (b, e)| {
+                bits | (u16::from_le_bytes(*b) ^ e.pattern() as u16)
+            });
+            u64::from(differ)
+        }
+        4 => {
+            let pairs = bytes.as_chunks().0.iter().zip(elements);
+            let differ = pairs.fold(0, |bits, (b, e)| {
+                bits | (u32::from_le_bytes(*b) ^ e.pattern() as u32)
+            });
+            u64::from(differ)
+        }
+        _ => {
+            let pairs = bytes.as_chunks().0.iter().zip(elements);
+            pairs.fold(0, |bits, (b, e)| {
+                bits | (u64::from_le_bytes(*b) ^ e.pattern())
+            })
+        }
+    };
+    bytes.len() == size_of_val(elements) && difference == 0
 }
 
 /// Whether the element is neither infinite nor NaN.

@@ -1,6 +1,5 @@
 //! From a file to a tensor.
 
-use std::any::TypeId;
 use std::path::Path;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
@@ -9,12 +8,13 @@ use pe_core::{Element, SinusoidalConfig, Table};
 use crate::convert::{core_error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
-use super::element::{first_not_finite, is_finite, with_element};
+use super::element::with_element;
+use super::examine;
 use super::header::Limits;
-use super::read::{TableFile, TableInfo, agree, reserve};
+use super::read::{TableFile, TableInfo, agree};
 use super::reason;
 use super::spec::{TableSpec, dtype_name};
-use super::verify::{Checker, Verify};
+use super::verify::{Checks, Verify};
 
 /// What happens to infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -237,64 +237,27 @@ impl LoadOptions {
         expected: Option<&TableSpec>,
     ) -> Result<Tensor> {
         let name = &table.tensor.name;
-        let mut checker = match expected {
-            Some(spec) if self.verify != Verify::None => {
-                let encoding = spec
+        let checks = match expected {
+            Some(spec) if self.verify != Verify::None => Some(Checks {
+                encoding: spec
                     .check()
-                    .map_err(|error| file.error_of(name, reason(&error)))?;
-                Some(Checker::<F>::new(
-                    encoding,
-                    spec.start,
-                    table,
-                    self.verify,
-                    self.tolerance,
-                ))
-            }
+                    .map_err(|error| file.error_of(name, reason(&error)))?,
+                start: spec.start,
+                rows: table.rows,
+                verify: self.verify,
+                tolerance: self.tolerance,
+            }),
             _ => None,
         };
-        let mut entries: Vec<D> = Vec::new();
-        reserve(&mut entries, table.rows * table.width).map_err(|e| file.error_of(name, e))?;
-        let mut bad = None;
-        file.blocks::<F>(table, |row, block| {
-            let first = entries.len();
-            if TypeId::of::<F>() == TypeId::of::<D>() {
-                entries.extend(block.iter().map(|entry| D::from_pattern(entry.pattern())));
-            } else {
-                entries.extend(
-                    block
-                        .iter()
-                        .map(|e| <D as Element>::from_f64(Element::to_f64(*e))),
-                );
-            }
-            if self.non_finite == NonFinite::Reject && bad.is_none() {
-                // What is not finite before the conversion is not after it either.
-                bad = first_not_finite(&entries[first..])
-                    .map(|at| (row + at / table.width, at % table.width, block[at]));
-            }
-            match &mut checker {
-                Some(checker) => checker.block(row, block),
-                None => Ok(()),
-            }
-        })?;
-        if let Some((row, column, value)) = bad {
-            let beyond = if is_finite(value) {
-                format!(", beyond the range of {}", D::NAME)
-            } else {
-                String::new()
-            };
-            let value = Element::to_f64(value);
-            return Err(file.error_of(
-                name,
-                format!("the entry at row {row}, column {column} is {value:?}{beyond}"),
-            ));
-        }
-        if let Some(checker) = checker.filter(|checker| !checker.comparison.is_right()) {
+        let (entries, comparison) =
+            examine::entries::<F, D>(file, table, self.non_finite, checks.as_ref())?;
+        if !comparison.is_right() {
             let whose = if file.spec()?.is_some() {
                 "by the file's own specification"
             } else {
                 "by the encoding asked for"
             };
-            return Err(file.error_of(name, format!("{whose}, {}", checker.comparison)));
+            return Err(file.error_of(name, format!("{whose}, {comparison}")));
         }
         let table = Table::from_vec(entries, table.width).map_err(core_error)?;
         table_to_tensor(table, &self.device)

@@ -5,10 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Error, Result};
-use pe_core::{Element, MAX_D_MODEL};
+use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
-use super::element;
 use super::header::{Header, Limits, PREFIX, TensorInfo};
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
@@ -182,41 +181,54 @@ impl TableFile {
         words.join(", ")
     }
 
-    /// Reads the table in blocks of whole rows, in order: `each` gets the number of the
-    /// block's first row and its elements. `T` is the table's `dtype`.
-    pub(crate) fn blocks<T: Element>(
-        &mut self,
-        table: &TableInfo,
-        mut each: impl FnMut(usize, &[T]) -> Result<()>,
-    ) -> Result<()> {
-        let row_bytes = table.width * table.tensor.dtype.bitsize() / 8;
-        let rows_per_block = rows_per_block(row_bytes).min(table.rows);
-        let name = table.tensor.name.clone();
+    /// The table's rows, to be read block by block.
+    pub(crate) fn blocks<'a>(&'a mut self, table: &'a TableInfo) -> Result<Blocks<'a>> {
         let begin = self.data + table.tensor.begin;
         self.file
             .seek(SeekFrom::Start(begin))
             .map_err(|e| self.error(e))?;
-        let mut raw = vec![0; rows_per_block * row_bytes];
-        let mut block = Vec::with_capacity(rows_per_block * table.width);
-        let mut row = 0;
-        while row < table.rows {
-            let rows = rows_per_block.min(table.rows - row);
-            let raw = &mut raw[..rows * row_bytes];
-            if let Err(error) = self.file.read_exact(raw) {
-                return Err(self.error_of(&name, format!("row {row}: {error}")));
-            }
-            block.clear();
-            let widen =
-                |value: fn(u8) -> f64| raw.iter().map(move |byte| T::from_f64(value(*byte)));
-            match table.tensor.dtype {
-                Dtype::F8_E4M3 => block.extend(widen(element::f8_e4m3)),
-                Dtype::F8_E5M2 => block.extend(widen(element::f8_e5m2)),
-                _ => element::decode::<T>(raw, &mut block),
-            }
-            each(row, &block)?;
-            row += rows;
+        Ok(Blocks {
+            rows_per_block: rows_per_block(table.row_bytes()).min(table.rows.max(1)),
+            file: self,
+            table,
+            row: 0,
+        })
+    }
+}
+
+impl TableInfo {
+    /// Bytes of a row in the file.
+    fn row_bytes(&self) -> usize {
+        self.width * self.tensor.dtype.bitsize() / 8
+    }
+}
+
+/// The rows of a table in blocks of whole rows, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Blocks<'a> {
+    pub(crate) rows_per_block: usize,
+    file: &'a mut TableFile,
+    table: &'a TableInfo,
+    row: usize,
+}
+
+impl Blocks<'_> {
+    /// Reads the next block and gives the number of its first row; `None` at the end, and
+    /// after an error.
+    pub(crate) fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<usize>> {
+        let (row, rows) = (self.row, self.table.rows);
+        if row == rows {
+            return Ok(None);
         }
-        Ok(())
+        let here = self.rows_per_block.min(rows - row);
+        bytes.resize(here * self.table.row_bytes(), 0);
+        if let Err(error) = self.file.file.read_exact(bytes) {
+            self.row = rows;
+            let name = &self.table.tensor.name;
+            return Err(self.file.error_of(name, format!("row {row}: {error}")));
+        }
+        self.row += here;
+        Ok(Some(row))
     }
 }
 

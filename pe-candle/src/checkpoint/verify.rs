@@ -8,9 +8,10 @@ use pe_core::{Element, Sinusoidal};
 
 use crate::convert::core_error;
 
-use super::element::{same_bits, ulps, with_element};
+use super::element::{element, same_bits, ulps, with_element};
+use super::examine;
 use super::header::Limits;
-use super::read::{TableFile, TableInfo, agree};
+use super::read::{TableFile, agree};
 use super::reason;
 use super::spec::TableSpec;
 
@@ -21,7 +22,8 @@ pub enum Verify {
     None,
     /// The first, the last, and up to 64 spread evenly between them.
     Sample,
-    /// Every one. Computing a table again costs about as much as reading it.
+    /// Every one. Computing a table again costs about as much as reading it: with two threads
+    /// a table of 32 MiB is loaded in 21 ms and not in 15.
     #[default]
     All,
 }
@@ -66,6 +68,21 @@ impl Comparison {
     /// Whether no entry is wrong.
     pub fn is_right(&self) -> bool {
         self.wrong == 0
+    }
+
+    /// What was found in two parts of a table, whose rows may alternate.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let first_wrong = match (self.first_wrong, other.first_wrong) {
+            (Some(a), Some(b)) if b.row < a.row => Some(b),
+            (a, b) => a.or(b),
+        };
+        Self {
+            entries: self.entries + other.entries,
+            wrong: self.wrong + other.wrong,
+            first_wrong,
+            max_ulps: self.max_ulps.max(other.max_ulps),
+            max_difference: larger(self.max_difference, other.max_difference),
+        }
     }
 }
 
@@ -148,52 +165,55 @@ pub fn compare<P: AsRef<Path>>(
     }
     let encoding = spec.check().map_err(|error| file.error(reason(&error)))?;
     with_element!(table.dtype, T => {
-        let mut checker = Checker::<T>::new(encoding, spec.start, &table, Verify::All, 0.0);
-        file.blocks(&table, |row, block| checker.block(row, block))?;
-        Ok(checker.comparison)
+        let checks = Checks {
+            encoding,
+            start: spec.start,
+            rows: table.rows,
+            verify: Verify::All,
+            tolerance: 0.0,
+        };
+        examine::compare::<T>(&mut file, &table, &checks)
     })
 }
 
+/// What the rows of a table are compared with, and how closely.
+pub(crate) struct Checks {
+    pub(crate) encoding: Sinusoidal,
+    /// The position of the first row.
+    pub(crate) start: u64,
+    pub(crate) rows: usize,
+    pub(crate) verify: Verify,
+    pub(crate) tolerance: f64,
+}
+
 /// Compares the blocks of a table as they come.
-pub(crate) struct Checker<T> {
-    encoding: Sinusoidal,
-    start: u64,
-    rows: usize,
-    verify: Verify,
-    tolerance: f64,
+pub(crate) struct Checker<'a, T> {
+    checks: &'a Checks,
     expected: Vec<T>,
     pub(crate) comparison: Comparison,
 }
 
-impl<T: Element> Checker<T> {
-    pub(crate) fn new(
-        encoding: Sinusoidal,
-        start: u64,
-        table: &TableInfo,
-        verify: Verify,
-        tolerance: f64,
-    ) -> Self {
+impl<'a, T: Element> Checker<'a, T> {
+    pub(crate) fn new(checks: &'a Checks) -> Self {
         Self {
-            encoding,
-            start,
-            rows: table.rows,
-            verify,
-            tolerance,
+            checks,
             expected: Vec::new(),
             comparison: Comparison::default(),
         }
     }
 
-    /// Compares whole rows from number `row` on.
-    pub(crate) fn block(&mut self, row: usize, found: &[T]) -> Result<()> {
-        match self.verify {
+    /// Compares whole rows from number `row` on, given as little-endian bytes.
+    pub(crate) fn block(&mut self, row: usize, found: &[u8]) -> Result<()> {
+        let Checks { verify, rows, .. } = *self.checks;
+        match verify {
             Verify::None => Ok(()),
             Verify::All => self.rows(row, found),
             Verify::Sample => {
-                let stride = self.rows.div_ceil(64).max(1);
-                for (at, found) in found.chunks_exact(self.encoding.d_model()).enumerate() {
+                let stride = rows.div_ceil(64).max(1);
+                let row_bytes = self.checks.encoding.d_model() * size_of::<T>();
+                for (at, found) in found.chunks_exact(row_bytes).enumerate() {
                     let row = row + at;
-                    if row.is_multiple_of(stride) || row + 1 == self.rows {
+                    if row.is_multiple_of(stride) || row + 1 == rows {
                         self.rows(row, found)?;
                     }
                 }
@@ -202,20 +222,22 @@ impl<T: Element> Checker<T> {
         }
     }
 
-    fn rows(&mut self, first_row: usize, found: &[T]) -> Result<()> {
+    fn rows(&mut self, first_row: usize, found: &[u8]) -> Result<()> {
         let mut expected = std::mem::take(&mut self.expected);
-        expected.resize(found.len(), T::default());
-        let first_position = self.start + first_row as u64;
-        self.encoding
+        expected.resize(found.len() / size_of::<T>(), T::default());
+        let first_position = self.checks.start + first_row as u64;
+        self.checks
+            .encoding
             .fill(first_position, &mut expected)
             .map_err(core_error)?;
-        self.comparison.entries += found.len() as u64;
+        self.comparison.entries += expected.len() as u64;
         if !same_bits(found, &expected) {
-            let width = self.encoding.d_model();
-            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let width = self.checks.encoding.d_model();
+            for (at, expected) in expected.iter().enumerate() {
+                let found: T = element(found, at);
                 if found.pattern() != expected.pattern() {
                     let row = first_row + at / width;
-                    self.entry(row, at % width, *found, *expected);
+                    self.entry(row, at % width, found, *expected);
                 }
             }
         }
@@ -226,17 +248,13 @@ impl<T: Element> Checker<T> {
     fn entry(&mut self, row: usize, column: usize, found: T, expected: T) {
         let difference = (found.to_f64() - expected.to_f64()).abs();
         let comparison = &mut self.comparison;
-        if difference.is_nan() || comparison.max_difference.is_nan() {
-            comparison.max_difference = f64::NAN;
-        } else {
-            comparison.max_difference = comparison.max_difference.max(difference);
-        }
+        comparison.max_difference = larger(comparison.max_difference, difference);
         // Without a tolerance every bit counts, those that make no difference in value too.
-        if self.tolerance > 0.0 && difference <= self.tolerance {
+        if self.checks.tolerance > 0.0 && difference <= self.checks.tolerance {
             return;
         }
         let wrong = WrongEntry {
-            position: self.start + row as u64,
+            position: self.checks.start + row as u64,
             row,
             column,
             found: found.to_f64(),
@@ -246,5 +264,14 @@ impl<T: Element> Checker<T> {
         comparison.wrong += 1;
         comparison.max_ulps = comparison.max_ulps.max(wrong.ulps);
         comparison.first_wrong.get_or_insert(wrong);
+    }
+}
+
+/// The larger difference; NaN if either is.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        a.max(b)
     }
 }

@@ -1,0 +1,46 @@
+//! One token at a time, as in decoding.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use candle_core::{DType, Result};
+
+use crate::harness::{Bound, Caches, Row};
+use crate::report::Report;
+use crate::{TYPES, activations, layer, limits};
+
+const SUBJECT: &str = "one token";
+
+pub(crate) fn run(report: &mut Report) -> Result<()> {
+    for dtype in TYPES {
+        for width in [512, 1_024, 2_048, 4_096, 8_192] {
+            let name = format!("[1, 1, {width}], {}", dtype.as_str());
+            if !report.wants(SUBJECT, &name) {
+                continue;
+            }
+            let layer = layer(width, 64, 0.0, dtype)?;
+            let xs = activations((1, 1, width), dtype)?;
+            let pe = layer.encoding(40, 1)?;
+            Row::new(SUBJECT, name, Caches::Warm)
+                .budget(Duration::from_millis(400))
+                .with("ours", || {
+                    layer.forward_at(black_box(&xs), 40, false).map(drop)
+                })
+                .bound(
+                    "ours",
+                    match dtype {
+                        DType::BF16 => Bound::Faster(20.0, "candle"),
+                        _ => Bound::AtMost(1.0, "candle"),
+                    },
+                )
+                .with("copy", limits::fresh_copy(dtype, width))
+                .with("plain", || {
+                    let sum = layer.forward_at_composed(black_box(&xs), 40, false);
+                    sum.map(drop)
+                })
+                .with("candle", || black_box(&xs).broadcast_add(&pe).map(drop))
+                .run(report)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Writes README's speed table from the benchmark's JSON files.
+
+    python3 speed_table.py FOLDER [README.md]
+
+FOLDER holds `one.json` and `all.json` (the benchmark on one thread and on all), and perhaps
+`torch-one.json`, `torch-all.json` and `mimalloc.json`: see measure.py. The table replaces what
+stands between `<!-- speed:begin -->` and `<!-- speed:end -->`; without a README it is printed.
+"""
+
+import json
+import os
+import sys
+from datetime import datetime, timezone
+
+BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
+LARGE = "(8, 2048, 1024)"
+
+# What the table calls a work; on one thread or all; subject and name of the row; ours, the
+# memory's limit, Candle's way.
+LINES = [
+    ("exact table 5000 x 512", "one", "table", "5000 x 512", "f32", "fresh fill", "candle"),
+    ("exact table 8192 x 1024", "one", "table", "8192 x 1024", "f32", "fresh fill", "candle"),
+    ("exact table 131072 x 128", "one", "table", "131072 x 128", "f32", "fresh fill", "candle"),
+    ("exact table 32768 x 4096", "one", "table", "32768 x 4096", "f32", "fresh fill", "candle"),
+    ("... in bf16", "one", "table", "32768 x 4096", "bf16", None, None),
+    ("... in f16", "one", "table", "32768 x 4096", "f16", None, None),
+    ("... in f64", "one", "table", "32768 x 4096", "f64", None, None),
+    ("5000 x 512, memory reused", "one", "table", "5000 x 512, reused memory", "f32",
+     "reused fill", None),
+    ("one row of 512, no table", "one", "table", "one row of 512, no table", "f32", None, None),
+] + [
+    (f"{what}, {dtype}", "all", subject, f"{LARGE}, {dtype}, {row}", "ours", limit, candle)
+    for what, subject, row, limit, candle in [
+        ("add [8, 2048, 1024]", "add", "fresh result", "copy", "candle"),
+        ("... in place", "add", "in place", "change", None),
+        ("add and drop, forward", "add and drop", "forward", None, "candle"),
+        ("... forward and backward", "add and drop", "forward and backward", None, "candle"),
+    ]
+    for dtype in ("f32", "bf16", "f16")
+] + [
+    (f"one token [1, 1, 4096], {dtype}", "one", "one token", f"[1, 1, 4096], {dtype}", "ours",
+     "copy", "candle")
+    for dtype in ("f32", "bf16", "f16")
+] + [
+    ("load 8192 x 1024, f32, every entry checked", "all", "file", "8192 x 1024, f32, load",
+     "ours, verified", "raw read", "candle"),
+    ("... not checked", "all", "file", "8192 x 1024, f32, load", "ours, not verified",
+     "raw read", None),
+    ("... built again instead", "all", "file", "8192 x 1024, f32, load", "rebuilt", None, None),
+    ("save, synced to disk", "all", "file", "8192 x 1024, f32, save", "ours",
+     "raw write and sync", None),
+]
+
+
+def load(folder, name):
+    path = os.path.join(folder, name + ".json")
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def median(run, subject, name, work):
+    """The median of a work, or None where it was not measured."""
+    for row in run["rows"] if run and work else []:
+        if (row["subject"], row["name"]) == (subject, name):
+            for entry in row["works"]:
+                if entry["name"] == work:
+                    return entry["median"]
+    return None
+
+
+def words(seconds):
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if seconds * factor < 1000 or unit == "ms":
+            value = seconds * factor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
+    return ""
+
+
+def cell(seconds, ours):
+    return "" if seconds is None else f"{words(seconds)} ({seconds / ours:.2g})"
+
+
+def described(run):
+    machine, versions = run["machine"], run["versions"]
+    date = datetime.fromtimestamp(run["time"], timezone.utc)
+    return (f"{machine['processor']}, {machine['cores']} cores, {machine['instructions']}, "
+            f"Rust {versions['rust']}, Candle {versions['candle']}, {run['allocator']} allocator, "
+            f"{date.day} {date:%B %Y}")
+
+
+def table(folder):
+    runs = {name: load(folder, name) for name in ("one", "all", "mimalloc")}
+    peers = {"one": load(folder, "torch-one"), "all": load(folder, "torch-all")}
+    if not runs["one"] or not runs["all"]:
+        sys.exit(f"{folder} must hold one.json and all.json")
+    columns = ["work", "threads", "here", "limit", "Candle"]
+    columns += ["torch"] if any(peers.values()) else []
+    columns += ["here, mimalloc"] if runs["mimalloc"] else []
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for what, threads, subject, name, ours, limit, candle in LINES:
+        run = runs[threads]
+        here = median(run, subject, name, ours)
+        if here is None:
+            continue
+        cells = [what, str(run["threads"]), words(here),
+                 cell(median(run, subject, name, limit), here),
+                 cell(median(run, subject, name, candle), here)]
+        if "torch" in columns:
+            # f32 alone has torch's table and files.
+            first = ours in ("f32", "ours", "ours, not verified")
+            peer = median(peers[threads], subject, name, "torch") if first else None
+            cells.append(cell(peer, here))
+        if runs["mimalloc"]:
+            other = median(runs["mimalloc"], subject, name, ours)
+            cells.append(cell(other if threads == "all" else None, here))
+        lines.append("| " + " | ".join(cells) + " |")
+    notes = [f"Medians, in brackets how many times ours. {described(runs['all'])}."]
+    peer = peers["all"] or peers["one"]
+    if peer:
+        versions = peer["versions"]
+        notes.append(f"torch {versions['torch'].split('+')[0]} ran by itself, before or after, "
+                     "with as many threads.")
+    judged = [bound for run in ("one", "all") for row in runs[run]["rows"]
+              for bound in row["bounds"]]
+    met = sum(bound["met"] for bound in judged)
+    notes.append(f"{met} of the benchmark's {len(judged)} bounds on its ratios were met.")
+    return "\n".join(lines + ["", " ".join(notes)])
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    text = table(sys.argv[1])
+    if len(sys.argv) == 2:
+        print(text)
+        return
+    with open(sys.argv[2], encoding="utf-8") as file:
+        readme = file.read()
+    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
+        sys.exit(f"{sys.argv[2]} must hold {BEGIN} and {END} once each")
+    before, rest = readme.split(BEGIN)
+    after = rest.split(END)[1]
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
