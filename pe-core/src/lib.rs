@@ -151,6 +151,7 @@ mod table;
 mod threads;
 mod turn;
 mod wide;
+mod writer;
 
 pub use binary::binary_encoding;
 pub use columns::{OddWidth, SinusoidLayout};

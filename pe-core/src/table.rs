@@ -10,6 +10,26 @@ pub const MAX_TABLE_BYTES: u64 = 1 << 34;
 /// The size from which usual allocators take memory straight from the system.
 const FRESH_PAGES: usize = 32 << 20;
 
+/// What stands where a table is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Pages that the system clears when they are touched.
+    Untouched,
+    /// Anything.
+    Used,
+}
+
+impl Memory {
+    /// Of zeros just asked for.
+    pub(crate) fn of_zeros<T>(zeros: &[T]) -> Self {
+        if size_of_val(zeros) >= FRESH_PAGES {
+            Self::Untouched
+        } else {
+            Self::Used
+        }
+    }
+}
+
 /// Rows of encodings, row-major: entry `(row, column)` is at `row x width + column`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table<T> {
@@ -53,7 +73,7 @@ impl<T: Element> Table<T> {
     /// Above [`FRESH_PAGES`] zeros come from the system and cost nothing until they are
     /// overwritten. Below, the allocator hands out memory that it has; it is cleared block by block,
     /// which is as fast as memory allows and brings each block into the cache for its entries
-    /// (5000 x 512 in f32: 0.9 ms; 1.1 with rows made in a buffer and appended).
+    /// (5000 x 512 in f32: 0.91 ms, against 0.98 with rows made in a buffer and appended).
     pub(crate) fn build(
         rows: u64,
         width: usize,
