@@ -111,6 +111,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Unsafe code stands in `kernel/raw` alone.
+#![deny(unsafe_code)]
+
 mod additive;
 pub mod checkpoint;
 mod config;

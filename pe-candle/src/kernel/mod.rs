@@ -23,8 +23,13 @@
 //! `MALLOC_MMAP_THRESHOLD_`, makes results cost what the work in place costs and a copy.
 
 mod add;
+#[allow(dead_code)]
+pub(crate) mod isa;
 mod mask;
-mod number;
+#[allow(dead_code)]
+pub(crate) mod number;
+#[allow(dead_code)]
+mod raw;
 mod run;
 mod view;
 
