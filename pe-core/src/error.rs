@@ -36,6 +36,16 @@ pub enum Error {
         /// The width asked for.
         rotary_dim: usize,
     },
+    /// A parameter is not what it must be.
+    #[error("{name} {value:?} is not {expected}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// A frequency is not a finite number within 0 .. 2^32.
     #[error("inv_freq {value:?} of pair {pair} is not a number within 0..=4294967296")]
     InvFreq {

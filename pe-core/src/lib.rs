@@ -106,6 +106,7 @@ mod error;
 mod fixed;
 mod frequency;
 mod lane;
+mod number;
 mod preset;
 mod recipe;
 mod relative;
@@ -128,7 +129,8 @@ pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
 pub use rotary::{
-    CosSin, PairLayout, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    CosSin, Llama3Scaling, LongRopeScaling, PairLayout, RopeScaling, Rotary, RotaryConfig,
+    RotaryFrequencies, RotaryRecipe, YarnScaling,
 };
 pub use round::Element;
 pub use similarity::Similarity;

@@ -24,7 +24,7 @@ use crate::sinusoidal::MAX_D_MODEL;
 
 pub use frequencies::RotaryFrequencies;
 pub use layout::PairLayout;
-pub use scaling::RopeScaling;
+pub use scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use tables::CosSin;
 
 /// Whether frequencies and tables are exact or follow the f32 arithmetic of
@@ -179,9 +179,9 @@ impl Rotary {
     /// If a frequency of a length-dependent scaling leaves the supported range.
     pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
         let Inner { config, first } = self.inner.as_ref();
-        if config.scaling.holds_for_all_up_to(config, seq_len) {
-            return Ok(first.clone());
+        match config.scaling.first_set_until(config) {
+            Some(longest) if seq_len > longest => scaling::frequencies(config, seq_len),
+            _ => Ok(first.clone()),
         }
-        scaling::frequencies(config, seq_len)
     }
 }

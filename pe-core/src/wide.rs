@@ -101,6 +101,20 @@ impl Wide {
         }
     }
 
+    /// The order of two numbers.
+    pub(crate) fn cmp_size(&self, other: &Self) -> std::cmp::Ordering {
+        match (self.is_zero(), other.is_zero()) {
+            (true, _) | (_, true) => other.is_zero().cmp(&self.is_zero()),
+            _ => self.exponent.cmp(&other.exponent).then_with(|| {
+                self.mantissa
+                    .0
+                    .iter()
+                    .rev()
+                    .cmp(other.mantissa.0.iter().rev())
+            }),
+        }
+    }
+
     /// Whether the number is above 2^`power`.
     pub(crate) fn exceeds_power_of_two(self, power: i32) -> bool {
         self.exponent > power + 1

@@ -90,7 +90,14 @@ impl RotaryFrequencies {
                 };
                 (radians.len(), Source::Exact { radians, turning })
             }
-            Set::F32(inv_freq) => (inv_freq.len(), Source::F32(inv_freq)),
+            Set::F32(inv_freq) => {
+                const LIMIT: f32 = (1u64 << 32) as f32;
+                if let Some(pair) = inv_freq.iter().position(|f| !(0.0..=LIMIT).contains(f)) {
+                    let value = f64::from(inv_freq[pair]);
+                    return Err(Error::InvFreq { value, pair });
+                }
+                (inv_freq.len(), Source::F32(inv_freq))
+            }
         };
         Ok(Self {
             inner: Arc::new(Inner {
@@ -132,10 +139,22 @@ impl RotaryFrequencies {
         self.inner.attention_factor
     }
 
-    /// Positions per turn of each pair, within 2 units in the last place; infinite for
-    /// a pair that does not turn.
+    /// Positions per turn of each pair, within 0.51 units in the last place (for the
+    /// recipe `hf-f32` within two of its own f32 frequency's); infinite for a pair that does
+    /// not turn.
     pub fn wavelengths(&self) -> Vec<f64> {
-        let of = |f: f64| std::f64::consts::TAU / f;
-        self.inv_freq().into_iter().map(of).collect()
+        match &self.inner.source {
+            Source::Exact { radians, .. } => radians
+                .iter()
+                .map(|f| match f.is_zero() {
+                    true => f64::INFINITY,
+                    false => Frequency::from_radians(*f).wavelength(),
+                })
+                .collect(),
+            Source::F32(inv_freq) => inv_freq
+                .iter()
+                .map(|f| std::f64::consts::TAU / f64::from(*f))
+                .collect(),
+        }
     }
 }
