@@ -36,6 +36,14 @@ pub enum Error {
         /// The width asked for.
         rotary_dim: usize,
     },
+    /// More columns are to be rotated than a head has.
+    #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
+    RotaryWidth {
+        /// The columns to be rotated.
+        rotary_dim: usize,
+        /// The columns there are.
+        head_dim: usize,
+    },
     /// A parameter is not what it must be.
     #[error("{name} {value:?} is not {expected}")]
     Parameter {
@@ -152,6 +160,14 @@ pub enum Error {
         left: String,
         /// The second.
         right: String,
+    },
+    /// A model's config.json states something that cannot be used.
+    #[error("config.json: {key} {problem}")]
+    ModelConfig {
+        /// The key, with the keys around it.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// A name that is not one of those listed.
     #[error("unknown {what} \"{name}\"; known: {known}")]

@@ -11,9 +11,14 @@
 //! by the attention factor. For most scalings there is one set; for dynamic NTK and
 //! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
 
+mod axes;
+mod f32_recipe;
 mod factor;
 mod frequencies;
 mod layout;
+mod mrope;
+mod permute;
+mod rerotate;
 mod scaling;
 mod tables;
 
@@ -22,8 +27,15 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::sinusoidal::MAX_D_MODEL;
 
+pub use axes::{
+    AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
+    vision_position_ids,
+};
 pub use frequencies::RotaryFrequencies;
 pub use layout::PairLayout;
+pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
+pub use permute::{permutation, permute_rows};
+pub use rerotate::Rerotation;
 pub use scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use tables::CosSin;
 

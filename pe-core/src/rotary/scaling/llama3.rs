@@ -10,7 +10,7 @@ use crate::number::Number;
 /// `original_max_position_embeddings`, and `s = (t_i - low) / (high - low)`:
 ///
 /// ```text
-/// f_i                            where t_i > high_freq_factor
+/// f_i                            where t_i >= high_freq_factor
 /// f_i / factor                   where t_i < low_freq_factor
 /// (1 - s) f_i / factor + s f_i   in between
 /// ```
@@ -37,13 +37,14 @@ impl Llama3Scaling {
             "original_max_position_embeddings",
             self.original_max_position_embeddings,
         )?;
-        if self.high_freq_factor > self.low_freq_factor {
+        // Equal factors leave nothing in between: Llama 4 has them.
+        if self.high_freq_factor >= self.low_freq_factor {
             return Ok(());
         }
         Err(Error::Parameter {
             name: "high_freq_factor",
             value: self.high_freq_factor,
-            expected: "above low_freq_factor",
+            expected: "at least low_freq_factor",
         })
     }
 
@@ -58,7 +59,7 @@ impl Llama3Scaling {
         let per_radian = trained / Number::two_pi();
         let scale = |f: Number| {
             let turns = f * per_radian;
-            if turns > high {
+            if turns >= high {
                 f
             } else if turns < low {
                 f / factor
@@ -79,13 +80,15 @@ impl Llama3Scaling {
         let factor = self.factor as f32;
         let scale = |power: f32| {
             let f = 1.0 / power;
-            let wavelength = std::f32::consts::TAU / f;
+            // torch divides a number by a tensor as the tensor's reciprocal times the number.
+            let wavelength = (1.0 / f) * std::f32::consts::TAU;
             if wavelength > longest {
                 f / factor
-            } else if wavelength < shortest {
+            } else if wavelength < shortest || low == high {
                 f
             } else {
-                let smooth = (trained as f32 / wavelength - low as f32) / (high - low) as f32;
+                let turns = (1.0 / wavelength) * trained as f32;
+                let smooth = (turns - low as f32) / (high - low) as f32;
                 (1.0 - smooth) * f / factor + smooth * f
             }
         };
