@@ -38,7 +38,8 @@
 //! | `rope(&qk.to_dtype(DType::F32)?, &c, &s)?.to_dtype(qk_dtype)?` (mimi) | `rotary.apply(&qk, pos)?`: half types are computed in `f32` as it is |
 //! | a loop over the batch with an offset each, and `Tensor::cat` (qwen3_vl text) | `rotary.apply_rotary_emb_qkv_at_offsets(&q, &k, seqlen_offsets)?` |
 //! | `rope(q, &cos.index_select(pos, 0)?, &sin.index_select(pos, 0)?)?` (pixtral) | `rotary.apply_with_positions(q, pos)?` |
-//! | tables for each token from elsewhere, doubled (M-RoPE of paddleocr_vl, vision of qwen3_vl) | `rotary.apply_with_cos_sin(&q, &cos, &sin)?` with the first half of their columns |
+//! | tables picked by section from position ids `[3, B, T]` (paddleocr_vl) | `let (cos, sin) = rotary.cos_sin_by_axis(&mrope.axes(pairs)?, &ids)?`, once, then `rotary.apply_with_cos_sin(&q, &cos, &sin)?` |
+//! | tables for each token from elsewhere, doubled (vision of qwen3_vl) | `rotary.apply_with_cos_sin(&q, &cos, &sin)?` with the first half of their columns |
 //! | `cos` and `sin` needed as tensors | `rotary.cos_sin(offset, len)?` |
 //!
 //! The config that most of them amount to, `rope_theta` and all:
@@ -58,10 +59,34 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! A model's `config.json` read as it is, with its scaling, partial width and layout:
+//!
+//! ```
+//! # use candle_core::{DType, Device};
+//! use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+//! use pe_core::hf_config::{self, UnknownKeys};
+//!
+//! let json = r#"{
+//!     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+//!     "max_position_embeddings": 131072, "rope_theta": 500000.0,
+//!     "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+//!                      "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+//! }"#;
+//! let model = hf_config::read(json, UnknownKeys::Reject)?;
+//! let config = RotaryEmbeddingConfig {
+//!     max_seq_len: 4096, // what is to be used of the model's 131072
+//!     ..RotaryEmbeddingConfig::from(model.layer(None)?)
+//! };
+//! let rotary = RotaryEmbedding::new(config, DType::BF16, &Device::Cpu)?;
+//! # assert_eq!(rotary.rotary().pairs(), 64);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What changes in the numbers: tables are exact and in `f32` whatever the model's type, where
 //! models round positions, angles or tables to it; half types are computed in `f32` and rounded
 //! once; gradients arrive, where `candle_nn::rotary_emb` drops them.
 
+mod axes;
 #[doc(hidden)]
 pub mod composed;
 pub(crate) mod config;

@@ -1,6 +1,7 @@
 //! What a rotary embedding is made from: frequencies, head, layout, axes, length.
 
 use candle_core::{DType, Result, bail};
+use pe_core::hf_config::HfLayer;
 use pe_core::{POSITIONS, PairLayout, RotaryConfig};
 
 use crate::config::Growth;
@@ -89,6 +90,17 @@ impl RotaryEmbeddingConfig {
             DType::F64 => DType::F64,
             _ => DType::F32,
         })
+    }
+}
+
+/// What a model's `config.json` says of a type of layers: frequencies, head, layout and
+/// `max_position_embeddings`; all else by default.
+impl From<&HfLayer> for RotaryEmbeddingConfig {
+    fn from(layer: &HfLayer) -> Self {
+        Self {
+            layout: layer.layout,
+            ..Self::of(layer.rotary.clone(), layer.head_dim)
+        }
     }
 }
 

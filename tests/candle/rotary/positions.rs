@@ -125,6 +125,33 @@ fn angles_of_several_axes_come_in_through_cos_and_sin() -> Result<()> {
     };
     let xs = numbers(&[batch, 2, time, 16], DType::F32, 4);
     let ys = layer.apply_with_cos_sin(&xs, &chosen(&cos)?, &chosen(&sin)?)?;
+    // The same tables by name.
+    let axes: Vec<u8> = (0..pairs).map(|pair| axis_of(pair) as u8).collect();
+    let flat: Vec<i64> = ids
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|id| *id as i64)
+        .collect();
+    let tensor = Tensor::from_vec(flat, (3, batch, time), CPU)?;
+    let (cos_by_axis, sin_by_axis) = layer.cos_sin_by_axis(&axes, &tensor)?;
+    assert_eq!(bits(&cos_by_axis), bits(&chosen(&cos)?));
+    assert_eq!(bits(&sin_by_axis), bits(&chosen(&sin)?));
+    let one = tensor.narrow(1, 1, 1)?;
+    let (cos_of_one, _) = layer.cos_sin_by_axis(&axes, &one)?;
+    assert_eq!(bits(&cos_of_one), bits(&cos_by_axis.narrow(0, 1, 1)?));
+    assert_eq!(
+        error_of(layer.cos_sin_by_axis(&axes, &tensor.get(0)?)),
+        "position ids must have shape [axes, B, T], got [2, 3]"
+    );
+    let far = Tensor::new(&[[[5u32, 64]]], CPU)?;
+    assert_eq!(
+        error_of(layer.cos_sin_by_axis(&[0; 8], &far)),
+        "position id 64 at [0, 1] is not below the limit of 64 rows"
+    );
+    for (axes, ids) in [(&axes[1..], &tensor), (&axes[..], &tensor.narrow(0, 0, 2)?)] {
+        assert!(layer.cos_sin_by_axis(axes, ids).is_err());
+    }
     // Each axis alone, of which the columns of its pairs are taken.
     for (axis, ids) in ids.iter().enumerate() {
         let ids: Vec<u32> = ids.iter().flatten().map(|id| *id as u32).collect();
