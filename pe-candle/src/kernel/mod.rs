@@ -23,15 +23,15 @@
 //! `MALLOC_MMAP_THRESHOLD_`, makes results cost what the work in place costs and a copy.
 
 mod add;
-#[allow(dead_code)]
 pub(crate) mod isa;
 mod mask;
 #[allow(dead_code)]
 pub(crate) mod number;
-#[allow(dead_code)]
+mod place;
 mod raw;
 mod run;
 mod view;
 
 pub(crate) use add::{AddEncoding, Gradient, Positions};
 pub(crate) use mask::{Mask, Masking};
+pub(crate) use raw::{LARGE, zeros};

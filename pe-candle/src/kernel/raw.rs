@@ -1,8 +1,15 @@
-//! The only unsafe code of the crate: what the processor can do and safe code cannot ask for.
+//! The only unsafe code of the crate: what safe code cannot ask for.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
 mod f16c;
+mod fresh;
+mod pages;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use f16c::{narrow_f16, run_avx2, widen_f16};
+pub(crate) use fresh::{Room, fresh, zeros};
+pub(crate) use pages::{LARGE, advise_huge_pages};
+
+/// Bytes in a line of the cache, which are those of the longest vectors too.
+pub(crate) const LINE: usize = 64;
