@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{Element, Sinusoidal, Table, Threads};
+use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table, Threads};
+use pulp::bytemuck::Zeroable;
+
+use crate::kernel::{LARGE, zeros};
 
 /// A `pe_core` error as Candle's.
 pub(crate) fn core_error(error: pe_core::Error) -> candle_core::Error {
@@ -68,12 +71,18 @@ pub(crate) fn sinusoidal_tensor_on(
     dtype: DType,
     device: &Device,
 ) -> Result<Tensor> {
-    fn of<T: Element + WithDType>(
+    fn of<T: Element + WithDType + Zeroable>(
         threads: Threads,
         encoding: &Sinusoidal,
         positions: Range<u64>,
         device: &Device,
     ) -> Result<Tensor> {
+        if let Some(mut entries) = large_zeros::<T>(encoding, &positions) {
+            let done = encoding.fill_on(threads, positions.start, &mut entries);
+            done.map_err(core_error)?;
+            let shape = (entries.len() / encoding.d_model(), encoding.d_model());
+            return Tensor::from_vec(entries, shape, device);
+        }
         let table = encoding.table_on::<T>(threads, positions);
         let table = table.map_err(core_error)?;
         table_to_tensor(table, device)
@@ -85,4 +94,18 @@ pub(crate) fn sinusoidal_tensor_on(
         DType::BF16 => of::<bf16>(threads, encoding, positions, device),
         other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
     }
+}
+
+/// Memory for a table that is large enough for huge pages to pay. `None` if it is not, and where
+/// [`Sinusoidal::table`] has an error to report.
+fn large_zeros<T: Copy + Zeroable>(
+    encoding: &Sinusoidal,
+    positions: &Range<u64>,
+) -> Option<Vec<T>> {
+    let rows = positions.end.checked_sub(positions.start)?;
+    let entries = rows.checked_mul(encoding.d_model() as u64)?;
+    let bytes = entries.checked_mul(size_of::<T>() as u64)?;
+    let pays = positions.end <= 1 << 32 && (LARGE as u64..=MAX_TABLE_BYTES).contains(&bytes);
+    let entries = usize::try_from(entries).ok()?;
+    pays.then(|| zeros(entries)).flatten()
 }

@@ -1,17 +1,17 @@
 //! The additive encoding as one operation, its gradient, and its variant in place.
 
+use super::isa::Level;
+use super::mask::{Mask, Masking};
+use super::number::{Entry, Number, Wide};
+use super::place::Place;
+use super::run::{AddRows, MaskRows, RowIds, RowMap};
+use super::view::{self, Pass};
+use crate::config::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
     CpuStorage, CustomOp1, DType, InplaceOp2, Layout, Result, Shape, Storage, Tensor, WithDType,
     bail,
 };
-use pulp::Arch;
-
-use super::mask::{Mask, Masking};
-use super::number::{Entry, Number, Wide};
-use super::run::{AddRows, MaskRows, Place, RowIds, RowMap};
-use super::view::{self, Pass};
-use crate::config::AxisOrder;
 use pe_core::Backend;
 
 /// Which rows of the table are added.
@@ -75,7 +75,7 @@ impl AddEncoding {
             },
         };
         Ok(AddPass {
-            arch: self.backend.arch(),
+            level: self.backend.into(),
             table,
             map,
             scale: self.scale.map(T::Wide::from_f64),
@@ -216,7 +216,7 @@ impl InplaceOp2 for AddEncoding {
 }
 
 struct AddPass<'a, T: Number, P> {
-    arch: Arch,
+    level: Level,
     table: &'a [P],
     map: RowMap<'a>,
     scale: Option<T::Wide>,
@@ -224,12 +224,8 @@ struct AddPass<'a, T: Number, P> {
 }
 
 impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
-    fn anywhere(&self) -> bool {
-        self.masking.is_none()
-    }
-
     fn apply(&self, first: usize, place: impl Place<T>) {
-        self.arch.dispatch(AddRows {
+        self.level.run(AddRows {
             place,
             first,
             table: self.table,
@@ -267,7 +263,7 @@ impl Gradient {
 
     fn map<T: Number + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
         let pass = MaskPass::<T> {
-            arch: self.backend.arch(),
+            level: self.backend.into(),
             scale: self.scale.map(T::Wide::from_f64),
             masking: self.masking.map(widened),
         };
@@ -305,18 +301,14 @@ impl CustomOp1 for Gradient {
 }
 
 struct MaskPass<T: Number> {
-    arch: Arch,
+    level: Level,
     scale: Option<T::Wide>,
     masking: Option<(Mask, T::Wide)>,
 }
 
 impl<T: Number> Pass<T> for MaskPass<T> {
-    fn anywhere(&self) -> bool {
-        self.masking.is_none()
-    }
-
     fn apply(&self, first: usize, place: impl Place<T>) {
-        self.arch.dispatch(MaskRows {
+        self.level.run(MaskRows {
             place,
             first,
             scale: self.scale,

@@ -15,10 +15,13 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod philox;
 mod plain;
 
 use pe_core::Backend;
 
+use super::mask::Mask;
 use plain::Plain;
 pub(crate) use plain::each;
 
@@ -37,8 +40,12 @@ pub(crate) trait Work {
 pub(crate) trait Isa: Copy + Send + Sync + 'static {
     /// [`STEP`] numbers of type `f32`.
     type Singles: Copy;
+    /// [`STEP`] numbers of type `f64`.
+    type Doubles: Copy;
     /// [`STEP`] random words.
     type Words: Copy;
+    /// What the random words of a mask are made with.
+    type Keys;
 
     fn singles(self, from: [f32; STEP]) -> Self::Singles;
     fn array(self, singles: Self::Singles) -> [f32; STEP];
@@ -55,10 +62,31 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     /// The nearest `bf16`, ties to even. NaNs as in [`narrow_f16`](Self::narrow_f16).
     fn narrow_bf16(self, singles: Self::Singles) -> [u16; STEP];
 
+    fn doubles(self, from: [f64; STEP]) -> Self::Doubles;
+    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP];
+    fn splat_double(self, value: f64) -> Self::Doubles;
+    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles;
+    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles;
+    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles;
+
     fn words(self, from: [u32; STEP]) -> Self::Words;
+    /// For the tests.
+    #[cfg(test)]
     fn word_array(self, words: Self::Words) -> [u32; STEP];
     /// Each number whose word is `threshold` or more, and +0 instead of the others.
     fn keep(self, words: Self::Words, threshold: u32, singles: Self::Singles) -> Self::Singles;
+    /// The same.
+    fn keep_doubles(
+        self,
+        words: Self::Words,
+        threshold: u32,
+        doubles: Self::Doubles,
+    ) -> Self::Doubles;
+
+    fn keys(self, mask: &Mask) -> Self::Keys;
+    /// The random words of the 16 blocks from that of the low and high word on. The high word
+    /// must be that of all of them.
+    fn group(self, mask: &Mask, keys: &Self::Keys, low: u32, high: u32) -> [Self::Words; 4];
 }
 
 /// The instruction set that is to be used.

@@ -24,12 +24,11 @@
 
 mod add;
 mod heads;
-#[allow(dead_code)]
 pub(crate) mod isa;
 mod mask;
 #[allow(dead_code)]
 pub(crate) mod number;
-#[allow(dead_code)]
+mod place;
 mod raw;
 mod rotate;
 mod rotation;
@@ -39,5 +38,6 @@ mod view;
 
 pub(crate) use add::{AddEncoding, Gradient, Positions};
 pub(crate) use mask::{Mask, Masking};
+pub(crate) use raw::{LARGE, zeros};
 pub(crate) use rotation::{Rotation, Tokens};
 pub(crate) use turn::Direction;

@@ -8,12 +8,11 @@
 
 use std::ops::{Add, Mul};
 
-use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
 use pulp::bytemuck::Pod;
 use pulp::cast;
 
-use super::isa::{Isa, STEP, each};
+use super::isa::{Isa, STEP};
 
 /// A type that is computed in: `f32` or `f64`.
 pub(crate) trait Wide:
@@ -75,56 +74,48 @@ impl Wide for f32 {
     }
 }
 
-/// Arrays, which become vectors of whatever width there is.
 impl Wide for f64 {
     const ZERO: Self = 0.0;
 
-    type Step<I: Isa> = [Self; STEP];
+    type Step<I: Isa> = I::Doubles;
 
     fn from_f64(value: f64) -> Self {
         value
     }
 
     #[inline(always)]
-    fn step<I: Isa>(_: I, from: [Self; STEP]) -> [Self; STEP] {
-        from
+    fn step<I: Isa>(isa: I, from: [Self; STEP]) -> I::Doubles {
+        isa.doubles(from)
     }
 
     #[inline(always)]
-    fn array<I: Isa>(_: I, step: [Self; STEP]) -> [Self; STEP] {
-        step
+    fn array<I: Isa>(isa: I, step: I::Doubles) -> [Self; STEP] {
+        isa.double_array(step)
     }
 
     #[inline(always)]
-    fn splat<I: Isa>(_: I, value: Self) -> [Self; STEP] {
-        [value; STEP]
+    fn splat<I: Isa>(isa: I, value: Self) -> I::Doubles {
+        isa.splat_double(value)
     }
 
     #[inline(always)]
-    fn sum<I: Isa>(_: I, a: [Self; STEP], b: [Self; STEP]) -> [Self; STEP] {
-        each(|lane| a[lane] + b[lane])
+    fn sum<I: Isa>(isa: I, a: I::Doubles, b: I::Doubles) -> I::Doubles {
+        isa.add_doubles(a, b)
     }
 
     #[inline(always)]
-    fn product<I: Isa>(_: I, a: [Self; STEP], b: [Self; STEP]) -> [Self; STEP] {
-        each(|lane| a[lane] * b[lane])
+    fn product<I: Isa>(isa: I, a: I::Doubles, b: I::Doubles) -> I::Doubles {
+        isa.mul_doubles(a, b)
     }
 
     #[inline(always)]
-    fn keep<I: Isa>(isa: I, words: I::Words, threshold: u32, a: [Self; STEP]) -> [Self; STEP] {
-        let words = isa.word_array(words);
-        each(|lane| {
-            if words[lane] >= threshold {
-                a[lane]
-            } else {
-                0.0
-            }
-        })
+    fn keep<I: Isa>(isa: I, words: I::Words, threshold: u32, a: I::Doubles) -> I::Doubles {
+        isa.keep_doubles(words, threshold, a)
     }
 }
 
 /// An element of an input, and the type it is computed in.
-pub(crate) trait Number: Default + Entry<Self::Wide> {
+pub(crate) trait Number: Entry<Self::Wide> {
     type Wide: Wide;
 
     /// The nearest number of this type, ties to even.
@@ -132,13 +123,10 @@ pub(crate) trait Number: Default + Entry<Self::Wide> {
 
     /// The nearest numbers of this type, ties to even.
     fn store<I: Isa>(isa: I, wide: <Self::Wide as Wide>::Step<I>) -> [Self; STEP];
-
-    /// Zeros, fresh from the allocator and perhaps not yet touched.
-    fn zeros(len: usize) -> Vec<Self>;
 }
 
 /// A number that a computation in `W` takes without loss.
-pub(crate) trait Entry<W: Wide>: Pod + Send + Sync {
+pub(crate) trait Entry<W: Wide>: Pod + Default + Send + Sync {
     fn widen(self) -> W;
 
     fn load<I: Isa>(isa: I, from: [Self; STEP]) -> W::Step<I>;
@@ -194,10 +182,6 @@ macro_rules! own_type {
             fn store<I: Isa>(isa: I, wide: <$type as Wide>::Step<I>) -> [Self; STEP] {
                 <$type>::array(isa, wide)
             }
-
-            fn zeros(len: usize) -> Vec<Self> {
-                vec![0.0; len]
-            }
         }
     };
 }
@@ -212,8 +196,8 @@ impl Entry<f64> for f32 {
     }
 
     #[inline(always)]
-    fn load<I: Isa>(_: I, from: [Self; STEP]) -> [f64; STEP] {
-        each(|lane| f64::from(from[lane]))
+    fn load<I: Isa>(isa: I, from: [Self; STEP]) -> I::Doubles {
+        isa.widen_f32(from)
     }
 }
 
@@ -242,10 +226,6 @@ macro_rules! half_type {
             #[inline(always)]
             fn store<I: Isa>(isa: I, wide: I::Singles) -> [Self; STEP] {
                 cast(isa.$narrow(wide))
-            }
-
-            fn zeros(len: usize) -> Vec<Self> {
-                vec![0u16; len].reinterpret_into()
             }
         }
     };

@@ -1,144 +1,9 @@
 //! The inner loops, on the instruction set chosen.
-//!
-//! Structures rather than closures are dispatched, and everything in them is
-//! inlined: code that is not would be compiled for the plain instruction set.
 
-use pulp::{Simd, WithSimd};
-
-use super::mask::{GROUP, Mask};
+use super::isa::{Isa, STEP, Work};
+use super::mask::{GROUP, Mask, Words};
 use super::number::{Entry, Number, Wide};
-
-/// Elements whose random words are made at once: 4 KiB on the stack.
-const STRETCH: usize = 16 * GROUP;
-
-/// What goes with each element of a run: entries of the table, random words, both, nothing.
-pub(crate) trait Others: Copy {
-    type Item;
-
-    /// Those of the first `len` elements, and the rest.
-    fn split(self, len: usize) -> (Self, Self);
-
-    fn items(self) -> impl Iterator<Item = Self::Item>;
-}
-
-impl<P: Copy> Others for &[P] {
-    type Item = P;
-
-    #[inline(always)]
-    fn split(self, len: usize) -> (Self, Self) {
-        self.split_at(len)
-    }
-
-    #[inline(always)]
-    fn items(self) -> impl Iterator<Item = P> {
-        self.iter().copied()
-    }
-}
-
-impl<A: Others, B: Others> Others for (A, B) {
-    type Item = (A::Item, B::Item);
-
-    #[inline(always)]
-    fn split(self, len: usize) -> (Self, Self) {
-        let ((a, more_a), (b, more_b)) = (self.0.split(len), self.1.split(len));
-        ((a, b), (more_a, more_b))
-    }
-
-    #[inline(always)]
-    fn items(self) -> impl Iterator<Item = Self::Item> {
-        self.0.items().zip(self.1.items())
-    }
-}
-
-impl Others for () {
-    type Item = ();
-
-    #[inline(always)]
-    fn split(self, _: usize) -> (Self, Self) {
-        ((), ())
-    }
-
-    #[inline(always)]
-    fn items(self) -> impl Iterator<Item = ()> {
-        std::iter::repeat(())
-    }
-}
-
-/// Where elements come from and results go to.
-pub(crate) trait Place<T> {
-    /// How many elements are left.
-    fn left(&self) -> usize;
-
-    /// Takes the next `len` elements, each with one of `others`.
-    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T);
-}
-
-/// In place.
-pub(crate) struct Change<'a, T>(pub(crate) &'a mut [T]);
-
-impl<T: Copy> Place<T> for Change<'_, T> {
-    #[inline(always)]
-    fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline(always)]
-    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
-        let (run, rest) = std::mem::take(&mut self.0).split_at_mut(len);
-        for (y, other) in run.iter_mut().zip(others.items()) {
-            *y = f(*y, other);
-        }
-        self.0 = rest;
-    }
-}
-
-/// From one slice to another of the same length.
-pub(crate) struct Write<'a, T>(pub(crate) &'a [T], pub(crate) &'a mut [T]);
-
-impl<T: Copy> Place<T> for Write<'_, T> {
-    #[inline(always)]
-    fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline(always)]
-    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
-        let (xs, more) = self.0.split_at(len);
-        let (ys, rest) = std::mem::take(&mut self.1).split_at_mut(len);
-        for ((y, x), other) in ys.iter_mut().zip(xs).zip(others.items()) {
-            *y = f(*x, other);
-        }
-        (self.0, self.1) = (more, rest);
-    }
-}
-
-/// To the end of a vector, whose memory need not be zeroed first.
-pub(crate) struct Append<'a, T>(pub(crate) &'a [T], pub(crate) &'a mut Vec<T>);
-
-impl<T: Copy> Place<T> for Append<'_, T> {
-    #[inline(always)]
-    fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Elements are copied and then changed while they are in the nearest cache:
-    /// `Vec::extend` with the computation itself does not always become vector code.
-    #[inline(always)]
-    fn put<O: Others>(&mut self, len: usize, others: O, f: impl Fn(T, O::Item) -> T) {
-        let (xs, more) = self.0.split_at(len);
-        let mut others = others;
-        for xs in xs.chunks(2048) {
-            let (of_chunk, rest) = others.split(xs.len());
-            let from = self.1.len();
-            self.1.extend_from_slice(xs);
-            for (y, other) in self.1[from..].iter_mut().zip(of_chunk.items()) {
-                *y = f(*y, other);
-            }
-            others = rest;
-        }
-        self.0 = more;
-    }
-}
+use super::place::Place;
 
 /// Which row of the table each row of an input takes.
 #[derive(Debug, Clone, Copy)]
@@ -189,73 +54,90 @@ impl RowMap<'_> {
     }
 }
 
+/// Dropout of a run: the mask, and what the elements that stay are multiplied by.
+pub(crate) type Drop<W> = (Mask, W);
+
 /// `mask(x * scale + table[row])`.
 pub(crate) struct AddRows<'a, T: Number, P, L> {
     pub(crate) place: L,
-    /// The index of the first element in the whole tensor; with a mask a multiple of four.
+    /// The index of the first element in the whole tensor.
     pub(crate) first: usize,
     pub(crate) table: &'a [P],
     pub(crate) map: RowMap<'a>,
     pub(crate) scale: Option<T::Wide>,
-    pub(crate) masking: Option<(Mask, T::Wide)>,
+    pub(crate) masking: Option<Drop<T::Wide>>,
 }
 
-impl<T: Number, P: Entry<T::Wide>, L: Place<T>> WithSimd for AddRows<'_, T, P, L> {
+impl<T: Number, P: Entry<T::Wide>, L: Place<T>> AddRows<'_, T, P, L> {
+    /// Calls `f` for each run of elements with its entries.
+    #[inline(always)]
+    fn runs(mut self, mut f: impl FnMut(&mut L, usize, &[P])) {
+        while self.place.left() > 0 {
+            let (start, len) = self.map.run(self.first, self.place.left());
+            f(&mut self.place, self.first, &self.table[start..start + len]);
+            self.first += len;
+        }
+    }
+}
+
+impl<T: Number, P: Entry<T::Wide>, L: Place<T>> Work for AddRows<'_, T, P, L> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (mut place, mut first) = (self.place, self.first);
-        let Some((mask, factor)) = self.masking else {
-            while place.left() > 0 {
-                let (start, len) = self.map.run(first, place.left());
-                let entries = &self.table[start..start + len];
-                match self.scale {
-                    None => place.put(
-                        len,
+    fn run<I: Isa>(self, isa: I) {
+        match self.scale.map(|scale| T::Wide::splat(isa, scale)) {
+            None => self.add(
+                isa,
+                #[inline(always)]
+                |x| x,
+            ),
+            Some(scale) => self.add(
+                isa,
+                #[inline(always)]
+                |x| scaled::<I, T::Wide>(isa, x, scale),
+            ),
+        }
+    }
+}
+
+type Step<I, T> = <<T as Number>::Wide as Wide>::Step<I>;
+
+impl<T: Number, P: Entry<T::Wide>, L: Place<T>> AddRows<'_, T, P, L> {
+    #[inline(always)]
+    fn add<I: Isa>(self, isa: I, scale: impl Fn(Step<I, T>) -> Step<I, T> + Copy) {
+        let sum = inlined(
+            #[inline(always)]
+            |x: [T; STEP], entries: [P; STEP]| {
+                let x = scale(T::load(isa, x));
+                T::Wide::sum(isa, x, P::load(isa, entries))
+            },
+        );
+        match self.masking {
+            None => self.runs(
+                #[inline(always)]
+                |place, _, entries| {
+                    place.steps(
                         entries,
                         #[inline(always)]
-                        |x, entry| T::narrow(x.widen() + entry.widen()),
-                    ),
-                    Some(scale) => place.put(
-                        len,
-                        entries,
-                        #[inline(always)]
-                        |x, entry| T::narrow(scaled(x.widen(), scale) + entry.widen()),
-                    ),
-                }
-                first += len;
-            }
-            return;
-        };
-        let mut words = [0; STRETCH];
-        while place.left() > 0 {
-            let mut words = mask.stretch(first, place.left(), &mut words);
-            while !words.is_empty() {
-                let (start, len) = self.map.run(first, words.len());
-                let (of_run, rest) = words.split_at(len);
-                let others = (&self.table[start..start + len], of_run);
-                match self.scale {
-                    None => place.put(
-                        len,
-                        others,
-                        #[inline(always)]
-                        |x, (entry, word)| {
-                            let sum = x.widen() + entry.widen();
-                            T::narrow(kept(sum, mask, word, factor))
-                        },
-                    ),
-                    Some(scale) => place.put(
-                        len,
-                        others,
-                        #[inline(always)]
-                        |x, (entry, word)| {
-                            let sum = scaled(x.widen(), scale) + entry.widen();
-                            T::narrow(kept(sum, mask, word, factor))
-                        },
-                    ),
-                }
-                (words, first) = (rest, first + len);
+                        |x, entries| T::store(isa, sum(x, entries)),
+                    );
+                },
+            ),
+            Some(masking) => {
+                let mut dropping = Dropping::new(isa, &masking);
+                self.runs(
+                    #[inline(always)]
+                    |place, first, entries| {
+                        dropping.run::<T, _>(
+                            place,
+                            first,
+                            entries,
+                            sum,
+                            #[inline(always)]
+                            |x| x,
+                        );
+                    },
+                );
             }
         }
     }
@@ -268,59 +150,153 @@ pub(crate) struct MaskRows<T: Number, L> {
     /// As in [`AddRows`].
     pub(crate) first: usize,
     pub(crate) scale: Option<T::Wide>,
-    pub(crate) masking: Option<(Mask, T::Wide)>,
+    pub(crate) masking: Option<Drop<T::Wide>>,
 }
 
-impl<T: Number, L: Place<T>> WithSimd for MaskRows<T, L> {
+impl<T: Number, L: Place<T>> Work for MaskRows<T, L> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (mut place, mut first) = (self.place, self.first);
-        let Some((mask, factor)) = self.masking else {
-            let Some(scale) = self.scale else { return };
-            place.put(
-                place.left(),
-                (),
-                #[inline(always)]
-                |x, ()| T::narrow(scaled(x.widen(), scale)),
-            );
-            return;
-        };
-        let mut words = [0; STRETCH];
-        while place.left() > 0 {
-            let words = mask.stretch(first, place.left(), &mut words);
-            let len = words.len();
-            match self.scale {
-                None => place.put(
-                    len,
-                    words,
+    fn run<I: Isa>(self, isa: I) {
+        let Self { mut place, .. } = self;
+        let entries = &NOTHING[..place.left()];
+        let load = inlined(
+            #[inline(always)]
+            |x, _| T::load(isa, x),
+        );
+        match (self.masking, self.scale) {
+            (None, None) => {}
+            (None, Some(scale)) => {
+                let scale = T::Wide::splat(isa, scale);
+                place.steps(
+                    entries,
                     #[inline(always)]
-                    |x, word| T::narrow(kept(x.widen(), mask, word, factor)),
-                ),
-                Some(scale) => place.put(
-                    len,
-                    words,
-                    #[inline(always)]
-                    |x, word| {
-                        let kept = kept(x.widen(), mask, word, factor);
-                        T::narrow(scaled(kept, scale))
-                    },
-                ),
+                    |x, _| T::store(isa, scaled::<I, T::Wide>(isa, T::load(isa, x), scale)),
+                );
             }
-            first += len;
+            (Some(masking), None) => Dropping::new(isa, &masking).run::<T, _>(
+                &mut place,
+                self.first,
+                entries,
+                load,
+                #[inline(always)]
+                |x| x,
+            ),
+            (Some(masking), Some(scale)) => {
+                let scale = T::Wide::splat(isa, scale);
+                Dropping::new(isa, &masking).run::<T, _>(
+                    &mut place,
+                    self.first,
+                    entries,
+                    load,
+                    #[inline(always)]
+                    |x| scaled::<I, T::Wide>(isa, x, scale),
+                );
+            }
+        }
+    }
+}
+
+/// The closure itself: only one that is an argument may be marked to be inlined.
+#[inline(always)]
+fn inlined<A, B, C>(f: impl Fn(A, B) -> C + Copy) -> impl Fn(A, B) -> C + Copy {
+    f
+}
+
+/// For runs without entries of a table.
+const NOTHING: &[(); usize::MAX] = &[(); usize::MAX];
+
+/// Dropout on an instruction set.
+struct Dropping<I: Isa, W: Wide> {
+    isa: I,
+    words: Words<I>,
+    threshold: u32,
+    factor: W::Step<I>,
+}
+
+impl<I: Isa, W: Wide> Dropping<I, W> {
+    #[inline(always)]
+    fn new(isa: I, (mask, factor): &Drop<W>) -> Self {
+        Self {
+            isa,
+            words: Words::new(isa, *mask),
+            threshold: mask.threshold,
+            factor: W::splat(isa, *factor),
+        }
+    }
+
+    /// Takes a run of elements from `first` on, each with its entry: what `before` makes of
+    /// them is dropped or kept, and goes through `after`.
+    #[inline(always)]
+    fn run<T: Number<Wide = W>, P: Copy + Default>(
+        &mut self,
+        place: &mut impl Place<T>,
+        mut first: usize,
+        mut entries: &[P],
+        before: impl Fn([T; STEP], [P; STEP]) -> W::Step<I> + Copy,
+        after: impl Fn(W::Step<I>) -> W::Step<I> + Copy,
+    ) {
+        let (isa, threshold, factor) = (self.isa, self.threshold, self.factor);
+        let drop = inlined(
+            #[inline(always)]
+            |x, (entries, words)| {
+                let product = W::product(isa, before(x, entries), factor);
+                T::store(isa, after(W::keep(isa, words, threshold, product)))
+            },
+        );
+        while !entries.is_empty() {
+            let within = first % 4;
+            // So that groups begin where lines of the cache do, if blocks can.
+            let lead = place.lead(entries.len());
+            let lead = if (first + lead).is_multiple_of(4) {
+                lead
+            } else {
+                0
+            };
+            let len = if lead == 0 && within == 0 && entries.len() >= GROUP {
+                let len = entries.len() / GROUP * GROUP;
+                let mut block = first as u64 / 4;
+                place.groups(
+                    &entries[..len],
+                    #[inline(always)]
+                    || {
+                        let words = self.words.make(block);
+                        block += GROUP as u64 / 4;
+                        words
+                    },
+                    #[inline(always)]
+                    |words, x, entries| drop(x, (entries, words)),
+                );
+                len
+            } else {
+                let few = if entries.len() < GROUP {
+                    entries.len()
+                } else if lead != 0 {
+                    lead
+                } else {
+                    4 - within
+                };
+                let mut words = self.words.from(first, few);
+                place.steps(
+                    &entries[..few],
+                    #[inline(always)]
+                    |x, entries| {
+                        let Some((now, rest)) = words.split_first_chunk() else {
+                            return x;
+                        };
+                        words = rest;
+                        drop(x, (entries, isa.words(*now)))
+                    },
+                );
+                few
+            };
+            (first, entries) = (first + len, &entries[len..]);
         }
     }
 }
 
 /// As Candle's `affine(scale, 0)`, which makes -0 to +0.
 #[inline(always)]
-fn scaled<W: Wide>(value: W, scale: W) -> W {
-    value * scale + W::ZERO
-}
-
-#[inline(always)]
-fn kept<W: Wide>(value: W, mask: Mask, word: u32, factor: W) -> W {
-    let product = value * factor;
-    if mask.keeps(word) { product } else { W::ZERO }
+fn scaled<I: Isa, W: Wide>(isa: I, value: W::Step<I>, scale: W::Step<I>) -> W::Step<I> {
+    W::sum(isa, W::product(isa, value, scale), W::splat(isa, W::ZERO))
 }

@@ -5,7 +5,8 @@ use candle_core::Layout;
 use rayon::prelude::*;
 
 use super::number::Number;
-use super::run::{Append, Change, Place, Write};
+use super::place::{Change, Place, Write};
+use super::raw::fresh;
 
 /// Elements that are gathered at a time: 4 KiB of `f32`. A multiple of four, so that a
 /// block of elements begins with a block of random words.
@@ -16,15 +17,8 @@ const BLOCK: usize = 1024;
 /// two; 256 Ki take 80 on one and 74 on two, 1024 Ki 430 and 250.
 const PARALLEL: usize = 1 << 18;
 
-/// Bytes from which on glibc maps every vector afresh, zeroed by the system: the most that
-/// its threshold adapts to.
-const MAPPED: usize = 32 << 20;
-
 /// Something done to each element by itself.
 pub(crate) trait Pass<T>: Sync {
-    /// Whether it may begin at any element, or at multiples of four only.
-    fn anywhere(&self) -> bool;
-
     /// Does it to the elements `first ..` of the tensor, in row-major order.
     fn apply(&self, first: usize, place: impl Place<T>);
 }
@@ -104,52 +98,27 @@ impl View {
 pub(crate) fn map<T: Number>(xs: &[T], layout: &Layout, pass: &impl Pass<T>) -> Option<Vec<T>> {
     let view = View::new(layout)?;
     let count = layout.shape().elem_count();
-    // Short runs, and those that may not begin just anywhere, are gathered first.
-    let direct =
-        layout.is_contiguous() || view.strides[2] == 1 && view.width >= 64 && pass.anywhere();
-    if threads_pay(count) {
-        let fill = |first, ys: &mut [T]| {
-            let mut first = first;
-            if !direct {
-                for ys in ys.chunks_mut(BLOCK) {
-                    view.copy(xs, first, ys);
-                    pass.apply(first, Change(ys));
-                    first += ys.len();
-                }
-                return;
-            }
-            let mut ys = ys;
-            while !ys.is_empty() {
-                let (start, _, len) = view.run(first, ys.len());
-                let (run, rest) = ys.split_at_mut(len);
-                pass.apply(first, Write(&xs[start..start + len], run));
-                (ys, first) = (rest, first + len);
-            }
-        };
-        return Some(if count * size_of::<T>() < MAPPED {
-            in_blocks(count, fill)
-        } else {
-            in_pieces(count, fill)
-        });
-    }
-    let mut ys = Vec::with_capacity(count);
-    let mut first = 0;
-    if direct {
-        while first < count {
-            let (start, _, len) = view.run(first, count - first);
-            pass.apply(first, Append(&xs[start..start + len], &mut ys));
+    // Short runs are gathered first.
+    let direct = layout.is_contiguous() || view.strides[2] == 1 && view.width >= 64;
+    let piece = if threads_pay(count) {
+        piece(count)
+    } else {
+        count
+    };
+    Some(fresh(count, piece, |mut first, room| {
+        while direct && room.left() > 0 {
+            let (start, _, len) = view.run(first, room.left());
+            pass.apply(first, Write(&xs[start..start + len], room));
             first += len;
         }
-        return Some(ys);
-    }
-    let mut gathered = [T::default(); BLOCK];
-    while first < count {
-        let gathered = &mut gathered[..BLOCK.min(count - first)];
-        view.copy(xs, first, gathered);
-        pass.apply(first, Append(gathered, &mut ys));
-        first += gathered.len();
-    }
-    Some(ys)
+        let mut gathered = [T::default(); BLOCK];
+        while room.left() > 0 {
+            let gathered = &mut gathered[..BLOCK.min(room.left())];
+            view.copy(xs, first, gathered);
+            pass.apply(first, Write(gathered, room));
+            first += gathered.len();
+        }
+    }))
 }
 
 /// A pass over a tensor's own memory. No two of its elements may share a place.
@@ -193,35 +162,6 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
         first += gathered.len();
     }
     true
-}
-
-/// A vector that several threads make, block by block, without its memory being zeroed by
-/// one of them first.
-fn in_blocks<T: Number>(count: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
-    let mut blocks: Vec<[T; BLOCK]> = Vec::new();
-    (0..count.div_ceil(BLOCK))
-        .into_par_iter()
-        .with_min_len(64)
-        .map(|index| {
-            let mut block = [T::default(); BLOCK];
-            let first = index * BLOCK;
-            fill(first, &mut block[..BLOCK.min(count - first)]);
-            block
-        })
-        .collect_into_vec(&mut blocks);
-    let mut ys = blocks.into_flattened();
-    ys.truncate(count);
-    ys
-}
-
-/// The same for memory that comes zeroed: without the detour through a block, which costs a
-/// fifth (25 against 20 ms for 64 MiB on two threads).
-fn in_pieces<T: Number>(count: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
-    let mut ys = T::zeros(count);
-    let piece = piece(count);
-    let pieces = ys.par_chunks_mut(piece).enumerate();
-    pieces.for_each(|(index, ys)| fill(index * piece, ys));
-    ys
 }
 
 /// How many elements a thread takes at a time.

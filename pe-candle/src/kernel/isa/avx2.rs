@@ -1,12 +1,14 @@
 //! AVX2 with FMA and F16C: a step in two registers.
 
-use std::arch::x86_64::{__m128i, __m256, __m256i};
+use std::arch::x86_64::{__m128, __m128i, __m256, __m256d, __m256i};
 
 use pulp::cast;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
+use super::philox::{Keys, Lanes, pair};
 use super::{Isa, STEP};
+use crate::kernel::mask::Mask;
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -20,6 +22,22 @@ impl Avx2 {
     /// `None` without F16C.
     pub(crate) fn new(v3: V3) -> Option<Self> {
         F16c::try_new().map(|f16c| Self { v3, f16c })
+    }
+
+    /// All bits of the words that are `threshold` or more.
+    #[inline(always)]
+    fn kept(self, words: [__m256i; 2], threshold: u32) -> [__m256i; 2] {
+        let avx2 = self.v3.avx2;
+        let threshold = self.v3.avx._mm256_set1_epi32(threshold as i32);
+        both(
+            words,
+            #[inline(always)]
+            |words| {
+                // There is no comparison without sign.
+                let larger = avx2._mm256_max_epu32(words, threshold);
+                avx2._mm256_cmpeq_epi32(words, larger)
+            },
+        )
     }
 
     /// `bf16` in the low half of each lane.
@@ -40,12 +58,23 @@ impl Avx2 {
 /// Both halves of a step.
 #[inline(always)]
 fn both<A: Copy, B>(step: [A; 2], f: impl Fn(A) -> B) -> [B; 2] {
-    [f(step[0]), f(step[1])]
+    pair(
+        #[inline(always)]
+        |i| f(step[i]),
+    )
+}
+
+/// The quarters of a step.
+#[inline(always)]
+fn quarters<B>(f: impl Fn(usize) -> B) -> [B; 4] {
+    [f(0), f(1), f(2), f(3)]
 }
 
 impl Isa for Avx2 {
     type Singles = [__m256; 2];
+    type Doubles = [__m256d; 4];
     type Words = [__m256i; 2];
+    type Keys = Keys<__m256i>;
 
     #[inline(always)]
     fn singles(self, from: [f32; STEP]) -> Self::Singles {
@@ -122,10 +151,51 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
+    fn doubles(self, from: [f64; STEP]) -> Self::Doubles {
+        cast(from)
+    }
+
+    #[inline(always)]
+    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP] {
+        cast(doubles)
+    }
+
+    #[inline(always)]
+    fn splat_double(self, value: f64) -> Self::Doubles {
+        [self.v3.avx._mm256_set1_pd(value); 4]
+    }
+
+    #[inline(always)]
+    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        quarters(
+            #[inline(always)]
+            |i| self.v3.avx._mm256_add_pd(a[i], b[i]),
+        )
+    }
+
+    #[inline(always)]
+    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        quarters(
+            #[inline(always)]
+            |i| self.v3.avx._mm256_mul_pd(a[i], b[i]),
+        )
+    }
+
+    #[inline(always)]
+    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles {
+        let from: [__m128; 4] = cast(from);
+        quarters(
+            #[inline(always)]
+            |i| self.v3.avx._mm256_cvtps_pd(from[i]),
+        )
+    }
+
+    #[inline(always)]
     fn words(self, from: [u32; STEP]) -> Self::Words {
         cast(from)
     }
 
+    #[cfg(test)]
     #[inline(always)]
     fn word_array(self, words: Self::Words) -> [u32; STEP] {
         cast(words)
@@ -133,20 +203,106 @@ impl Isa for Avx2 {
 
     #[inline(always)]
     fn keep(self, words: Self::Words, threshold: u32, singles: Self::Singles) -> Self::Singles {
-        let (avx, avx2) = (self.v3.avx, self.v3.avx2);
-        let threshold = avx._mm256_set1_epi32(threshold as i32);
-        let kept = both(
-            words,
-            #[inline(always)]
-            |words| {
-                // There is no comparison without sign.
-                let larger = avx2._mm256_max_epu32(words, threshold);
-                avx2._mm256_cmpeq_epi32(words, larger)
-            },
-        );
+        let kept = self.kept(words, threshold);
+        let avx = self.v3.avx;
         [
             avx._mm256_and_ps(singles[0], cast(kept[0])),
             avx._mm256_and_ps(singles[1], cast(kept[1])),
         ]
+    }
+
+    #[inline(always)]
+    fn keep_doubles(
+        self,
+        words: Self::Words,
+        threshold: u32,
+        doubles: Self::Doubles,
+    ) -> Self::Doubles {
+        let kept: [__m128i; 4] = cast(self.kept(words, threshold));
+        quarters(
+            #[inline(always)]
+            |i| {
+                let kept = self.v3.avx2._mm256_cvtepi32_epi64(kept[i]);
+                self.v3.avx._mm256_and_pd(doubles[i], cast(kept))
+            },
+        )
+    }
+
+    #[inline(always)]
+    fn keys(self, mask: &Mask) -> Keys<__m256i> {
+        Keys::new(self, mask)
+    }
+
+    #[inline(always)]
+    fn group(self, _: &Mask, keys: &Keys<__m256i>, low: u32, high: u32) -> [Self::Words; 4] {
+        let (avx, avx2) = (self.v3.avx, self.v3.avx2);
+        // The order in which unpacking leaves them in sequence.
+        let order = avx._mm256_set_epi64x(3, 1, 2, 0);
+        let of_four = inlined(
+            #[inline(always)]
+            |block| {
+                let first = avx._mm256_set1_epi64x(i64::from(low) + block);
+                avx2._mm256_add_epi64(order, first)
+            },
+        );
+        let of_eight = inlined(
+            #[inline(always)]
+            |block| {
+                let of = keys.words(self, [of_four(block), of_four(block + 4)], high);
+                pair(
+                    #[inline(always)]
+                    |i| {
+                        [
+                            avx2._mm256_unpacklo_epi64(of[i][0], of[i][1]),
+                            avx2._mm256_unpackhi_epi64(of[i][0], of[i][1]),
+                        ]
+                    },
+                )
+            },
+        );
+        let ([a, b], [c, d]) = (of_eight(0), of_eight(8));
+        [a, b, c, d]
+    }
+}
+
+/// The closure itself: only one that is an argument may be marked to be inlined.
+#[inline(always)]
+fn inlined<A>(f: impl Fn(i64) -> A) -> impl Fn(i64) -> A {
+    f
+}
+
+impl Lanes for Avx2 {
+    type V = __m256i;
+
+    #[inline(always)]
+    fn splat(self, value: u64) -> __m256i {
+        self.v3.avx._mm256_set1_epi64x(value as i64)
+    }
+
+    #[inline(always)]
+    fn product(self, a: __m256i, b: __m256i) -> __m256i {
+        self.v3.avx2._mm256_mul_epu32(a, b)
+    }
+
+    #[inline(always)]
+    fn high(self, a: __m256i) -> __m256i {
+        self.v3.avx2._mm256_srli_epi64::<32>(a)
+    }
+
+    #[inline(always)]
+    fn xor(self, a: __m256i, b: __m256i) -> __m256i {
+        self.v3.avx2._mm256_xor_si256(a, b)
+    }
+
+    #[inline(always)]
+    fn xor3(self, a: __m256i, b: __m256i, c: __m256i) -> __m256i {
+        self.xor(a, self.xor(b, c))
+    }
+
+    #[inline(always)]
+    fn join(self, low: __m256i, high: __m256i) -> __m256i {
+        let avx2 = self.v3.avx2;
+        let moved = avx2._mm256_shuffle_epi32::<0b10_10_00_00>(high);
+        avx2._mm256_blend_epi32::<0b1010_1010>(low, moved)
     }
 }

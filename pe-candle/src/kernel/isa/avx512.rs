@@ -1,11 +1,15 @@
 //! AVX-512 with the parts F, BW, CD, DQ and VL: all of a step in one register.
 
-use std::arch::x86_64::{__m256i, __m512, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT};
+use std::arch::x86_64::{
+    __m256, __m256i, __m512, __m512d, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
+};
 
 use pulp::x86::V4;
 use pulp::{NullaryFnOnce, cast};
 
+use super::philox::{Keys, Lanes};
 use super::{Isa, STEP, Work};
+use crate::kernel::mask::Mask;
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
@@ -27,7 +31,9 @@ pub(super) fn run<W: Work>(isa: V4, work: W) -> W::Output {
 
 impl Isa for V4 {
     type Singles = __m512;
+    type Doubles = [__m512d; 2];
     type Words = __m512i;
+    type Keys = Keys<__m512i>;
 
     #[inline(always)]
     fn singles(self, from: [f32; STEP]) -> __m512 {
@@ -85,10 +91,45 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
+    fn doubles(self, from: [f64; STEP]) -> Self::Doubles {
+        cast(from)
+    }
+
+    #[inline(always)]
+    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP] {
+        cast(doubles)
+    }
+
+    #[inline(always)]
+    fn splat_double(self, value: f64) -> Self::Doubles {
+        [self.avx512f._mm512_set1_pd(value); 2]
+    }
+
+    #[inline(always)]
+    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        let f = self.avx512f;
+        [f._mm512_add_pd(a[0], b[0]), f._mm512_add_pd(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        let f = self.avx512f;
+        [f._mm512_mul_pd(a[0], b[0]), f._mm512_mul_pd(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles {
+        let [low, high]: [__m256; 2] = cast(from);
+        let f = self.avx512f;
+        [f._mm512_cvtps_pd(low), f._mm512_cvtps_pd(high)]
+    }
+
+    #[inline(always)]
     fn words(self, from: [u32; STEP]) -> __m512i {
         cast(from)
     }
 
+    #[cfg(test)]
     #[inline(always)]
     fn word_array(self, words: __m512i) -> [u32; STEP] {
         cast(words)
@@ -100,5 +141,74 @@ impl Isa for V4 {
         let threshold = f._mm512_set1_epi32(threshold as i32);
         let kept = f._mm512_cmpge_epu32_mask(words, threshold);
         f._mm512_maskz_mov_ps(kept, singles)
+    }
+
+    #[inline(always)]
+    fn keep_doubles(self, words: __m512i, threshold: u32, doubles: Self::Doubles) -> Self::Doubles {
+        let f = self.avx512f;
+        let threshold = f._mm512_set1_epi32(threshold as i32);
+        let kept = f._mm512_cmpge_epu32_mask(words, threshold);
+        [
+            f._mm512_maskz_mov_pd(kept as u8, doubles[0]),
+            f._mm512_maskz_mov_pd((kept >> 8) as u8, doubles[1]),
+        ]
+    }
+
+    #[inline(always)]
+    fn keys(self, mask: &Mask) -> Keys<__m512i> {
+        Keys::new(self, mask)
+    }
+
+    #[inline(always)]
+    fn group(self, _: &Mask, keys: &Keys<__m512i>, low: u32, high: u32) -> [__m512i; 4] {
+        let f = self.avx512f;
+        // The order in which unpacking leaves them in sequence.
+        let order = f._mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+        let first = f._mm512_add_epi64(order, f._mm512_set1_epi64(low.into()));
+        let second = f._mm512_add_epi64(first, f._mm512_set1_epi64(8));
+        let [[a01, a23], [b01, b23]] = keys.words(self, [first, second], high);
+        [
+            f._mm512_unpacklo_epi64(a01, a23),
+            f._mm512_unpackhi_epi64(a01, a23),
+            f._mm512_unpacklo_epi64(b01, b23),
+            f._mm512_unpackhi_epi64(b01, b23),
+        ]
+    }
+}
+
+impl Lanes for V4 {
+    type V = __m512i;
+
+    #[inline(always)]
+    fn splat(self, value: u64) -> __m512i {
+        self.avx512f._mm512_set1_epi64(value as i64)
+    }
+
+    #[inline(always)]
+    fn product(self, a: __m512i, b: __m512i) -> __m512i {
+        self.avx512f._mm512_mul_epu32(a, b)
+    }
+
+    #[inline(always)]
+    fn high(self, a: __m512i) -> __m512i {
+        self.avx512f._mm512_srli_epi64::<32>(a)
+    }
+
+    #[inline(always)]
+    fn xor(self, a: __m512i, b: __m512i) -> __m512i {
+        self.avx512f._mm512_xor_si512(a, b)
+    }
+
+    #[inline(always)]
+    fn xor3(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        self.avx512f
+            ._mm512_ternarylogic_epi64::<0b1001_0110>(a, b, c)
+    }
+
+    #[inline(always)]
+    fn join(self, low: __m512i, high: __m512i) -> __m512i {
+        let odd = 0b1010_1010_1010_1010;
+        let f = self.avx512f;
+        f._mm512_mask_shuffle_epi32::<0b10_10_00_00>(low, odd, high)
     }
 }

@@ -1,6 +1,9 @@
 //! What every processor has: loops that the compiler turns into its vectors.
 
+use pulp::cast;
+
 use super::{Isa, STEP};
+use crate::kernel::mask::Mask;
 use crate::kernel::number::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
 #[derive(Debug, Clone, Copy)]
@@ -8,7 +11,9 @@ pub(crate) struct Plain;
 
 impl Isa for Plain {
     type Singles = [f32; STEP];
+    type Doubles = [f64; STEP];
     type Words = [u32; STEP];
+    type Keys = ();
 
     #[inline(always)]
     fn singles(self, from: [f32; STEP]) -> Self::Singles {
@@ -56,10 +61,41 @@ impl Isa for Plain {
     }
 
     #[inline(always)]
+    fn doubles(self, from: [f64; STEP]) -> Self::Doubles {
+        from
+    }
+
+    #[inline(always)]
+    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP] {
+        doubles
+    }
+
+    #[inline(always)]
+    fn splat_double(self, value: f64) -> Self::Doubles {
+        [value; STEP]
+    }
+
+    #[inline(always)]
+    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        each(|lane| a[lane] + b[lane])
+    }
+
+    #[inline(always)]
+    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
+        each(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles {
+        each(|lane| f64::from(from[lane]))
+    }
+
+    #[inline(always)]
     fn words(self, from: [u32; STEP]) -> Self::Words {
         from
     }
 
+    #[cfg(test)]
     #[inline(always)]
     fn word_array(self, words: Self::Words) -> [u32; STEP] {
         words
@@ -74,6 +110,30 @@ impl Isa for Plain {
                 0.0
             }
         })
+    }
+
+    #[inline(always)]
+    fn keep_doubles(
+        self,
+        words: Self::Words,
+        threshold: u32,
+        doubles: Self::Doubles,
+    ) -> Self::Doubles {
+        each(|lane| {
+            if words[lane] >= threshold {
+                doubles[lane]
+            } else {
+                0.0
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn keys(self, _: &Mask) {}
+
+    #[inline(always)]
+    fn group(self, mask: &Mask, (): &(), low: u32, high: u32) -> [[u32; STEP]; 4] {
+        cast(mask.group(u64::from(high) << 32 | u64::from(low)))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Vectors whose memory is written once, by one thread or several.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, take};
 
+use pulp::bytemuck::Zeroable;
 use rayon::prelude::*;
 
 /// Room for elements that are still to be written, in order.
@@ -19,6 +21,12 @@ impl<T: Copy> Room<'_, T> {
     #[inline(always)]
     pub(crate) fn left(&self) -> usize {
         self.left.len()
+    }
+
+    /// How many elements the next one is away from the beginning of a line of the cache.
+    #[inline(always)]
+    pub(crate) fn to_line(&self) -> usize {
+        self.left.as_ptr().align_offset(super::LINE)
     }
 
     /// Writes blocks of `M` times `N` elements, as long as there are some and room for them.
@@ -122,4 +130,104 @@ pub(crate) fn fresh<T: Copy + Send>(
     // on the way: that is found too), and ends with the piece.
     unsafe { made.set_len(count) };
     made
+}
+
+/// A vector of zeros as the system gives them: memory that has not been touched yet, where it
+/// is large. `None` if there is not enough.
+pub(crate) fn zeros<T: Copy + Zeroable>(count: usize) -> Option<Vec<T>> {
+    let layout = Layout::array::<T>(count).ok()?;
+    if layout.size() == 0 {
+        return Some(vec![T::zeroed(); count]);
+    }
+    // SAFETY: the size is not zero.
+    let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
+    if memory.is_null() {
+        return None;
+    }
+    // SAFETY: `memory` is from the global allocator, for `count` elements and aligned for them;
+    // all its bytes are zero, which is a value of a `Zeroable` type.
+    let mut zeros = unsafe { Vec::from_raw_parts(memory, count, count) };
+    // SAFETY: what is initialised may be taken for what perhaps is not; the advice writes nothing.
+    let uninit = unsafe { &mut *(zeros.as_mut_slice() as *mut [T] as *mut [MaybeUninit<T>]) };
+    super::advise_huge_pages(uninit);
+    Some(zeros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes the numbers `first ..` in blocks and in single elements.
+    fn count_up(first: usize, room: &mut Room<'_, u32>) {
+        let mut next = first as u32;
+        while room.left() > 0 {
+            let before = room.left();
+            room.write_blocks((0..3).map(|block| {
+                [0, 4].map(|step| [0, 1, 2, 3].map(|lane| next + 8 * block + step + lane))
+            }));
+            next += (before - room.left()) as u32;
+            room.write(&[next]);
+            next += 1;
+        }
+    }
+
+    #[test]
+    fn every_size_is_written_whole() {
+        for count in (0..100).chain([1000, 4099]) {
+            for piece in [1, 7, 8, 25, 1024, 5000] {
+                let made = fresh(count, piece, count_up);
+                assert!(made.iter().copied().eq(0..count as u32), "{count} {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_nothing_away() {
+        for piece in [100, 1000] {
+            let made = std::panic::catch_unwind(|| {
+                fresh(1000, piece, |first, room: &mut Room<'_, u32>| {
+                    room.write(&[1, 2, 3]);
+                    assert!(first != 300 && piece != 1000, "in the middle");
+                    count_up(first + 3, room);
+                })
+            });
+            assert!(made.is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_not_filled_is_found() {
+        type Fill = fn(usize, &mut Room<'_, u32>);
+        let fills: [Fill; 3] = [
+            |_, _| {},
+            |_, room| room.write(&[0; 99]),
+            |_, room| {
+                // A panic on the way that is caught.
+                let blocks = std::iter::from_fn(|| -> Option<[[u32; 4]; 1]> { panic!() });
+                let room = std::panic::AssertUnwindSafe(room);
+                let caught = std::panic::catch_unwind(move || {
+                    let room = room;
+                    room.0.write_blocks(blocks);
+                });
+                assert!(caught.is_err());
+            },
+        ];
+        for fill in fills {
+            for piece in [100, 200] {
+                let made = std::panic::catch_unwind(|| fresh(200, piece, fill));
+                assert!(made.is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_are_zero() {
+        for count in [0, 1, 1000, 3 << 20] {
+            let zeros = zeros::<u32>(count).unwrap();
+            assert_eq!(zeros.len(), count);
+            assert!(zeros.iter().step_by(1 + count / 1000).all(|x| *x == 0));
+        }
+        assert!(zeros::<u64>(usize::MAX / 4).is_none());
+        assert!(zeros::<u8>(isize::MAX as usize).is_none());
+    }
 }

@@ -3,13 +3,13 @@
 use std::mem::MaybeUninit;
 
 /// Bytes from which on huge pages are asked for.
-#[cfg(target_os = "linux")]
-const LARGE: usize = 4 << 20;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) const LARGE: usize = 4 << 20;
 
 /// Asks the system to back memory that is about to be written with huge pages: it is free to
 /// do so, or not. It concerns the pages that lie within the slice as a whole, no more memory is
 /// taken than without.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn advise_huge_pages<T>(fresh: &mut [MaybeUninit<T>]) {
     /// What a huge page is aligned to, on most machines. Where they are larger, fewer of them
     /// fit in.
@@ -32,5 +32,9 @@ pub(crate) fn advise_huge_pages<T>(fresh: &mut [MaybeUninit<T>]) {
 }
 
 /// Other systems have no such advice.
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
+pub(crate) const LARGE: usize = usize::MAX;
+
+/// Nothing.
+#[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) fn advise_huge_pages<T>(_: &mut [MaybeUninit<T>]) {}
