@@ -88,17 +88,22 @@ pub(crate) struct RotaryArgs {
 }
 
 const SCALING_HELP: &str = "\
-How frequencies are changed for longer sequences [default: default]. The keys are those of a
-config.json, their values numbers, true, false or lists [a,b,...]:
+How frequencies are changed for longer sequences [default: default]. TYPE and KEY
+are those of a config.json, VALUE is a number, true, false or a list [a,b,...]:
 - default
-- linear:factor=4
-- dynamic:factor=2,max_position_embeddings=4096
-- yarn:factor=4,original_max_position_embeddings=32768 (beta_fast, beta_slow, mscale,
-  mscale_all_dim, attention_factor, truncate)
-- longrope:short_factor=[...],long_factor=[...],original_max_position_embeddings=4096
-  (factor or max_position_embeddings, attention_factor, short_mscale, long_mscale)
-- llama3:factor=8,low_freq_factor=1,high_freq_factor=4,original_max_position_embeddings=8192
-- proportional:partial_rotary_factor=0.25 (factor)";
+- linear: factor
+- dynamic: factor, max_position_embeddings
+- yarn: factor, original_max_position_embeddings; perhaps beta_fast,
+  beta_slow, mscale, mscale_all_dim, attention_factor, truncate
+- longrope: short_factor=[...], long_factor=[...],
+  original_max_position_embeddings, factor or max_position_embeddings;
+  perhaps attention_factor, short_mscale, long_mscale
+- llama3: factor, low_freq_factor, high_freq_factor,
+  original_max_position_embeddings
+- proportional: partial_rotary_factor; perhaps factor
+Such as llama3:factor=8,low_freq_factor=1 and so on, without spaces.
+max_position_embeddings goes with every type: it says how many rows there are
+unless --max-seq-len does.";
 
 /// A scaling as it would stand in a config.json.
 #[derive(Debug, Clone)]

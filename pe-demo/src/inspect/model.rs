@@ -56,6 +56,13 @@ struct Set {
     within: Vec<Within>,
 }
 
+impl Set {
+    /// The number of pairs that turn.
+    fn turning(&self) -> usize {
+        self.wavelengths.iter().filter(|w| w.is_finite()).count()
+    }
+}
+
 /// The pairs that never complete a turn within a length.
 struct Within {
     positions: usize,

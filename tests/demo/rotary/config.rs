@@ -149,10 +149,12 @@ fn models_of_every_kind_are_explained() {
             &[
                 "Rotary embedding of full_attention layers",
                 "Rotary embedding of sliding_attention layers",
+                "128 of the 512 columns of a head turn, in 64 of 256 pairs",
                 "pairs 64 to 255 (192 of 256) do not turn at all",
                 "type: proportional",
             ],
         ),
+        ("gemma-3-27b-it", &["no key says how long sequences become"]),
         (
             "Qwen2-VL-7B",
             &["16 pairs follow time, 24 height and 24 width, one after the other"],

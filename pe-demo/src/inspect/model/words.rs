@@ -49,14 +49,14 @@ pub(super) fn page(
     }
     for key in &model.keys {
         let line = format!("{} = {}: {}", key.path, key.value, key.meaning);
-        page.wrap("  ", &clean(&line, 400));
+        page.wrap("  - ", &clean(&line, 400));
     }
     page.heading("What was not understood");
     if model.warnings.is_empty() {
         page.line("  nothing");
     }
     for warning in &model.warnings {
-        page.wrap("  ", &clean(warning, 400));
+        page.wrap("  - ", &clean(warning, 400));
     }
     page
 }
@@ -76,12 +76,18 @@ fn explain(
         Some(name) => format!("Rotary embedding of {} layers", clean(name, 40)),
     });
     let (a, b) = layer.layout.columns(1, pairs);
+    let turning = sets.iter().map(Set::turning).max().unwrap_or(0);
+    let of_pairs = if turning < pairs {
+        format!("{turning} of {pairs}")
+    } else {
+        pairs.to_string()
+    };
     page.wrap(
         "  ",
         &format!(
-            "{} of the {} columns of a head turn, in {pairs} pairs ({}: pair 1 is columns {a} and \
-             {b})",
-            config.rotary_dim,
+            "{} of the {} columns of a head turn, in {of_pairs} pairs ({}: pair 1 is columns {a} \
+             and {b})",
+            2 * turning,
             layer.head_dim,
             layer.layout.name()
         ),
@@ -100,6 +106,12 @@ fn explain(
     for set in sets {
         page.wrap("  ", &format!("{}:", set.sequences));
         turns(page, set);
+    }
+    if before.is_none() && sets.iter().all(|set| set.within.is_empty()) {
+        page.wrap(
+            "  ",
+            "no key says how long sequences become, and so which pairs complete a turn",
+        );
     }
 }
 
