@@ -8,10 +8,16 @@
 //! file ──► report                  inspect     any safetensors file
 //! file + spec ──► comparison       compare     how many entries differ, and the first
 //! VarBuilder ──► tensor            from_var_builder
+//!
+//! rotary spec ──► file             export_rotary     cosines, sines and frequencies
+//! file ──► three tensors           load_rotary
+//! file + rotary spec               compare_rotary
 //! ```
 //!
 //! A file written here holds one tensor, `pe` by default, of shape
-//! `[rows, d_model]`, and the metadata key `positional_encoding`. There is one key
+//! `[rows, d_model]`, or for a rotary table three: `cos` and `sin` of shape
+//! `[rows, rotary_dim/2]` and `inv_freq`. With them stands the metadata key
+//! `positional_encoding`. There is one key
 //! because safetensors metadata is an unordered map: with one key, equal input gives
 //! equal bytes. Saving again replaces the file in one step; a reader sees the old
 //! file or the new one.
@@ -54,6 +60,7 @@ mod load;
 mod object;
 mod read;
 mod replace;
+mod rotary;
 mod spec;
 mod var_builder;
 mod verify;
@@ -62,6 +69,10 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use rotary::{
+    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
+    RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
+};
 pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};

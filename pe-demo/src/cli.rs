@@ -1,5 +1,6 @@
 //! The command line.
 
+mod rotary;
 mod values;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
+pub(crate) use rotary::{RotaryArgs, Scaling, TableArg, UnknownKeysArg};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
 use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
 use values::{input, output, positive, sentence, whole};
@@ -29,6 +31,7 @@ Examples:
   pe-demo --tokenizer google-bert/bert-base-uncased --json
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
+  pe-demo inspect config.json            a model's rotary embedding, explained
 
 Exit codes:
   0  done
@@ -42,12 +45,20 @@ Examples:
   pe-demo export --d-model 384 --max-seq-len 1500 --preset whisper -o w.st
   pe-demo export --d-model 64 --max-seq-len 4096 --start 1000000 --dtype bf16 \\
       --base 500000 -o far.safetensors
+  pe-demo export --scheme rotary --config config.json -o rotary.safetensors
+  pe-demo export --scheme rotary --head-dim 128 --theta 500000 \\
+      --scaling linear:factor=4 --max-seq-len 8192 -o rotary.safetensors
 
-The file holds the tensor `pe` [max_seq_len, d_model] and its specification.
+The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary
+`cos` and `sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
 
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 
 const INSPECT_EXAMPLES: &str = "\
+A file that begins with `{` (white space aside), or whose name ends in .json, is
+taken for a model's config.json unless there is a zero byte among its first eight,
+as there is in every safetensors file: the length of a header below 100 MB.
+
 Exit codes: 0 if the file can be read and its table, if it says which one it is,
 has every entry right; 1 if not; 2 bad usage.";
 
@@ -89,7 +100,7 @@ pub(crate) enum Command {
     /// Write a table of encodings to a safetensors file
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
-    /// Show what a safetensors file holds and whether its table is right
+    /// Show what a safetensors file holds and whether it is right; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
 }
@@ -176,22 +187,29 @@ pub(crate) struct EncodeArgs {
 /// Which table to write.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
+    /// Kind of table; each has options of its own
+    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    pub(crate) scheme: TableArg,
     /// Width of the table
     #[arg(
         long,
         value_name = "N",
+        required_unless_present = "scheme",
+        required_if_eq("scheme", "sinusoidal"),
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true
     )]
-    pub(crate) d_model: usize,
-    /// Number of rows, one per position
+    pub(crate) d_model: Option<usize>,
+    /// Number of rows, one per position [rotary: up to the model's longest]
     #[arg(
         long,
         value_name = "N",
+        required_unless_present = "scheme",
+        required_if_eq("scheme", "sinusoidal"),
         value_parser = whole::<usize>(1, POSITIONS),
         allow_negative_numbers = true
     )]
-    pub(crate) max_seq_len: usize,
+    pub(crate) max_seq_len: Option<usize>,
     /// Position of the first row
     #[arg(
         long,
@@ -245,12 +263,14 @@ pub(crate) struct ExportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", value_parser = output())]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) rotary: RotaryArgs,
 }
 
 /// Which file to look at.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A safetensors file
+    /// A safetensors file, or the config.json of a Hugging Face model
     #[arg(value_name = "FILE", value_parser = input())]
     pub(crate) file: PathBuf,
     /// Print one JSON document instead of text

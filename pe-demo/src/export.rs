@@ -1,22 +1,80 @@
 //! `pe-demo export`: a table in a safetensors file.
 
+mod rotary;
+
 use std::io::Write;
+use std::ops::Range;
 
 use anyhow::{Result, bail};
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
 use pe_core::{Base, Error, POSITIONS, Recipe, Sinusoidal, SinusoidalConfig, Spacing};
 
-use crate::cli::ExportArgs;
+use crate::cli::{ExportArgs, TableArg};
 use crate::console::{BadUsage, Outcome};
-use crate::page::{self, Page};
+use crate::page::{self, Page, short};
+
+pub(crate) use rotary::describe as describe_rotary;
 
 pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
-    let spec = TableSpec::new(
-        config(args),
-        args.start,
-        args.max_seq_len,
-        args.dtype.into(),
-    );
+    refuse_foreign(args)?;
+    match args.scheme {
+        TableArg::Sinusoidal => sinusoidal(args, out),
+        TableArg::Rotary => rotary::run(args, out),
+    }
+}
+
+/// Options of the other scheme would be ignored.
+fn refuse_foreign(args: &ExportArgs) -> Result<()> {
+    let rotary = &args.rotary;
+    let (scheme, other, options) = match args.scheme {
+        TableArg::Sinusoidal => (
+            "sinusoidal",
+            "rotary",
+            &[
+                ("--config", rotary.config.is_some()),
+                ("--layer-type", rotary.layer_type.is_some()),
+                ("--unknown-keys", rotary.unknown_keys.is_some()),
+                ("--head-dim", rotary.head_dim.is_some()),
+                ("--rotary-dim", rotary.rotary_dim.is_some()),
+                ("--theta", rotary.theta.is_some()),
+                ("--scaling", rotary.scaling.is_some()),
+                ("--seq-len", rotary.seq_len.is_some()),
+            ][..],
+        ),
+        TableArg::Rotary => (
+            "rotary",
+            "sinusoidal",
+            &[
+                ("--d-model", args.d_model.is_some()),
+                ("--preset", args.preset.is_some()),
+                ("--base", args.base.is_some()),
+                ("--min-rate", args.min_rate.is_some()),
+                ("--layout", args.layout.is_some()),
+                ("--spacing", args.spacing.is_some()),
+                ("--odd-width", args.odd_width.is_some()),
+            ][..],
+        ),
+    };
+    let given: Vec<&str> = options
+        .iter()
+        .filter_map(|(name, given)| given.then_some(*name))
+        .collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    bail!(BadUsage(format!(
+        "not with --scheme {scheme}: {} (of --scheme {other})",
+        given.join(", ")
+    )))
+}
+
+fn sinusoidal(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
+    let (Some(d_model), Some(rows)) = (args.d_model, args.max_seq_len) else {
+        bail!(BadUsage(
+            "--scheme sinusoidal needs --d-model and --max-seq-len".to_owned()
+        ));
+    };
+    let spec = TableSpec::new(config(args, d_model)?, args.start, rows, args.dtype.into());
     check(args, &spec)?;
     checkpoint::export(&args.output, &spec)?;
 
@@ -35,10 +93,10 @@ pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 /// The preset's parts, or the paper's, where no option says otherwise.
-fn config(args: &ExportArgs) -> SinusoidalConfig {
+fn config(args: &ExportArgs, d_model: usize) -> Result<SinusoidalConfig> {
     let mut config = match args.preset {
-        Some(preset) => preset.config(args.d_model),
-        None => SinusoidalConfig::new(args.d_model),
+        Some(preset) => preset.config(d_model),
+        None => SinusoidalConfig::new(d_model),
     };
     if let Some(base) = args.base {
         config.base = Base::Value(base);
@@ -56,21 +114,22 @@ fn config(args: &ExportArgs) -> SinusoidalConfig {
         config.odd_width = odd.into();
     }
     if let Some(recipe) = args.recipe {
-        config.recipe = recipe.into();
+        let Some(recipe) = recipe.additive() else {
+            bail!(BadUsage(
+                "--recipe hf-f32 is of --scheme rotary; that of --scheme sinusoidal is exact, \
+                 exp-f32 or pow-f32"
+                    .to_owned()
+            ));
+        };
+        config.recipe = recipe;
     }
-    config
+    Ok(config)
 }
 
 /// What each option alone cannot tell. (The size of the table is not bad usage: it is checked
 /// before the file is written.)
 fn check(args: &ExportArgs, spec: &TableSpec) -> Result<()> {
-    let positions = spec.positions();
-    if positions.end > POSITIONS {
-        bail!(BadUsage(format!(
-            "--start {} and --max-seq-len {} ask for positions {}..{}, which run past {POSITIONS}",
-            args.start, args.max_seq_len, positions.start, positions.end
-        )));
-    }
+    check_positions(spec.positions(), spec.rows)?;
     match Sinusoidal::new(spec.config) {
         Ok(_) => Ok(()),
         Err(error) => match explain(args, &spec.config, &error) {
@@ -78,6 +137,17 @@ fn check(args: &ExportArgs, spec: &TableSpec) -> Result<()> {
             None => Err(error.into()),
         },
     }
+}
+
+fn check_positions(positions: Range<u64>, rows: usize) -> Result<()> {
+    let Range { start, end } = positions;
+    if end > POSITIONS {
+        bail!(BadUsage(format!(
+            "--start {start} and --max-seq-len {rows} ask for positions {start}..{end}, which run \
+             past {POSITIONS}"
+        )));
+    }
+    Ok(())
 }
 
 /// The library's error in the words of the command line, if the arguments are to blame.
@@ -124,19 +194,10 @@ fn explain(args: &ExportArgs, config: &SinusoidalConfig, error: &Error) -> Optio
     }
 }
 
-/// A number as people write it: `1` and not `1.0`, `1e-300` and not 300 zeros.
-fn short(number: f64) -> String {
-    let text = format!("{number:?}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
 /// A specification in words.
 pub(crate) fn describe(spec: &TableSpec) -> String {
     let config = &spec.config;
-    let positions = match spec.positions() {
-        range if range.is_empty() => "no positions".to_owned(),
-        range => format!("positions {} to {}", range.start, range.end - 1),
-    };
+    let positions = page::positions(spec.positions());
     let base = match config.base {
         Base::Value(base) => format!("base {}", short(base)),
         Base::MinRate(rate) => format!("min_rate {}", short(rate)),

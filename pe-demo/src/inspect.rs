@@ -1,28 +1,43 @@
-//! `pe-demo inspect`: what a safetensors file holds, and whether its table is right.
+//! `pe-demo inspect`: what a safetensors file holds, and whether its table is right; what a
+//! model's config.json says about rotary embeddings.
+
+mod model;
 
 use std::io::Write;
 
 use anyhow::Result;
-use pe_candle::checkpoint::{self, Comparison, FileReport, SpecStatus, TableSpec, TensorReport};
+use pe_candle::checkpoint::{
+    self, Comparison, FileReport, RotaryComparison, RotarySpec, SpecStatus, TableSpec, TensorReport,
+};
 use serde_json::{Value, json};
 
 use crate::cli::InspectArgs;
 use crate::console::Outcome;
-use crate::export::describe;
+use crate::export::{describe, describe_rotary};
 use crate::page::{self, Page, clean};
 
 pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
+    if crate::model::is_json(&args.file) {
+        return model::run(args, out);
+    }
     let report = checkpoint::inspect(&args.file)?;
     let verdict = Verdict::of(&report)?;
     let text = if args.json {
         format!("{:#}\n", document(&report, &verdict)?)
     } else {
-        page(&report, &verdict).text().to_owned()
+        page(&report, &verdict)?.text().to_owned()
     };
     out.write_all(text.as_bytes())?;
-    Ok(match verdict {
-        Verdict::NoSpecification | Verdict::Right(..) => Outcome::Success,
-        Verdict::Invalid(_) | Verdict::Wrong(..) => Outcome::Failure,
+    let fine = match &verdict {
+        Verdict::NoSpecification => true,
+        Verdict::Invalid(_) => false,
+        Verdict::Additive(_, comparison) => comparison.is_right(),
+        Verdict::Rotary(_, comparison) => comparison.is_right(),
+    };
+    Ok(if fine {
+        Outcome::Success
+    } else {
+        Outcome::Failure
     })
 }
 
@@ -30,28 +45,28 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
 enum Verdict {
     NoSpecification,
     Invalid(String),
-    Right(TableSpec, Comparison),
-    Wrong(TableSpec, Comparison),
+    Additive(TableSpec, Comparison),
+    Rotary(RotarySpec, RotaryComparison),
 }
 
 impl Verdict {
     fn of(report: &FileReport) -> Result<Self> {
-        let spec = match &report.spec {
-            SpecStatus::Absent => return Ok(Self::NoSpecification),
-            SpecStatus::Invalid(why) => return Ok(Self::Invalid(why.clone())),
-            SpecStatus::Valid(spec) => *spec,
-        };
-        let name = report.table.as_ref().ok();
-        let comparison = checkpoint::compare(&report.path, name.map(String::as_str), &spec)?;
-        Ok(if comparison.is_right() {
-            Self::Right(spec, comparison)
-        } else {
-            Self::Wrong(spec, comparison)
+        Ok(match &report.spec {
+            SpecStatus::Absent => Self::NoSpecification,
+            SpecStatus::Invalid(why) => Self::Invalid(why.clone()),
+            SpecStatus::Valid(spec) => {
+                let name = report.table.as_ref().ok().map(String::as_str);
+                Self::Additive(*spec, checkpoint::compare(&report.path, name, spec)?)
+            }
+            SpecStatus::Rotary(spec) => {
+                let comparison = checkpoint::compare_rotary(&report.path, spec)?;
+                Self::Rotary(spec.clone(), comparison)
+            }
         })
     }
 }
 
-fn page(report: &FileReport, verdict: &Verdict) -> Page {
+fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
     let mut page = Page::new();
     page.wrap("", &page::path(&report.path));
     page.line(format!("  {} bytes", page::thousands(report.bytes)));
@@ -74,17 +89,48 @@ fn page(report: &FileReport, verdict: &Verdict) -> Page {
             page.wrap("  specification: ", &clean(why, 400));
             page.line("  the table cannot be checked");
         }
-        Verdict::Right(spec, comparison) => {
+        Verdict::Additive(spec, comparison) => {
             page.wrap("  specification: ", &describe(spec));
-            let entries = page::thousands(comparison.entries);
-            page.line(format!("  right: all {entries} entries are as specified"));
+            let first = comparison.first_wrong.map(|first| {
+                let (row, column, position) = (first.row, first.column, first.position);
+                let place = format!("row {row}, column {column} (position {position})");
+                (place, first.found, first.expected)
+            });
+            judge(&mut page, comparison.entries, comparison.wrong, first);
         }
-        Verdict::Wrong(spec, comparison) => {
-            page.wrap("  specification: ", &describe(spec));
-            page.wrap("  wrong: ", &wrong(comparison));
+        Verdict::Rotary(spec, comparison) => {
+            page.wrap("  specification: rotary; ", &describe_rotary(spec)?);
+            let first = comparison.first_wrong.map(|first| {
+                let (tensor, pair) = (first.tensor, first.pair);
+                let place = match first.row {
+                    None => format!("{tensor}, pair {pair}"),
+                    Some((row, position)) => {
+                        format!("{tensor}, row {row}, pair {pair} (position {position})")
+                    }
+                };
+                (place, first.found, first.expected)
+            });
+            judge(&mut page, comparison.entries, comparison.wrong, first);
         }
     }
-    page
+    Ok(page)
+}
+
+/// Right or wrong; the first wrong entry's place, value and what it should be.
+fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, f64)>) {
+    let entries = page::thousands(entries);
+    let Some((place, found, expected)) = first else {
+        page.line(format!("  right: all {entries} entries are as specified"));
+        return;
+    };
+    let wrong = page::thousands(wrong);
+    page.wrap(
+        "  wrong: ",
+        &format!(
+            "{wrong} of {entries} entries differ; the first is {place}: {found} in the file, \
+             {expected} expected"
+        ),
+    );
 }
 
 /// Names, types and shapes; the name gets what room the others leave.
@@ -110,21 +156,6 @@ fn list(page: &mut Page, tensors: &[TensorReport]) {
     }
 }
 
-fn wrong(comparison: &Comparison) -> String {
-    let mut text = format!(
-        "{} of {} entries differ",
-        page::thousands(comparison.wrong),
-        page::thousands(comparison.entries)
-    );
-    if let Some(first) = comparison.first_wrong {
-        text += &format!(
-            "; the first is row {}, column {} (position {}): {} in the file, {} expected",
-            first.row, first.column, first.position, first.found, first.expected
-        );
-    }
-    text
-}
-
 fn document(report: &FileReport, verdict: &Verdict) -> Result<Value> {
     let tensors: Vec<Value> = report
         .tensors
@@ -146,8 +177,8 @@ fn document(report: &FileReport, verdict: &Verdict) -> Result<Value> {
     let verdict = match verdict {
         Verdict::NoSpecification => json!({ "status": "no specification" }),
         Verdict::Invalid(why) => json!({ "status": "invalid specification", "reason": why }),
-        Verdict::Right(spec, comparison) => table("right", report, spec, comparison)?,
-        Verdict::Wrong(spec, comparison) => table("wrong", report, spec, comparison)?,
+        Verdict::Additive(spec, comparison) => additive(report, spec, comparison)?,
+        Verdict::Rotary(spec, comparison) => rotary(spec, comparison)?,
     };
     Ok(json!({
         "file": report.path.display().to_string(),
@@ -158,12 +189,11 @@ fn document(report: &FileReport, verdict: &Verdict) -> Result<Value> {
     }))
 }
 
-fn table(
-    status: &str,
-    report: &FileReport,
-    spec: &TableSpec,
-    comparison: &Comparison,
-) -> Result<Value> {
+fn status(right: bool) -> &'static str {
+    if right { "right" } else { "wrong" }
+}
+
+fn additive(report: &FileReport, spec: &TableSpec, comparison: &Comparison) -> Result<Value> {
     let specification: Value = serde_json::from_str(&spec.to_json()?)?;
     let first = comparison.first_wrong.map(|first| {
         json!({
@@ -175,8 +205,32 @@ fn table(
         })
     });
     Ok(json!({
-        "status": status,
+        "status": status(comparison.is_right()),
         "tensor": report.table.as_ref().ok(),
+        "specification": specification,
+        "entries": comparison.entries,
+        "wrong": comparison.wrong,
+        "first_wrong": first,
+    }))
+}
+
+fn rotary(spec: &RotarySpec, comparison: &RotaryComparison) -> Result<Value> {
+    let specification: Value = serde_json::from_str(&spec.to_json()?)?;
+    let first = comparison.first_wrong.map(|first| {
+        json!({
+            "tensor": first.tensor,
+            "row": first.row.map(|(row, _)| row),
+            "pair": first.pair,
+            "position": first.row.map(|(_, position)| position),
+            "found": first.found,
+            "expected": first.expected,
+        })
+    });
+    Ok(json!({
+        "status": status(comparison.is_right()),
+        "tensors": [
+            checkpoint::COS_TENSOR, checkpoint::SIN_TENSOR, checkpoint::INV_FREQ_TENSOR
+        ],
         "specification": specification,
         "entries": comparison.entries,
         "wrong": comparison.wrong,

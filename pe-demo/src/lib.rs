@@ -3,7 +3,8 @@
 //! ```text
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
 //!                   ├─► export ─► table in a safetensors file
-//!                   └─► inspect ─► what a file holds, and whether it is right
+//!                   └─► inspect ─► what a file holds, and whether it is right; what the
+//!                                  rotary embedding of a config.json is
 //! ```
 //!
 //! [`run`] is the program without a process around it:
@@ -32,6 +33,7 @@ pub mod encoder;
 mod export;
 mod inspect;
 pub mod mask;
+mod model;
 mod page;
 pub mod sentences;
 pub mod studies;

@@ -1,5 +1,6 @@
 //! Text for a terminal of 80 columns.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
@@ -200,6 +201,20 @@ pub(crate) fn difference(value: f64) -> String {
     } else {
         format!("{value:.1e}")
     }
+}
+
+/// A number as people write it: `1` and not `1.0`, `1e-300` and not 300 zeros.
+pub(crate) fn short(number: f64) -> String {
+    let text = format!("{number:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// The positions of a table's rows.
+pub(crate) fn positions(range: Range<u64>) -> String {
+    if range.is_empty() {
+        return "no positions".to_owned();
+    }
+    format!("positions {} to {}", range.start, range.end - 1)
 }
 
 /// The name of a choice, as it stands in files and on the command line.

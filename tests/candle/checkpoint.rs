@@ -4,6 +4,7 @@ mod inspect;
 mod load;
 mod malformed;
 mod replace;
+mod rotary;
 mod save;
 mod spec;
 mod threads;

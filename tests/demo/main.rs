@@ -4,6 +4,7 @@ mod encoder;
 mod export;
 mod inspect;
 mod report;
+mod rotary;
 mod studies;
 mod text;
 mod tolerance;

@@ -7,7 +7,8 @@ use candle_core::Result;
 use super::header::Limits;
 use super::read::{TableFile, agree};
 use super::reason;
-use super::spec::{METADATA_KEY, TableSpec};
+use super::rotary::{RotarySpec, fits};
+use super::spec::{METADATA_KEY, Scheme, TableSpec, scheme_of};
 
 /// Any safetensors file, as its header describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +24,7 @@ pub struct FileReport {
     /// The specification among the metadata.
     pub spec: SpecStatus,
     /// The name of the tensor that [`load`](crate::checkpoint::load) would take, or why
-    /// it would take none.
+    /// it would take none (of a rotary table it takes none).
     pub table: std::result::Result<String, String>,
 }
 
@@ -48,6 +49,10 @@ pub enum SpecStatus {
     /// There is one, and the table has the shape and type it says. Whether the
     /// entries are right, [`compare`](crate::checkpoint::compare) tells.
     Valid(TableSpec),
+    /// There is one of a rotary table, and its three tensors have the shapes and types it says.
+    /// Whether the entries are right, [`compare_rotary`](crate::checkpoint::compare_rotary)
+    /// tells.
+    Rotary(RotarySpec),
     /// There is one that cannot be read or does not fit the table, and why.
     Invalid(String),
 }
@@ -81,14 +86,25 @@ pub fn inspect<P: AsRef<Path>>(path: P) -> Result<FileReport> {
         .metadata
         .iter()
         .find(|(key, _)| key == METADATA_KEY);
-    let spec = match text.map(|(_, text)| TableSpec::read_json(text)) {
+    let additive = |text| {
+        let spec = TableSpec::read_json(text)?;
+        let table = table.as_ref().map_err(reason)?;
+        agree(&spec, table)?;
+        Ok(SpecStatus::Valid(spec))
+    };
+    let rotary = |text| {
+        let spec = RotarySpec::read_json(text)?;
+        fits(&spec, &file.header)?;
+        Ok(SpecStatus::Rotary(spec))
+    };
+    let spec = match text {
         None => SpecStatus::Absent,
-        Some(Err(reason)) => SpecStatus::Invalid(reason),
-        Some(Ok(spec)) => match table.as_ref().map(|table| agree(&spec, table)) {
-            Ok(Ok(())) => SpecStatus::Valid(spec),
-            Ok(Err(reason)) => SpecStatus::Invalid(reason),
-            Err(error) => SpecStatus::Invalid(reason(error)),
-        },
+        Some((_, text)) => scheme_of(text)
+            .and_then(|scheme| match scheme {
+                Scheme::Sinusoidal => additive(text),
+                Scheme::Rotary => rotary(text),
+            })
+            .unwrap_or_else(SpecStatus::Invalid),
     };
     let tensors = file
         .header

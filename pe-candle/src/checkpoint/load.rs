@@ -4,6 +4,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use pe_core::{Element, SinusoidalConfig, Table};
+use serde::Serialize;
 
 use crate::convert::{core_error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
@@ -265,7 +266,7 @@ impl LoadOptions {
 }
 
 /// The fields in which two configurations differ, in words.
-fn differences(found: &SinusoidalConfig, asked: &SinusoidalConfig) -> String {
+pub(crate) fn differences<C: Serialize>(found: &C, asked: &C) -> String {
     let fields = |config| match serde_json::to_value(config) {
         Ok(serde_json::Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),

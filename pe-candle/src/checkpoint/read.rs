@@ -124,6 +124,15 @@ impl TableFile {
         }
     }
 
+    /// Reads bytes of a tensor, from one of its bytes on.
+    pub(crate) fn read_at(&mut self, tensor: &TensorInfo, from: u64, out: &mut [u8]) -> Result<()> {
+        let begin = self.data + tensor.begin + from;
+        let sought = self.file.seek(SeekFrom::Start(begin)).map(|_| ());
+        sought
+            .and_then(|()| self.file.read_exact(out))
+            .map_err(|error| self.error_of(&tensor.name, format!("byte {from}: {error}")))
+    }
+
     /// The tensor asked for, or else `pe`, or else the only one that can be a table.
     pub(crate) fn table(&self, name: Option<&str>) -> Result<TableInfo> {
         let wanted = match name {

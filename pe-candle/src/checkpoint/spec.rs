@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::object::{Object, object};
 use super::reason;
+use super::rotary::ROTARY_SCHEME;
 use crate::convert::core_error;
 
 /// The metadata key under which the specification stands, the only key written.
@@ -16,7 +17,8 @@ pub const METADATA_KEY: &str = "positional_encoding";
 /// The version of the JSON object that this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The scheme that this crate reads and writes.
+/// The scheme of additive tables; that of rotary ones is
+/// [`ROTARY_SCHEME`](crate::checkpoint::ROTARY_SCHEME).
 pub const SCHEME: &str = "sinusoidal";
 
 /// What a table holds: the encoding, which positions, which element type.
@@ -58,6 +60,31 @@ pub struct TableSpec {
 struct Head {
     format: u64,
     scheme: String,
+}
+
+/// The kinds of tables that have a specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Sinusoidal,
+    Rotary,
+}
+
+/// What a specification is about, if this version reads its format.
+pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
+    let head: Head = parse(text)?;
+    if head.format != u64::from(FORMAT) {
+        return Err(format!(
+            "format {} is not known (this version reads format {FORMAT})",
+            head.format
+        ));
+    }
+    match head.scheme.as_str() {
+        SCHEME => Ok(Scheme::Sinusoidal),
+        ROTARY_SCHEME => Ok(Scheme::Rotary),
+        other => Err(format!(
+            "scheme {other:?} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})"
+        )),
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -152,17 +179,9 @@ impl TableSpec {
 
     /// As [`TableSpec::from_json`]; the error is the reason alone.
     pub(crate) fn read_json(text: &str) -> std::result::Result<Self, String> {
-        let head: Head = parse(text)?;
-        if head.format != u64::from(FORMAT) {
+        if scheme_of(text)? != Scheme::Sinusoidal {
             return Err(format!(
-                "format {} is not known (this version reads format {FORMAT})",
-                head.format
-            ));
-        }
-        if head.scheme != SCHEME {
-            return Err(format!(
-                "scheme {:?} is not known (this version reads {SCHEME:?})",
-                head.scheme
+                "scheme {ROTARY_SCHEME:?} is that of a rotary table (load_rotary reads it)"
             ));
         }
         let body: Body = parse(text)?;
@@ -179,7 +198,7 @@ impl TableSpec {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
     match serde_json::from_str(text) {
         Ok(Object(value)) => Ok(value),
         Err(error) => Err(error.to_string()),
@@ -197,7 +216,7 @@ pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
     }
 }
 
-fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
+pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
     match name {
         "f32" => Ok(DType::F32),
         "f64" => Ok(DType::F64),

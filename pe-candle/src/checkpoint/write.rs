@@ -247,18 +247,25 @@ impl SaveOptions {
             shape: vec![spec.rows, spec.config.d_model],
             data_offsets: (0, bytes),
         };
-        let metadata = HashMap::from([(METADATA_KEY.to_owned(), json)]);
-        let metadata = Metadata::new(Some(metadata), vec![(name.clone(), info)])
-            .map_err(|error| of(&error))?;
-        let mut text = serde_json::to_vec(&metadata).map_err(|error| of(&error))?;
-        text.resize(text.len().next_multiple_of(8), b' ');
-        let mut header = (text.len() as u64).to_le_bytes().to_vec();
-        header.append(&mut text);
-        Ok(header)
+        header(json, vec![(name.clone(), info)]).map_err(|error| of(&error))
     }
 }
 
-fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+/// The bytes before the entries of a file with these tensors and this specification.
+pub(crate) fn header(
+    specification: String,
+    tensors: Vec<(String, TensorInfo)>,
+) -> std::result::Result<Vec<u8>, String> {
+    let metadata = HashMap::from([(METADATA_KEY.to_owned(), specification)]);
+    let metadata = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
+    let mut text = serde_json::to_vec(&metadata).map_err(|error| error.to_string())?;
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut header = (text.len() as u64).to_le_bytes().to_vec();
+    header.append(&mut text);
+    Ok(header)
+}
+
+pub(crate) fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     match replace(path, write) {
         Ok(()) => Ok(()),
         Err(error) => bail!("{}: {error}", path.display()),

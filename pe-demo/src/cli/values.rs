@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use pe_core::{OddWidth, Preset, Recipe, SinusoidLayout, Spacing};
+use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout, Spacing};
 
 /// Where the layers normalise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -71,14 +71,27 @@ pub(crate) enum RecipeArg {
     ExpF32,
     /// Frequencies 1 / base^(2i / d) in f32, as Hugging Face transformers does
     PowF32,
+    /// Rotary: rounded to f32 wherever Hugging Face transformers rounds
+    HfF32,
 }
 
-impl From<RecipeArg> for Recipe {
-    fn from(recipe: RecipeArg) -> Self {
-        match recipe {
-            RecipeArg::Exact => Self::Exact,
-            RecipeArg::ExpF32 => Self::ExpF32,
-            RecipeArg::PowF32 => Self::PowF32,
+impl RecipeArg {
+    /// The recipe of an additive table, if it is one.
+    pub(crate) const fn additive(self) -> Option<Recipe> {
+        match self {
+            Self::Exact => Some(Recipe::Exact),
+            Self::ExpF32 => Some(Recipe::ExpF32),
+            Self::PowF32 => Some(Recipe::PowF32),
+            Self::HfF32 => None,
+        }
+    }
+
+    /// The recipe of a rotary table, if it is one.
+    pub(crate) const fn rotary(self) -> Option<RotaryRecipe> {
+        match self {
+            Self::Exact => Some(RotaryRecipe::Exact),
+            Self::HfF32 => Some(RotaryRecipe::HfF32),
+            Self::ExpF32 | Self::PowF32 => None,
         }
     }
 }
@@ -148,7 +161,7 @@ pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
 
 /// A file to read: a name, never standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
-    named_file("standard input is not supported for safetensors files (./- is the file named -)")
+    named_file("standard input is not supported for such files (./- is the file named -)")
 }
 
 fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {

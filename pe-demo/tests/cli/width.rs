@@ -53,6 +53,20 @@ fn every_line_fits_80_columns() {
             "t.st",
         ],
         &["inspect", "t.st"],
+        &[
+            "export",
+            "--scheme",
+            "rotary",
+            "--head-dim",
+            "64",
+            "--scaling",
+            "yarn:factor=4,original_max_position_embeddings=4096,mscale=0.707,mscale_all_dim=1.1",
+            "--max-seq-len",
+            "3",
+            "-o",
+            "t.st",
+        ],
+        &["inspect", "t.st"],
     ] {
         fits(args, &pe_demo(directory.path(), args));
     }

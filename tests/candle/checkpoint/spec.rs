@@ -44,8 +44,13 @@ fn json_that_is_not_understood_says_why() {
         ("\"format\":1,", "", "missing field `format`"),
         (
             "\"sinusoidal\"",
+            "\"alibi\"",
+            "scheme \"alibi\" is not known",
+        ),
+        (
+            "\"sinusoidal\"",
             "\"rotary\"",
-            "scheme \"rotary\" is not known",
+            "is that of a rotary table (load_rotary reads it)",
         ),
         (
             "\"start\":0",

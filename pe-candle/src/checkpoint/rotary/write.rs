@@ -1,0 +1,116 @@
+//! From a specification to a file.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use candle_core::{Error, Result};
+use pe_core::{Element, RotaryFrequencies};
+use safetensors::tensor::TensorInfo;
+
+use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, inv_freq_dtype, tensors};
+use crate::checkpoint::element::{encode, with_element};
+use crate::checkpoint::read::rows_per_block;
+use crate::checkpoint::reason;
+use crate::checkpoint::write::{header, put};
+
+/// Computes the cosines and sines of a specification and writes them with their frequencies:
+/// `cos` and `sin` of shape `[rows, rotary_dim/2]`, multiplied by the attention factor, and
+/// `inv_freq` of shape `[rotary_dim/2]`.
+///
+/// `inv_freq` is f32, the type in which other programs keep it (f64 if the tables are): 16 bits
+/// would be too few, because its error is multiplied by the position. The exact tables are made
+/// from the real frequencies, not from these.
+///
+/// The file is put in place in one step as [`save`](crate::checkpoint::save) does it, and equal
+/// input gives equal bytes. The tables are never in memory as a whole: they are computed in
+/// blocks, once for the cosines and once for the sines, which stand apart in the file.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("rotary.safetensors");
+/// use candle_core::{DType, Device};
+/// use pe_candle::checkpoint::{self, RotarySpec};
+/// use pe_core::RotaryConfig;
+///
+/// let spec = RotarySpec::new(RotaryConfig::new(128), 0, 4096, DType::F32)?;
+/// checkpoint::export_rotary(&path, &spec)?;
+/// let loaded = checkpoint::load_rotary(&path, &Device::Cpu)?;
+/// assert_eq!(loaded.cos.dims(), [4096, 64]);
+/// assert_eq!(loaded.spec, spec);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A specification that [`RotarySpec::check`] refuses; a path that stands for anything but a
+/// regular file or nothing; whatever the file system refuses. The old file, if any, is then as
+/// it was.
+pub fn export_rotary<P: AsRef<Path>>(path: P, spec: &RotarySpec) -> Result<()> {
+    let path = path.as_ref();
+    let of =
+        |reason: &dyn std::fmt::Display| Error::Msg(format!("{}: {reason}", path.display())).bt();
+    let frequencies = spec.check().map_err(|error| of(&reason(&error)))?;
+    let json = spec.to_json().map_err(|error| of(&reason(&error)))?;
+    let header = header(json, infos(spec)).map_err(|error| of(&error))?;
+    with_element!(spec.dtype, T => put(path, |out| {
+        out.write_all(&header)?;
+        write::<T>(spec, &frequencies, out)
+    }))
+}
+
+/// Names, types, shapes and places.
+fn infos(spec: &RotarySpec) -> Vec<(String, TensorInfo)> {
+    let mut at = 0;
+    let place = |(name, dtype, shape): (&str, safetensors::Dtype, Vec<usize>)| {
+        // No overflow: the whole size has been checked.
+        let bytes = shape.iter().product::<usize>() * dtype.bitsize() / 8;
+        let info = TensorInfo {
+            dtype,
+            shape,
+            data_offsets: (at, at + bytes),
+        };
+        at += bytes;
+        (name.to_owned(), info)
+    };
+    tensors(spec).into_iter().map(place).collect()
+}
+
+fn write<T: Element>(
+    spec: &RotarySpec,
+    frequencies: &RotaryFrequencies,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let pairs = frequencies.pairs();
+    let rows_per_block = rows_per_block(pairs * size_of::<T>()).min(spec.rows);
+    let mut cos = vec![T::default(); rows_per_block * pairs];
+    let mut sin = cos.clone();
+    let mut bytes = Vec::with_capacity(cos.len() * size_of::<T>());
+    for (name, ..) in tensors(spec) {
+        if name == INV_FREQ_TENSOR {
+            out.write_all(&inv_freq_bytes(spec, frequencies))?;
+            continue;
+        }
+        let mut row = 0;
+        while row < spec.rows {
+            let rows = rows_per_block.min(spec.rows - row);
+            let (cos, sin) = (&mut cos[..rows * pairs], &mut sin[..rows * pairs]);
+            frequencies
+                .fill(spec.start + row as u64, cos, sin)
+                .map_err(io::Error::other)?;
+            bytes.clear();
+            encode(if name == COS_TENSOR { cos } else { sin }, &mut bytes);
+            out.write_all(&bytes)?;
+            row += rows;
+        }
+    }
+    Ok(())
+}
+
+/// The frequencies as they stand in the file.
+pub(super) fn inv_freq_bytes(spec: &RotarySpec, frequencies: &RotaryFrequencies) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match inv_freq_dtype(spec.dtype) {
+        candle_core::DType::F64 => encode(&frequencies.inv_freq(), &mut bytes),
+        _ => encode(&frequencies.inv_freq_f32(), &mut bytes),
+    }
+    bytes
+}

@@ -1,0 +1,525 @@
+//! Rotary tables in files.
+
+use pe_candle::checkpoint::{RotaryLoadOptions, RotarySpec};
+use pe_core::{
+    Llama3Scaling, LongRopeScaling, RopeScaling, Rotary, RotaryConfig, RotaryRecipe, YarnScaling,
+};
+
+use super::*;
+
+/// Every scaling, with an embedding of 16 columns.
+fn configs() -> Vec<RotaryConfig> {
+    let list = |step: f64| (0..8).map(|pair| 1.0 + step * f64::from(pair)).collect();
+    [
+        RopeScaling::Default,
+        RopeScaling::Linear { factor: 4.0 },
+        RopeScaling::Dynamic { factor: 2.0 },
+        RopeScaling::Yarn(YarnScaling::new(8.0, 32)),
+        RopeScaling::LongRope(LongRopeScaling::new(list(0.1), list(3.7), 32)),
+        RopeScaling::Llama3(Llama3Scaling {
+            factor: 8.0,
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            original_max_position_embeddings: 32,
+        }),
+        RopeScaling::Proportional {
+            partial_rotary_factor: 0.25,
+            factor: 1.0,
+        },
+        RopeScaling::Custom {
+            inv_freq: vec![1.0, 0.1, 1e-300, 0.0, 0.3, 5e-324, 1e9, 0.7],
+            attention_factor: 1.1,
+        },
+    ]
+    .map(|scaling| RotaryConfig {
+        base: 12345.678,
+        scaling,
+        max_position_embeddings: Some(64),
+        ..RotaryConfig::new(16)
+    })
+    .to_vec()
+}
+
+fn rotary(config: &RotaryConfig, start: u64, rows: usize, dtype: DType) -> RotarySpec {
+    RotarySpec::new(config.clone(), start, rows, dtype).unwrap()
+}
+
+/// Cosines, sines and frequencies as pe-core gives them, widened.
+fn expected(spec: &RotarySpec) -> [Vec<f64>; 3] {
+    fn wide<T: Element>(table: pe_core::Table<T>) -> Vec<f64> {
+        table.as_slice().iter().map(|e| e.to_f64()).collect()
+    }
+    let rotary = Rotary::new(spec.config.clone()).unwrap();
+    let frequencies = rotary.frequencies(spec.seq_len.unwrap_or(0)).unwrap();
+    macro_rules! tables {
+        ($t:ty) => {{
+            let tables = frequencies.tables::<$t>(spec.positions()).unwrap();
+            [wide(tables.cos), wide(tables.sin)]
+        }};
+    }
+    let single = frequencies
+        .inv_freq_f32()
+        .iter()
+        .map(|f| f64::from(*f))
+        .collect();
+    let ([cos, sin], inv_freq) = match spec.dtype {
+        DType::F32 => (tables!(f32), single),
+        DType::F64 => (tables!(f64), frequencies.inv_freq()),
+        DType::F16 => (tables!(f16), single),
+        _ => (tables!(bf16), single),
+    };
+    [cos, sin, inv_freq]
+}
+
+#[test]
+fn every_scaling_comes_back_in_every_type_with_equal_bytes() {
+    let (dir, path) = temp();
+    for config in configs() {
+        for dtype in FLOATS {
+            for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
+                let config = RotaryConfig {
+                    recipe,
+                    ..config.clone()
+                };
+                let spec = rotary(&config, 5, 70, dtype);
+                checkpoint::export_rotary(&path, &spec).unwrap();
+                let bytes = fs::read(&path).unwrap();
+                checkpoint::export_rotary(&path, &spec).unwrap();
+                assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
+
+                let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
+                assert_eq!(loaded.spec, spec);
+                let [cos, sin, inv_freq] = expected(&spec);
+                assert_eq!(loaded.cos.dims(), [70, 8]);
+                assert_eq!((loaded.cos.dtype(), loaded.sin.dtype()), (dtype, dtype));
+                assert_eq!(bits(&loaded.cos), cos, "{spec:?}");
+                assert_eq!(bits(&loaded.sin), sin, "{spec:?}");
+                assert_eq!(bits(&loaded.inv_freq), inv_freq, "{spec:?}");
+                let narrow = if dtype == DType::F64 {
+                    DType::F64
+                } else {
+                    DType::F32
+                };
+                assert_eq!(loaded.inv_freq.dtype(), narrow);
+
+                let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+                assert!(comparison.is_right());
+                assert_eq!(comparison.entries, 2 * 70 * 8 + 8);
+                let report = checkpoint::inspect(&path).unwrap();
+                assert_eq!(report.spec, SpecStatus::Rotary(spec.clone()));
+                // The bytes are those of the safetensors crate.
+                let metadata = [(checkpoint::METADATA_KEY.to_owned(), spec.to_json().unwrap())];
+                let tensors = [
+                    ("sin", &loaded.sin),
+                    ("cos", &loaded.cos),
+                    ("inv_freq", &loaded.inv_freq),
+                ];
+                let theirs = safetensors::serialize(tensors, Some(metadata.into())).unwrap();
+                assert!(theirs == bytes, "{spec:?}");
+            }
+        }
+    }
+    assert_holds(dir.path(), &["table.safetensors"]);
+}
+
+#[test]
+fn blocks_do_not_show_in_the_file() {
+    let (_dir, path) = temp();
+    for (rotary_dim, rows, dtype) in [
+        (128, 9001, DType::F32),
+        (258, 5003, DType::BF16),
+        (1 << 19, 3, DType::F32),
+        (2, 300_001, DType::F16),
+        (64, 0, DType::F64),
+    ] {
+        let spec = rotary(&RotaryConfig::new(rotary_dim), 1_000_000, rows, dtype);
+        checkpoint::export_rotary(&path, &spec).unwrap();
+        let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
+        let [cos, sin, _] = expected(&spec);
+        assert!(bits(&loaded.cos) == cos && bits(&loaded.sin) == sin);
+    }
+}
+
+/// Where the tensors of a file begin.
+fn begins(bytes: &[u8], name: &str) -> usize {
+    let (length, header) = safetensors::SafeTensors::read_metadata(bytes).unwrap();
+    8 + length + header.info(name).unwrap().data_offsets.0
+}
+
+#[test]
+fn one_wrong_bit_anywhere_is_found_and_named() {
+    let (_dir, path) = temp();
+    let config = &configs()[3];
+    for dtype in FLOATS {
+        let spec = rotary(config, 7, 5000, dtype);
+        let size = dtype.size_in_bytes();
+        checkpoint::export_rotary(&path, &spec).unwrap();
+        let good = fs::read(&path).unwrap();
+        for (tensor, row, pair, words) in [
+            ("cos", 0, 0, "in cos at row 0 (position 7), pair 0: "),
+            (
+                "cos",
+                4999,
+                7,
+                "in cos at row 4999 (position 5006), pair 7: ",
+            ),
+            (
+                "sin",
+                2500,
+                3,
+                "in sin at row 2500 (position 2507), pair 3: ",
+            ),
+            ("inv_freq", 0, 6, "in inv_freq at pair 6: "),
+        ] {
+            let mut bad = good.clone();
+            let size = if tensor == "inv_freq" {
+                size.max(4)
+            } else {
+                size
+            };
+            bad[begins(&good, tensor) + (row * 8 + pair) * size] ^= 1;
+            fs::write(&path, &bad).unwrap();
+            let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+            assert_eq!((comparison.wrong, comparison.max_ulps), (1, 1));
+            let first = comparison.first_wrong.unwrap();
+            assert_eq!((first.tensor, first.pair), (tensor, pair));
+            assert!(comparison.to_string().contains(words), "{comparison}");
+            let error = checkpoint::load_rotary(&path, &Device::Cpu).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            // Not looked at, not found.
+            let options = RotaryLoadOptions {
+                verify: Verify::None,
+                ..RotaryLoadOptions::default()
+            };
+            options.load(&path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_first_wrong_entry_is_the_first_by_position() {
+    let (_dir, path) = temp();
+    let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    for (tensor, row, pair) in [
+        ("cos", 60, 1),
+        ("sin", 20, 5),
+        ("cos", 20, 5),
+        ("sin", 20, 4),
+    ] {
+        let at = begins(&bytes, tensor) + (row * 8 + pair) * 4;
+        bytes[at] ^= 1;
+    }
+    fs::write(&path, &bytes).unwrap();
+    let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+    let first = comparison.first_wrong.unwrap();
+    assert_eq!(
+        (comparison.wrong, first.tensor, first.row, first.pair),
+        (4, "sin", Some((20, 20)), 4)
+    );
+    // A NaN counts as infinitely far.
+    let at = begins(&bytes, "cos");
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&path, &bytes).unwrap();
+    let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+    assert_eq!((comparison.wrong, comparison.max_ulps), (5, u64::MAX));
+    assert!(comparison.max_difference.is_nan());
+    let options = RotaryLoadOptions {
+        verify: Verify::None,
+        ..RotaryLoadOptions::default()
+    };
+    let error = options.load(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("tensor \"cos\": the entry at row 0, pair 0 is NaN"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_sample_finds_what_is_in_its_rows() {
+    let (_dir, path) = temp();
+    let spec = rotary(&RotaryConfig::new(16), 0, 1000, DType::F32);
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    let good = fs::read(&path).unwrap();
+    let sample = RotaryLoadOptions {
+        verify: Verify::Sample,
+        ..RotaryLoadOptions::default()
+    };
+    sample.load(&path).unwrap();
+    for (row, found) in [(0, true), (999, true), (16, true), (17, false)] {
+        let mut bad = good.clone();
+        bad[begins(&good, "sin") + row * 8 * 4] ^= 1;
+        fs::write(&path, &bad).unwrap();
+        assert_eq!(sample.load(&path).is_err(), found, "{row}");
+    }
+}
+
+#[test]
+fn frequencies_that_depend_on_the_length_are_those_of_the_last_row() {
+    for (at, grows) in [(0, false), (2, true), (3, false), (4, true)] {
+        let config = &configs()[at];
+        let spec = rotary(config, 100, 28, DType::F32);
+        assert_eq!(spec.seq_len, grows.then_some(128));
+        let json = spec.to_json().unwrap();
+        let (other, message) = match grows {
+            true => (
+                None,
+                "depend on the sequence length, and no seq_len is given",
+            ),
+            false => (Some(128), "do not depend on it"),
+        };
+        let bad = RotarySpec {
+            seq_len: other,
+            ..spec
+        };
+        let error = bad.check().unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        let text = if grows {
+            "\"seq_len\":128"
+        } else {
+            "\"seq_len\":null"
+        };
+        let swapped = if grows {
+            "\"seq_len\":null"
+        } else {
+            "\"seq_len\":128"
+        };
+        assert!(json.contains(text), "{json}");
+        let error = RotarySpec::from_json(&json.replace(text, swapped)).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    let longrope = &configs()[4];
+    let (short, long) = (
+        rotary(longrope, 0, 32, DType::F64),
+        rotary(longrope, 0, 33, DType::F64),
+    );
+    assert_ne!(expected(&short)[2], expected(&long)[2]);
+}
+
+#[test]
+fn json_that_is_not_understood_says_why() {
+    let good = rotary(&configs()[3], 0, 4, DType::F32).to_json().unwrap();
+    for (from, to, message) in [
+        ("\"format\":1", "\"format\":2", "format 2 is not known"),
+        (
+            "\"rotary\"",
+            "\"sinusoidal\"",
+            "is that of an additive table (load reads it)",
+        ),
+        ("\"rotary\"", "\"alibi\"", "scheme \"alibi\" is not known"),
+        (
+            "\"start\":0",
+            "\"start\":0,\"stop\":4",
+            "unknown field `stop`",
+        ),
+        (
+            "\"start\":0",
+            "\"start\":0,\"start\":0",
+            "duplicate field `start`",
+        ),
+        ("\"start\":0", "\"start\":4294967295", "run past 4294967296"),
+        ("\"rows\":4", "\"rows\":4294967296", "exceed the limit"),
+        ("\"rows\":4", "\"rows\":-4", "invalid value"),
+        (
+            "\"rotary_dim\":16",
+            "\"rotary_dim\":17",
+            "rotary_dim 17 is not an even number",
+        ),
+        (
+            "\"rotary_dim\":16",
+            "\"rotary_dim\":0",
+            "rotary_dim 0 is not an even number",
+        ),
+        (
+            "\"factor\":8.0",
+            "\"factor\":-8.0",
+            "factor -8.0 is not a positive",
+        ),
+        (
+            "\"factor\":8.0",
+            "\"factor\":8.0,\"stretch\":1",
+            "unknown field `stretch`",
+        ),
+        ("\"factor\":8.0,", "", "missing field `factor`"),
+        ("\"yarn\"", "\"gnarn\"", "unknown variant `gnarn`"),
+        (
+            "\"attention_factor\":1.2",
+            "\"attention_factor\":1.3",
+            "that of the configuration is 1.2",
+        ),
+        ("\"f32\"", "\"u8\"", "dtype \"u8\" is not one of"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good, "{from} is not in {good}");
+        let error = RotarySpec::from_json(&bad).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}\n{message}");
+        assert!(error.starts_with("specification: "), "{error}");
+    }
+    let json = "{\"format\":1,\"scheme\":\"rotary\",\"config\":{\"rotary_dim\":8,\"base\":10000},\
+                \"start\":0,\"rows\":4,\"dtype\":\"f32\",\"attention_factor\":1}";
+    let spec = RotarySpec::from_json(json).unwrap();
+    assert_eq!(spec, rotary(&RotaryConfig::new(8), 0, 4, DType::F32));
+}
+
+#[test]
+fn what_does_not_fit_a_specification_is_refused_by_name() {
+    let (_dir, path) = temp();
+    let spec = rotary(&RotaryConfig::new(16), 0, 4, DType::F32);
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
+    let (cos, sin, inv_freq) = (&loaded.cos, &loaded.sin, &loaded.inv_freq);
+    let short = cos.narrow(0, 0, 3).unwrap();
+    let half = inv_freq.to_dtype(DType::F16).unwrap();
+    for (tensors, message) in [
+        (
+            vec![("cos", cos), ("inv_freq", inv_freq)],
+            "there is no tensor \"sin\"",
+        ),
+        (
+            vec![("cos", &short), ("sin", sin), ("inv_freq", inv_freq)],
+            "the specification says \"cos\" is F32 [4, 8], the tensor is F32 [3, 8]",
+        ),
+        (
+            vec![("cos", cos), ("sin", sin), ("inv_freq", &half)],
+            "the specification says \"inv_freq\" is F32 [8], the tensor is F16 [8]",
+        ),
+    ] {
+        let metadata = [(checkpoint::METADATA_KEY.to_owned(), spec.to_json().unwrap())];
+        fs::write(
+            &path,
+            safetensors::serialize(tensors, Some(metadata.into())).unwrap(),
+        )
+        .unwrap();
+        let error = checkpoint::load_rotary(&path, &Device::Cpu)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(message), "{error}");
+        let error = checkpoint::compare_rotary(&path, &spec)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(message), "{error}");
+        match checkpoint::inspect(&path).unwrap().spec {
+            SpecStatus::Invalid(reason) => assert!(reason.contains(message), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    // Files of the one kind, read as the other.
+    fs::write(&path, foreign(&[("cos", cos), ("sin", sin)])).unwrap();
+    let error = checkpoint::load_rotary(&path, &Device::Cpu)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no specification of a rotary table"),
+        "{error}"
+    );
+    checkpoint::export(&path, &super::spec(16, 4)).unwrap();
+    let error = checkpoint::load_rotary(&path, &Device::Cpu)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is that of an additive table"), "{error}");
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    assert!(load_error(&path).contains("is that of a rotary table"));
+}
+
+#[test]
+fn what_was_not_asked_for_is_refused() {
+    let (_dir, path) = temp();
+    let spec = rotary(&configs()[1], 8, 4, DType::F32);
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    let ask = |config: Option<RotaryConfig>, start| RotaryLoadOptions {
+        config,
+        start,
+        ..RotaryLoadOptions::default()
+    };
+    ask(Some(spec.config.clone()), Some(8)).load(&path).unwrap();
+    let other = RotaryConfig {
+        base: 500_000.0,
+        ..spec.config.clone()
+    };
+    let error = ask(Some(other), None).load(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("base 12345.678, 500000.0 was asked for"),
+        "{error}"
+    );
+    let error = ask(None, Some(0)).load(&path).unwrap_err().to_string();
+    assert!(error.contains("has start 8, 0 was asked for"), "{error}");
+    let limits = RotaryLoadOptions {
+        limits: Limits {
+            table_bytes: 287,
+            ..Limits::default()
+        },
+        ..RotaryLoadOptions::default()
+    };
+    let error = limits.load(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("288 bytes of table, above the limit of 287"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
+    let (dir, path) = temp();
+    fs::write(&path, "precious").unwrap();
+    let good = rotary(&RotaryConfig::new(128), 0, 4, DType::F32);
+    let with = |config| RotarySpec {
+        config,
+        ..good.clone()
+    };
+    let custom = |attention_factor| {
+        let scaling = RopeScaling::Custom {
+            inv_freq: vec![1.0; 4],
+            attention_factor,
+        };
+        with(RotaryConfig {
+            scaling,
+            ..RotaryConfig::new(8)
+        })
+    };
+    for (spec, message) in [
+        (
+            with(RotaryConfig::new(7)),
+            "rotary_dim 7 is not an even number",
+        ),
+        (
+            RotarySpec {
+                rows: 1 << 32,
+                ..good.clone()
+            },
+            "cosines and sines of 4294967296 rows x 64 pairs of f32 exceed the limit",
+        ),
+        (
+            RotarySpec {
+                start: u64::MAX,
+                ..good.clone()
+            },
+            "run past 4294967296",
+        ),
+        (
+            RotarySpec {
+                dtype: DType::U8,
+                ..good.clone()
+            },
+            "elements of type u8",
+        ),
+        (
+            RotarySpec {
+                dtype: DType::F16,
+                ..custom(70_000.0)
+            },
+            "the attention factor 70000.0 is beyond the range of f16",
+        ),
+        (
+            custom(f64::NAN),
+            "attention_factor NaN is not a positive finite number",
+        ),
+    ] {
+        let error = checkpoint::export_rotary(&path, &spec)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(message), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+    assert_holds(dir.path(), &["table.safetensors"]);
+}

@@ -1,0 +1,41 @@
+//! Rotary tables and models' configurations on the command line.
+
+mod config;
+mod export;
+mod refusals;
+
+use std::path::{Path, PathBuf};
+
+use candle_core::Device;
+use pe_candle::checkpoint::{self, LoadedRotary};
+use pe_tests::rotary::Case;
+use tempfile::TempDir;
+
+use crate::util::{arg, run};
+
+/// The case of a released model whose name begins with `name`.
+fn case(name: &str) -> Case {
+    let cases = pe_tests::rotary::cases();
+    let found = cases.into_iter().find(|case| case.name.starts_with(name));
+    found.unwrap_or_else(|| panic!("no case {name}"))
+}
+
+/// A directory with a `config.json` of this content.
+fn config_file(content: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.json");
+    std::fs::write(&path, content).unwrap();
+    (directory, path)
+}
+
+/// Exports over `path` with further options and loads what was written.
+fn export(path: &Path, options: &[&str]) -> (LoadedRotary, String) {
+    let fixed = ["export", "--scheme", "rotary", "-o", arg(path)];
+    let text = run(&[&fixed, options].concat());
+    (checkpoint::load_rotary(path, &Device::Cpu).unwrap(), text)
+}
+
+fn f64s(tensor: &candle_core::Tensor) -> Vec<f64> {
+    let wide = tensor.to_dtype(candle_core::DType::F64).unwrap();
+    wide.flatten_all().unwrap().to_vec1().unwrap()
+}
