@@ -52,6 +52,7 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use replace::replace;
 pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};

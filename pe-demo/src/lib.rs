@@ -3,7 +3,9 @@
 //! ```text
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
 //!                   ├─► export ─► table in a safetensors file
-//!                   └─► inspect ─► what a file holds, and whether it is right
+//!                   ├─► inspect ─► what a file holds, and whether it is right
+//!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
+//!                   └─► report ─► all figures on one page for a browser
 //! ```
 //!
 //! [`run`] is the program without a process around it:
@@ -33,6 +35,8 @@ mod export;
 mod inspect;
 pub mod mask;
 mod page;
+mod plot;
+mod report;
 pub mod sentences;
 pub mod studies;
 pub mod tokenizer;
@@ -109,5 +113,7 @@ fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::
         Some(Command::Encode(args)) => encode::run(args, stdin, out),
         Some(Command::Export(args)) => export::run(args, out),
         Some(Command::Inspect(args)) => inspect::run(args, out),
+        Some(Command::Plot(args)) => plot::run(args, out),
+        Some(Command::Report(args)) => report::run(args, out),
     }
 }
