@@ -164,6 +164,11 @@ ENTRIES = [  # name, layer_type, seq_len
     ("Phi-3.5-mini-instruct", None, 4097), ("Llama-2-7b dynamic", None, 5000), ("Olmo-3-7B", "full_attention", None),
     ("DeepSeek-V3", None, None), ("gemma-4 text", "full_attention", None),
 ]
+TABLES = [  # name, layer_type, positions: cosines and sines by the reference's own forward pass
+    ("Llama-3.1-8B", None, [0, 1, 2, 255, 256, 300, 4097, 131071]),
+    ("Qwen2.5-7B-Instruct with yarn", None, [0, 1, 77, 5000, 131071, 16777217]),
+    ("Olmo-3-7B", "full_attention", [0, 3, 1000, 65535]),
+]
 POSITIONS = [0, 1, 2, 17, 1000, 4095, 131071, 1000003, 2**31 + 11, 2**32 - 1]
 CUSTOM = [  # inv_freq and factor given by the caller; at position 0 the factor is a tie of bf16, then of f16
     ("custom-bf16-tie", [1.0, 0.1, 2.5e-3, 1e-9, 0.0], 1.00390625),
@@ -215,9 +220,30 @@ def main():
             "attention_factor": float(factor), "attention_factor_exact": attention_exact,
             "largest_relative_difference": worst,
         })
+        if p["rope_type"] == "llama3":
+            # The reference's own powers, which the blend of this scaling starts from.
+            power = 1.0 / (p["rope_theta"] ** (torch.arange(0, dim, 2, dtype=torch.int64).to(dtype=torch.float) / dim))
+            out[-1]["unscaled_f32"] = [f"{f32_bits(f):08x}" for f in power.tolist()]
         known[name, layer_type, seq_len] = (
             lambda formula=formula, dim=dim, p=p, longest=longest, seq_len=seq_len: formula(dim, p, longest, seq_len),
             dim // 2, attention_exact)
+    tables = []
+    for name, layer_type, positions in TABLES:
+        keys = next(k for n, k, _ in MODELS if n == name)
+        config = CONFIG_MAPPING[keys["model_type"]].from_dict(copy.deepcopy(keys)).get_text_config()
+        modeling = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
+        rotary = [c for k, c in vars(modeling).items() if k.endswith("RotaryEmbedding") and "Vision" not in k][0](config)
+        more = {"layer_type": layer_type} if layer_type else {}
+        cos, sin = rotary(torch.zeros(1), torch.tensor([positions]), **more)
+        pairs = len(next(x for x in out if x["name"] == name and x["layer_type"] == layer_type)["inv_freq_f32"])
+        prefix = f"{layer_type}_" if layer_type else ""
+        tables.append({
+            "name": name, "layer_type": layer_type, "positions": positions,
+            "inv_freq_f32": [f"{f32_bits(f):08x}" for f in getattr(rotary, f"{prefix}inv_freq").tolist()],
+            "attention_factor": float(getattr(rotary, f"{prefix}attention_scaling")),
+            "cos_f32": [[f"{f32_bits(f):08x}" for f in row[:pairs]] for row in cos[0].tolist()],
+            "sin_f32": [[f"{f32_bits(f):08x}" for f in row[:pairs]] for row in sin[0].tolist()],
+        })
     names = {(x["name"]) for x in out}
     meta = {
         "made by": f"make_rotary.py with transformers {transformers.__version__}, torch {torch.__version__}, {versions()}",
@@ -227,7 +253,9 @@ def main():
     }
     print(json.dumps(meta, indent=1))
     lines = ",\n".join(json.dumps(x) for x in out)
-    (HERE / "rotary.json").write_text(f'{{"meta": {json.dumps(meta)},\n"cases": [\n{lines}\n]}}\n')
+    more = ",\n".join(json.dumps(x) for x in tables)
+    (HERE / "rotary.json").write_text(
+        f'{{"meta": {json.dumps(meta)},\n"cases": [\n{lines}\n],\n"tables": [\n{more}\n]}}\n')
 
     sources = [(f"{n}|{l or ''}|{s or ''}", *known[n, l, s]) for n, l, s in ENTRIES]
     for name, freqs, factor in CUSTOM:
