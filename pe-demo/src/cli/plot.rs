@@ -15,6 +15,7 @@ Examples:
   pe-demo plot rings distances -o pictures --format svg
   pe-demo plot encoding-map --d-model 128 --max-seq-len 131072 --data csv
   pe-demo plot sse --base 100 --data json
+  pe-demo plot rotary-wavelengths --config llama/config.json --config qwen.json
 
 The options about the table stand in for the numbers of the source documents, in
 the figures that have such a number. Long tables are sampled: at most 1024 rows
@@ -111,6 +112,9 @@ pub(crate) struct PlotArgs {
         allow_hyphen_values = true
     )]
     pub(crate) base: Option<f64>,
+    /// A model's config.json for the rotary figures; repeat it to compare
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
 }
 
 /// Where to write the page.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::figure::Figure;
-use super::figures::{Settings, binary, curves, maps, rates, rings, similarity};
+use super::figures::{Settings, binary, curves, maps, rates, rings, rotary, similarity};
 
 /// A figure that can be asked for.
 pub(crate) struct Entry {
@@ -22,6 +22,7 @@ pub(crate) enum Setting {
     MaxSeqLen,
     Start,
     Base,
+    Config,
 }
 
 impl Setting {
@@ -32,6 +33,7 @@ impl Setting {
             Self::MaxSeqLen => "--max-seq-len",
             Self::Start => "--start",
             Self::Base => "--base",
+            Self::Config => "--config",
         }
     }
 }
@@ -146,5 +148,17 @@ pub(crate) const CATALOGUE: &[Entry] = &[
         summary: "columns 4 to 7 over 100 positions, with a legend",
         uses: ALL,
         build: curves::dimensions,
+    },
+    Entry {
+        name: "rotary-frequencies",
+        summary: "rotary frequencies of several models",
+        uses: &[Setting::Config],
+        build: rotary::rotary_frequencies,
+    },
+    Entry {
+        name: "rotary-wavelengths",
+        summary: "their wavelengths against the trained lengths",
+        uses: &[Setting::Config],
+        build: rotary::rotary_wavelengths,
     },
 ];

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
         base: args.base,
         start: args.start,
         max_seq_len: args.max_seq_len,
+        configs: args.config.clone(),
     };
     let mut made = false;
     for entry in entries {
@@ -75,6 +76,7 @@ fn chosen(args: &PlotArgs) -> Result<Vec<&'static Entry>> {
         (Setting::MaxSeqLen, args.max_seq_len.is_some()),
         (Setting::Start, args.start.is_some()),
         (Setting::Base, args.base.is_some()),
+        (Setting::Config, !args.config.is_empty()),
     ];
     let mut entries = Vec::new();
     for entry in CATALOGUE {
@@ -156,6 +158,8 @@ pub(crate) fn theme() -> String {
         (MUTED, "muted"),
         (AXIS, "axis"),
         (GRID, "grid"),
+        (POSITIVE, "positive"),
+        (NEGATIVE, "negative"),
     ] {
         let hex = rgb.hex();
         for property in ["fill", "stroke"] {
@@ -169,9 +173,4 @@ pub(crate) fn theme() -> String {
 pub(crate) fn diverging_palette() -> Vec<u32> {
     let number = |rgb: &Rgb| u32::from_be_bytes([0, rgb.0, rgb.1, rgb.2]);
     Colours::Diverging.palette().iter().map(number).collect()
-}
-
-/// The colours of sines above zero and below.
-pub(crate) fn sign_colours() -> (String, String) {
-    (POSITIVE.hex(), NEGATIVE.hex())
 }

@@ -138,7 +138,8 @@
     const { context, width, height } = sheet("map");
     const w = width - frame.left - frame.right;
     const h = height - frame.top - frame.bottom;
-    context.imageSmoothingEnabled = false;
+    // Cells stay sharp unless there are more of them than pixels.
+    context.imageSmoothingEnabled = state.d > w * (window.devicePixelRatio || 1);
     context.drawImage(table, frame.left, frame.top, w, h);
     context.strokeStyle = colour("axis");
     context.lineWidth = 1;
@@ -181,6 +182,8 @@
     };
     const at = state.position * pairs;
     const ring = colour("axis");
+    const positive = colour("positive");
+    const negative = colour("negative");
     // No more circles than can be told apart.
     const every = Math.max(1, Math.round(pairs / (width / 5)));
     for (let pair = pairs - 1; pair >= 0; pair -= 1) {
@@ -195,7 +198,7 @@
       }
       const s = state.sin[at + pair];
       const [x, y] = place(pair, state.cos[at + pair], s);
-      const ink = s >= 0 ? data.positive : data.negative;
+      const ink = s >= 0 ? positive : negative;
       if (pair + 1 < pairs) {
         const [nx, ny] = place(pair + 1, state.cos[at + pair + 1], state.sin[at + pair + 1]);
         context.globalAlpha = 0.5;

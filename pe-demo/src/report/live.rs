@@ -145,12 +145,9 @@ fn numbers() -> Result<Vec<(&'static str, &'static str, f64)>> {
 
 /// What the script needs to know, as JSON.
 pub(super) fn data() -> Result<String> {
-    let (positive, negative) = plot::sign_colours();
     let data = json!({
         "positions": POSITIONS,
         "palette": plot::diverging_palette(),
-        "positive": positive,
-        "negative": negative,
     });
     Ok(serde_json::to_string(&data)?)
 }

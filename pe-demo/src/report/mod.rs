@@ -17,7 +17,7 @@ use crate::page::{self, Page};
 use crate::plot::{self, CATALOGUE, Figure, Settings};
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
-const WIDTH: u32 = 480;
+const WIDTH: u32 = 410;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
     let html = html()?;

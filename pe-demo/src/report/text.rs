@@ -131,4 +131,22 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
         ],
     },
+    Section {
+        title: "Rotary embeddings",
+        lead: "Most models of today turn pairs of their queries and keys by the same angles instead of adding \
+               a vector. What is left of the absolute positions in a dot product is their difference.",
+        figures: &[
+            (
+                "rotary-frequencies",
+                "A greater base makes the slow pairs slower. Llama 3.1 and YaRN leave the fast pairs as they are and \
+                 slow the others down, with a bend in between, so that longer texts do not turn them \
+                 farther than they have turned before.",
+            ),
+            (
+                "rotary-wavelengths",
+                "Where a curve is above one, a pair does not come full circle within the length that the model was \
+                 first trained with: beyond that length it takes angles that the model has never seen.",
+            ),
+        ],
+    },
 ];

@@ -67,8 +67,8 @@ pub(super) fn draw(
     let axis = faint(MUTED, 1.0);
     let centre = view.place(0, (0.0, 0.0));
     for (end, label, anchor, dx, dy) in [
-        ((0.0, 1.18), "sine", Anchor::Middle, 0.0, -5.0),
-        ((1.0, 0.0), "cosine", Anchor::End, -2.0, -5.0),
+        ((0.0, 1.18), "sin", Anchor::Middle, 0.0, -5.0),
+        ((1.0, 0.0), "cos", Anchor::End, -2.0, -5.0),
     ] {
         let end = view.place(0, end);
         scene.items.push(segment(centre, end, 1.0, axis));

@@ -1,5 +1,7 @@
 //! Which table a figure shows, and which of its entries.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use pe_core::{Base, Error, POSITIONS, Sinusoidal, SinusoidalConfig};
 
@@ -14,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) base: Option<f64>,
     pub(crate) start: Option<u64>,
     pub(crate) max_seq_len: Option<u64>,
+    /// Files config.json of models, for the rotary figures.
+    pub(crate) configs: Vec<PathBuf>,
 }
 
 /// The most rows, and the most columns, of a map: a picture shows no more.
