@@ -48,18 +48,15 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
         max_seq_len: args.max_seq_len,
         configs: args.config.clone(),
     };
-    let mut made = false;
-    for entry in entries {
-        let figure = (entry.build)(&settings).with_context(|| format!("figure {}", entry.name));
-        // Bad usage comes to light before anything is written.
-        let figure = figure?;
-        if !made {
-            std::fs::create_dir_all(&args.output)
-                .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
-            made = true;
-        }
+    // All numbers first, so that what makes no sense comes to light before anything is written.
+    let build =
+        |entry: &Entry| (entry.build)(&settings).with_context(|| format!("figure {}", entry.name));
+    let figures = entries.into_iter().map(build).collect::<Result<Vec<_>>>()?;
+    std::fs::create_dir_all(&args.output)
+        .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
+    for figure in &figures {
         let mut page = Page::new();
-        for (path, bytes, what) in files(&figure, args)? {
+        for (path, bytes, what) in files(figure, args)? {
             write(&path, &bytes)?;
             page.wrap("wrote ", &format!("{} ({what})", page::path(&path)));
         }
