@@ -113,7 +113,7 @@
       for (let column = 0; column < d; column += 1) {
         const of = column % 2 === 0 ? state.sin : state.cos;
         const value = of[p * pairs + (column >> 1)];
-        const rgb = data.palette[1 + Math.round(((value + 1) / 2) * 254)];
+        const rgb = data.palette[128 + Math.round(value * 127)];
         const at = 4 * (p * d + column);
         image.data[at] = rgb >> 16;
         image.data[at + 1] = (rgb >> 8) & 255;

@@ -96,8 +96,12 @@ impl Colours {
         match self {
             // The step after the last is the first.
             Self::Cyclic => (((share * 256.0).round() as i64).rem_euclid(256)) as u8,
-            // The middle of a symmetric range has a step of its own, the 128th of 1 to 255.
-            Self::Diverging => (1.0 + (share * 254.0).round()).clamp(1.0, 255.0) as u8,
+            // The middle has a step of its own, the 128th of 1 to 255, and steps on both
+            // sides are alike, ties included.
+            Self::Diverging => {
+                let from_middle = (2.0 * share - 1.0).clamp(-1.0, 1.0);
+                (128.0 + (from_middle * 127.0).round()) as u8
+            }
             Self::Sequential | Self::Bits => (share * 255.0).round() as u8,
         }
     }
