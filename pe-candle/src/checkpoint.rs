@@ -69,6 +69,7 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use replace::replace;
 pub use rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
     RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod plot;
 mod rotary;
 mod values;
 
@@ -9,14 +10,15 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
+pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 pub(crate) use rotary::{RotaryArgs, Scaling, TableArg, UnknownKeysArg};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
 use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
 use values::{input, output, positive, sentence, whole};
 
 const ABOUT: &str = "\
-Shows what positional encodings do, with a toy transformer encoder; exports and
-inspects exact tables.
+Shows what positional encodings do, with a toy transformer encoder and in figures;
+exports and inspects exact tables.
 
 Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
 The encoder is not trained: what it shows follows from how it is built. The same
@@ -32,6 +34,8 @@ Examples:
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
   pe-demo inspect config.json            a model's rotary embedding, explained
+  pe-demo plot -o figures                every figure
+  pe-demo report -o report.html          all of them on one page
 
 Exit codes:
   0  done
@@ -55,6 +59,11 @@ The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 
 const INSPECT_EXAMPLES: &str = "\
+Examples:
+  pe-demo inspect pe.safetensors
+  pe-demo inspect model.safetensors --json
+  pe-demo inspect config.json
+
 A file that begins with `{` (white space aside), or whose name ends in .json, is
 taken for a model's config.json unless there is a zero byte among its first eight,
 as there is in every safetensors file: the length of a header below 100 MB.
@@ -83,6 +92,8 @@ impl Cli {
             Some(Command::Encode(_)) => Some("encode"),
             Some(Command::Export(_)) => Some("export"),
             Some(Command::Inspect(_)) => Some("inspect"),
+            Some(Command::Plot(_)) => Some("plot"),
+            Some(Command::Report(_)) => Some("report"),
         };
         let mut program = Self::command();
         program.build();
@@ -103,6 +114,12 @@ pub(crate) enum Command {
     /// Show what a safetensors file holds and whether it is right; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Draw figures of encodings: rates, maps, distances, rings
+    #[command(after_help = plot::plot_help())]
+    Plot(PlotArgs),
+    /// Write all figures and their numbers as one page for a browser
+    #[command(after_help = plot::REPORT_EXAMPLES)]
+    Report(ReportArgs),
 }
 
 /// What to encode, and with what.

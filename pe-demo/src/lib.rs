@@ -3,8 +3,10 @@
 //! ```text
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
 //!                   ├─► export ─► table in a safetensors file
-//!                   └─► inspect ─► what a file holds, and whether it is right; what the
-//!                                  rotary embedding of a config.json is
+//!                   ├─► inspect ─► what a file holds, and whether it is right; what the
+//!                   │              rotary embedding of a config.json is
+//!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
+//!                   └─► report ─► all figures on one page for a browser
 //! ```
 //!
 //! [`run`] is the program without a process around it:
@@ -35,6 +37,8 @@ mod inspect;
 pub mod mask;
 mod model;
 mod page;
+mod plot;
+mod report;
 pub mod sentences;
 pub mod studies;
 pub mod tokenizer;
@@ -111,5 +115,7 @@ fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::
         Some(Command::Encode(args)) => encode::run(args, stdin, out),
         Some(Command::Export(args)) => export::run(args, out),
         Some(Command::Inspect(args)) => inspect::run(args, out),
+        Some(Command::Plot(args)) => plot::run(args, out),
+        Some(Command::Report(args)) => report::run(args, out),
     }
 }

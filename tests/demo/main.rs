@@ -3,6 +3,8 @@
 mod encoder;
 mod export;
 mod inspect;
+mod page;
+mod plot;
 mod report;
 mod rotary;
 mod studies;

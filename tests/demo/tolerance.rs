@@ -14,3 +14,11 @@ pub const F32_ROTATION: f64 = 1.2e-7;
 
 /// Figures printed with six decimals by a reference that cuts instead of rounding.
 pub const SIX_DECIMALS_CUT: f64 = 1e-6;
+
+/// Numbers of figures against the formulas at 200 bits, relative above one: sums of up to 500
+/// f64 terms, a square root and a quotient after them.
+pub const FIGURE_F64: f64 = 2e-14;
+
+/// Angles in degrees below 2808: the product of a position and a rate, and its conversion,
+/// each within half a unit in the last place of 4.5e-13.
+pub const FIGURE_DEGREES: f64 = 1e-12;

@@ -82,6 +82,16 @@ pub fn file(name: &str) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
+/// Markup without the pictures inside it, whose bytes as text may spell anything.
+pub fn without_pictures(markup: &str) -> String {
+    let mut parts = markup.split("data:image/png;base64,");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let (_, rest) = part.split_once('"').unwrap();
+        text + rest
+    })
+}
+
 /// A narrow encoder for the built-in vocabulary, with dropout 0.1 in training.
 pub fn encoder() -> Encoder {
     encoder_of(EncoderConfig {

@@ -159,6 +159,11 @@ pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for safetensors files (./- is the file named -)")
 }
 
+/// A page to write: a name, never standard output.
+pub(super) fn page() -> impl TypedValueParser<Value = PathBuf> {
+    named_file("standard output is not supported for the page (./- is the file named -)")
+}
+
 /// A file to read: a name, never standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard input is not supported for such files (./- is the file named -)")

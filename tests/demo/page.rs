@@ -1,0 +1,176 @@
+//! The page of `pe-demo report`, as far as it can be seen without a browser.
+//! `pe-demo/tests/report/check.py` opens it in one.
+
+use pe_core::{Similarity, Sinusoidal};
+use serde_json::Value;
+
+use crate::util::{arg, file, run, run_error, run_usage, without_pictures};
+
+fn page() -> String {
+    let (_guard, path) = file("report.html");
+    let printed = run(&["report", "-o", arg(&path)]);
+    assert!(printed.starts_with("wrote "), "{printed}");
+    std::fs::read_to_string(&path).unwrap()
+}
+
+/// The first part of a text between two others.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text
+        .split_once(before)
+        .unwrap_or_else(|| panic!("no {before}"));
+    rest.split_once(after)
+        .unwrap_or_else(|| panic!("no {after}"))
+        .0
+}
+
+#[test]
+fn the_page_is_one_file_and_the_same_twice() {
+    let html = page();
+    assert!(html == page());
+    assert!(html.starts_with("<!doctype html>"));
+    assert!(html.len() < 3 << 20, "{} bytes", html.len());
+    // Nothing is loaded, and the page's own policy would not let it.
+    let policy = between(&html, "Content-Security-Policy\" content=\"", "\"");
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    let words = without_pictures(&html);
+    let outside = words.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for word in ["http:", "https:", "src=\"", "@import", "url(", "fetch("] {
+        assert!(!outside.contains(word), "{word}");
+    }
+    assert!(html.contains("<meta name=\"viewport\" content=\"width=device-width"));
+    assert!(html.contains("@media (prefers-color-scheme: dark)"));
+    assert!(!words.contains("{{") && !words.contains("NaN"));
+}
+
+#[test]
+fn every_figure_is_on_the_page_once_with_its_numbers() {
+    let html = page();
+    let (guard, folder) = file("figures");
+    run(&[
+        "plot",
+        "--format",
+        "svg",
+        "--data",
+        "json",
+        "-o",
+        arg(&folder),
+    ]);
+    let mut figures = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let figure: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let name = figure["figure"].as_str().unwrap();
+        let start = format!("<figure id=\"{name}\">");
+        assert_eq!(html.matches(&start).count(), 1, "{name}");
+        let part = between(&html, &start, "</figure>");
+        assert!(part.contains("<svg "), "{name}");
+        let numbers: Vec<f64> = part
+            .split("<data value=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect();
+        let facts: Vec<f64> = figure["facts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fact| fact["value"].as_f64().unwrap())
+            .collect();
+        assert_eq!(numbers, facts, "{name}");
+        figures += 1;
+    }
+    assert_eq!(figures, html.matches("<figure id=").count());
+    assert_eq!(figures, 19);
+    drop(guard);
+}
+
+#[test]
+fn figures_take_the_colours_of_the_page() {
+    let html = page();
+    let style = between(&html, "<style>", "</style>");
+    // Colours of lines and letters have a rule; those of curves and maps are their own.
+    for (hex, name) in [
+        ("#1b212c", "ink"),
+        ("#596373", "muted"),
+        ("#9aa3b0", "axis"),
+    ] {
+        for property in ["fill", "stroke"] {
+            let rule = format!("svg [{property}=\"{hex}\"] {{ {property}: var(--{name}); }}");
+            assert!(style.contains(&rule), "{rule}");
+        }
+        assert!(html.contains(&format!("=\"{hex}\"")), "{hex}");
+    }
+    // No white ground behind the figures.
+    assert!(!html.contains("fill=\"#ffffff\""));
+}
+
+#[test]
+fn the_sliders_begin_where_the_numbers_are() {
+    let html = page();
+    for (name, low, high, value) in [
+        ("position", 0, 127, 20),
+        ("d_model", 4, 512, 128),
+        ("base", 30, 700, 400),
+    ] {
+        let input = between(&html, &format!("<input type=\"range\" id=\"{name}\""), ">");
+        for (attribute, number) in [("min", low), ("max", high), ("value", value)] {
+            assert!(
+                input.contains(&format!(" {attribute}=\"{number}\"")),
+                "{input}"
+            );
+        }
+        assert!(html.contains(&format!("<label for=\"{name}\">")));
+    }
+    let encoding = Sinusoidal::paper(128).unwrap();
+    let row = encoding.table::<f64>(20..21).unwrap().into_vec();
+    for (name, expected) in [
+        ("entry-0", row[0]),
+        ("entry-1", row[1]),
+        ("entry-2", row[2]),
+        ("entry-last", row[127]),
+        ("wavelength", encoding.wavelengths()[63]),
+        (
+            "dot-0",
+            encoding.similarity(Similarity::Dot, 20, 0).unwrap(),
+        ),
+        ("dot-self", 64.0),
+        ("neighbour", encoding.neighbour_distance().unwrap()),
+    ] {
+        let part = between(&html, &format!("id=\"live-{name}\">"), "</dd>");
+        let found: f64 = between(part, "<data value=\"", "\"").parse().unwrap();
+        assert_eq!(found, expected, "{name}");
+    }
+    let data = between(
+        &html,
+        "<script type=\"application/json\" id=\"data\">",
+        "</script>",
+    );
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["positions"], 128);
+    let palette = data["palette"].as_array().unwrap();
+    // Red at -1, grey at 0, blue at 1.
+    assert_eq!(palette.len(), 256);
+    assert_eq!(
+        [&palette[1], &palette[128], &palette[255]],
+        [0x67001f, 0xf7f7f7, 0x053061]
+    );
+}
+
+#[test]
+fn the_page_is_replaced_whole_or_not_at_all() {
+    let (guard, path) = file("report.html");
+    std::fs::create_dir(&path).unwrap();
+    let error = run_error(&["report", "-o", arg(&path)]);
+    assert!(
+        error.contains("cannot write") && error.contains("report.html"),
+        "{error}"
+    );
+    let error = run_usage(&["report", "-o", "-"]);
+    assert!(
+        error.starts_with("invalid value '-' for '--output"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_dir(guard.path()).unwrap().count(), 1);
+}

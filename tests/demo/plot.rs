@@ -1,0 +1,62 @@
+//! `pe-demo plot`: figures, their numbers, their files.
+
+mod arguments;
+mod files;
+mod numbers;
+mod rotary;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::util::{arg, run};
+
+/// All figures, in the order of the catalogue.
+const FIGURES: [&str; 19] = [
+    "angle-rates",
+    "angle-map",
+    "encoding-map",
+    "dot-product",
+    "sse",
+    "shifted-map",
+    "sinusoids",
+    "encoding-matrix",
+    "binary",
+    "transposed",
+    "transposed-corner",
+    "tiles",
+    "distances",
+    "dimension-pairs",
+    "inverted-map",
+    "rings",
+    "dimensions",
+    "rotary-frequencies",
+    "rotary-wavelengths",
+];
+
+/// The numbers of one figure, drawn with further options.
+fn numbers(name: &str, options: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // SVG is the cheaper picture.
+    let args = ["plot", name, "--data", "json", "--format", "svg", "-o"];
+    run(&[&args[..], &[arg(path)], options].concat());
+    read(&path.join(format!("{name}.json")))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn floats(value: &Value) -> Vec<f64> {
+    let list = value.as_array().unwrap();
+    list.iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+/// A number beside a figure.
+fn fact(figure: &Value, what: &str) -> f64 {
+    let facts = figure["facts"].as_array().unwrap();
+    let found = facts.iter().find(|fact| fact["what"] == what);
+    let found = found.unwrap_or_else(|| panic!("no fact {what} in {facts:?}"));
+    found["value"].as_f64().unwrap()
+}

@@ -1,0 +1,257 @@
+//! The figures' numbers against the source documents, mpmath and pe-core.
+
+use pe_core::{Preset, Similarity, Sinusoidal, binary_encoding};
+use pe_tests::{golden, tolerance};
+use serde_json::Value;
+
+use super::{FIGURES, fact, floats, numbers};
+use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, SIX_DECIMALS_CUT};
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found} is not {expected} +- {tolerance}"
+    );
+}
+
+/// Every figure at the places of `figures.json`.
+#[test]
+fn numbers_are_those_of_the_formulas() {
+    let golden: Value = serde_json::from_str(&golden::text("figures.json")).unwrap();
+    let golden = golden["numbers"].as_array().unwrap();
+    for name in FIGURES {
+        let entries: Vec<&Value> = golden.iter().filter(|e| e["figure"] == name).collect();
+        assert!(entries.len() >= 3, "{name}: {} numbers", entries.len());
+        let figure = numbers(name, &[]);
+        for entry in entries {
+            let at = |key: &str| entry[key].as_u64().map(|number| number as usize);
+            let near = |found: f64, key: &str| {
+                let expected = entry[key].as_f64().unwrap();
+                let tolerance = match name {
+                    "angle-map" => FIGURE_DEGREES,
+                    _ => FIGURE_F64 * expected.abs().max(1.0),
+                };
+                assert_near(found, expected, tolerance);
+            };
+            let panel = &figure["panels"][at("panel").unwrap()];
+            if let (Some(row), Some(column)) = (at("row"), at("column")) {
+                let map = &panel["map"];
+                let width = map["columns"].as_array().unwrap().len();
+                near(
+                    map["values"][row * width + column].as_f64().unwrap(),
+                    "value",
+                );
+            } else if let (Some(curve), Some(index)) = (at("curve"), at("index")) {
+                let curve = &panel["curves"][curve];
+                assert_eq!(curve["x"][index].as_f64(), entry["x"].as_f64(), "{entry}");
+                // Rates and wavelengths run over many powers of ten.
+                let (found, expected) = (&curve["y"][index], &entry["y"]);
+                let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+                let size = match name {
+                    "angle-rates" | "rotary-frequencies" | "rotary-wavelengths" => expected.abs(),
+                    _ => expected.abs().max(1.0),
+                };
+                assert_near(found, expected, FIGURE_F64 * size);
+            } else {
+                let (position, pair) = (at("position").unwrap(), at("pair").unwrap());
+                let rings = &panel["rings"];
+                let index = position * rings["pairs"].as_u64().unwrap() as usize + pair;
+                near(rings["sines"][index].as_f64().unwrap(), "sine");
+                near(rings["cosines"][index].as_f64().unwrap(), "cosine");
+            }
+        }
+    }
+}
+
+#[test]
+fn a2_a4_rates_and_angles() {
+    let rates = numbers("angle-rates", &[]);
+    assert_eq!(rates["panels"][0]["y"]["scale"], "logarithmic");
+    assert_eq!(
+        floats(&rates["panels"][0]["curves"][0]["y"]),
+        Sinusoidal::new(Preset::TfNotebook.config(512))
+            .unwrap()
+            .inv_freq()
+    );
+    assert_near(fact(&rates, "rate of pair 1"), 0.9645255256, 5e-11);
+    assert_eq!(fact(&rates, "rate of pair 255, end point included"), 1e-4);
+    let paper = fact(&rates, "rate of pair 255, the paper's spacing");
+    assert_near(paper, 1.036633e-4, 5e-11);
+
+    // Whole degrees, not the document's half.
+    let angles = numbers("angle-map", &[]);
+    assert_near(fact(&angles, "degrees at [49, 0]"), 287.49, 5e-3);
+    let map = &angles["panels"][0]["map"];
+    let values = floats(&map["values"]);
+    assert_eq!(values.len(), 50 * 256);
+    assert!(values.iter().all(|angle| (0.0..360.0).contains(angle)));
+}
+
+#[test]
+fn a4_maps_hold_the_entries_of_the_tables_bit_for_bit() {
+    for (name, config, rows) in [
+        ("encoding-map", Preset::TfNotebook.config(512), 50),
+        ("encoding-matrix", Preset::Paper.config(512), 100),
+        ("inverted-map", Preset::Paper.config(256), 50),
+    ] {
+        let table = Sinusoidal::new(config)
+            .unwrap()
+            .table::<f64>(0..rows)
+            .unwrap();
+        let map = &numbers(name, &[])["panels"][0]["map"];
+        assert_eq!(floats(&map["values"]), table.as_slice(), "{name}");
+    }
+    // On its side.
+    let table = Sinusoidal::paper(500).unwrap().table::<f64>(0..64).unwrap();
+    let map = &numbers("transposed-corner", &[])["panels"][0]["map"];
+    let values = floats(&map["values"]);
+    for (column, row) in values.chunks_exact(64).enumerate() {
+        for (position, value) in row.iter().enumerate() {
+            assert_eq!(Some(*value), table.get(position, column));
+        }
+    }
+}
+
+#[test]
+fn a5_a6_similarities_with_position_20() {
+    let dots = numbers("dot-product", &[]);
+    let sses = numbers("sse", &[]);
+    for (position, dot, sse) in [
+        (20, 256.0, 0.0),
+        (19, 249.128125, 13.743750),
+        (0, 157.956867, 196.086265),
+        (49, 145.368452, 221.263096),
+    ] {
+        let what = format!("dot product at {position}");
+        assert_near(fact(&dots, &what), dot, tolerance::SIX_DECIMALS);
+        let what = format!("sum of squared differences at {position}");
+        assert_near(fact(&sses, &what), sse, tolerance::SIX_DECIMALS);
+    }
+    let curve = |figure: &Value| floats(&figure["panels"][0]["curves"][0]["y"]);
+    for (dot, sse) in curve(&dots).iter().zip(curve(&sses)) {
+        assert_near(sse, 512.0 - 2.0 * dot, 512.0 * f64::EPSILON);
+    }
+}
+
+#[test]
+fn a7_rows_turned_back_are_the_rows_ten_before() {
+    let figure = numbers("shifted-map", &[]);
+    let largest = fact(&figure, "largest difference");
+    assert!(largest > 0.0 && largest < 5.4e-15, "{largest}");
+    assert_eq!(floats(&figure["panels"][1]["map"]["rows"]).len(), 40);
+}
+
+#[test]
+fn b2_c3_c4_d1_numbers_of_the_documents() {
+    let matrix = numbers("encoding-matrix", &[]);
+    let longest = fact(&matrix, "longest wavelength, in positions");
+    assert_near(longest, 60611.477, 5e-4);
+    let whole = numbers("transposed", &[]);
+    let neighbours = fact(&whole, "distance of neighbours");
+    assert_near(neighbours, 3.671985659248809, 1e-13);
+    let values = floats(&whole["panels"][0]["map"]["values"]);
+    assert_eq!(values.len(), 500 * 1000);
+
+    let distances = numbers("distances", &[]);
+    for (what, expected) in [
+        ("distance from 0 to 1", 3.671986),
+        ("distance from 0 to 10", 12.673141),
+        ("distance from 0 to 63", 16.006388),
+        ("first lag after which it shrinks", 43.0),
+    ] {
+        assert_near(fact(&distances, what), expected, tolerance::SIX_DECIMALS);
+    }
+    let inverted = numbers("inverted-map", &[]);
+    for (column, entry) in [-0.953753, 0.300593, 0.998991, -0.044921]
+        .iter()
+        .enumerate()
+    {
+        let found = fact(&inverted, &format!("entry [49, {column}]"));
+        assert_near(found, *entry, SIX_DECIMALS_CUT);
+    }
+}
+
+#[test]
+fn c2_bits_and_d5_points_on_circles() {
+    let figure = numbers("binary", &[]);
+    let bits = floats(&figure["panels"][0]["map"]["values"]);
+    for position in 0..128 {
+        let found: Vec<f64> = bits.iter().skip(position).step_by(128).copied().collect();
+        let expected = binary_encoding(position as u64).map(f64::from);
+        assert_eq!(found, expected, "position {position}");
+    }
+    let rings = &numbers("rings", &[])["panels"][0]["rings"];
+    let (sines, cosines) = (floats(&rings["sines"]), floats(&rings["cosines"]));
+    assert_eq!((sines.len(), cosines.len()), (50 * 128, 50 * 128));
+    for (sine, cosine) in sines.iter().zip(&cosines) {
+        assert_near(sine * sine + cosine * cosine, 1.0, 4e-16);
+    }
+}
+
+#[test]
+fn options_stand_in_for_the_documents_numbers() {
+    let options = [
+        "--d-model",
+        "8",
+        "--max-seq-len",
+        "5",
+        "--start",
+        "100",
+        "--base",
+        "100",
+    ];
+    let map = &numbers("encoding-matrix", &options)["panels"][0]["map"];
+    assert_eq!(floats(&map["rows"]), [100.0, 101.0, 102.0, 103.0, 104.0]);
+    let config = pe_core::SinusoidalConfig {
+        base: pe_core::Base::Value(100.0),
+        ..pe_core::SinusoidalConfig::new(8)
+    };
+    let encoding = Sinusoidal::new(config).unwrap();
+    let table = encoding.table::<f64>(100..105).unwrap();
+    assert_eq!(floats(&map["values"]), table.as_slice());
+    // Position 20 of the table, or its middle.
+    let sse = numbers("sse", &options);
+    let encoding = Sinusoidal::new(pe_core::SinusoidalConfig {
+        base: pe_core::Base::Value(100.0),
+        ..Preset::TfNotebook.config(8)
+    })
+    .unwrap();
+    let expected = encoding.similarity_to(Similarity::Sse, 102, 100..105);
+    assert_eq!(
+        floats(&sse["panels"][0]["curves"][0]["y"]),
+        expected.unwrap()
+    );
+}
+
+/// 131072 x 128: sampled, said so, and soon done.
+#[test]
+fn a_long_table_is_sampled_at_equal_steps() {
+    let size = ["--d-model", "128", "--max-seq-len", "131072"];
+    let encoding = Sinusoidal::paper(128).unwrap();
+    let start = std::time::Instant::now();
+    let figure = numbers("inverted-map", &size);
+    let map = &figure["panels"][0]["map"];
+    let note = figure["note"].as_str().unwrap();
+    assert!(note.ends_with("; every 128th position shown"), "{note}");
+    let rows = floats(&map["rows"]);
+    assert_eq!((rows.len(), rows[1], rows[1023]), (1024, 128.0, 130_944.0));
+    let positions: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
+    let table = encoding.table_at::<f64>(&positions).unwrap();
+    assert_eq!(floats(&map["values"]), table.as_slice());
+
+    let distances = &numbers("distances", &size)["panels"][0]["map"];
+    let found = distances["values"][5 * 1024 + 900].as_f64().unwrap();
+    let expected = encoding.similarity(Similarity::Distance, 640, 115_200);
+    assert_eq!(found, expected.unwrap());
+    let curve = &numbers("dimensions", &size)["panels"][0]["curves"][0];
+    assert_eq!(floats(&curve["x"]).len(), 2048);
+    // A table as wide as there are: every column that is shown, and no other is kept.
+    let wide = numbers(
+        "encoding-matrix",
+        &["--d-model", "1048576", "--max-seq-len", "3"],
+    );
+    let columns = floats(&wide["panels"][0]["map"]["columns"]);
+    assert_eq!((columns.len(), columns[1]), (1024, 1024.0));
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}

@@ -1,0 +1,128 @@
+"""Writes figures.json: numbers that `pe-demo plot --data json` must show, from the formulas at 200 bits.
+
+    python tests/golden/make_figures.py
+
+Each entry names a figure, a panel in it, and a place: row and column of a map, index of a curve and of a point on
+it, or position and pair of the rings with the sine and the cosine there.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import mpmath
+from mpmath import mp, mpf
+
+HERE = Path(__file__).parent
+mp.prec = 200
+
+
+def paper(d, pair):
+    return mpf(10000) ** (-mpf(2 * pair) / d)
+
+
+def inclusive(d, pair):
+    return mpf(10000) ** (-mpf(pair) / (d // 2 - 1))
+
+
+def interleaved(d, position, column):
+    angle = position * paper(d, column // 2)
+    return mpmath.cos(angle) if column % 2 else mpmath.sin(angle)
+
+
+def halves(d, position, column):
+    angle = position * inclusive(d, column % (d // 2))
+    return mpmath.sin(angle) if column < d // 2 else mpmath.cos(angle)
+
+
+def distance(d, lag):
+    return mpmath.sqrt(d - 2 * sum(mpmath.cos(lag * paper(d, pair)) for pair in range(d // 2)))
+
+
+def main():
+    out = []
+
+    def cell(figure, row, column, value, panel=0):
+        out.append({"figure": figure, "panel": panel, "row": row, "column": column, "value": float(value)})
+
+    def point(figure, curve, index, x, y, panel=0):
+        out.append({"figure": figure, "panel": panel, "curve": curve, "index": index, "x": float(x), "y": float(y)})
+
+    for pair in (0, 1, 100, 255):
+        point("angle-rates", 0, pair, pair, inclusive(512, pair))
+        point("angle-rates", 1, pair, pair, paper(512, pair))
+    for position, pair in ((0, 0), (49, 0), (49, 1), (31, 77), (49, 255)):
+        degrees = mpmath.fmod(mpmath.degrees(position * inclusive(512, pair)), 360)
+        cell("angle-map", position, pair, degrees)
+    for position, column in ((0, 0), (49, 0), (49, 256), (20, 300), (7, 511)):
+        cell("encoding-map", position, column, halves(512, position, column))
+    for row, column in ((0, 0), (0, 256), (39, 3), (12, 400)):
+        for panel in (0, 1):
+            cell("shifted-map", row, column, halves(512, row, column), panel)
+    for position in (0, 19, 20, 21, 49):
+        lag = position - 20
+        dot = sum(mpmath.cos(lag * inclusive(512, pair)) for pair in range(256))
+        point("dot-product", 0, position, position, dot)
+        point("sse", 0, position, position, 512 - 2 * dot)
+    for panel, k in enumerate((0, 4, 8, 12)):
+        for pair in (0, 1, 50, 99):
+            point("sinusoids", 0, pair, pair, mpmath.sin(k * paper(512, pair)), panel)
+    for position, column in ((0, 1), (99, 0), (50, 255), (99, 511)):
+        cell("encoding-matrix", position, column, interleaved(512, position, column))
+    for bit, position in ((0, 0), (0, 127), (3, 8), (6, 63), (6, 64), (63, 127)):
+        cell("binary", bit, position, position >> bit & 1)
+    for column, position in ((0, 999), (499, 999), (250, 500)):
+        cell("transposed", column, position, interleaved(500, position, column))
+    for column, position in ((0, 63), (63, 63), (20, 7)):
+        cell("transposed-corner", column, position, interleaved(500, position, column))
+    for position in (0, 3, 7):
+        for row, column in ((0, 0), (0, 24), (1, 0), (19, 24)):
+            cell("tiles", row, column, interleaved(500, position, 25 * row + column), position)
+    for row, column in ((0, 0), (0, 1), (10, 0), (0, 63), (40, 17)):
+        cell("distances", row, column, distance(500, abs(row - column)))
+    for panel, column in enumerate((7, 8, 15, 16, 23, 24, 31, 32)):
+        for position in (0, 1, 31):
+            point("dimension-pairs", 0, position, position, interleaved(500, position, column), panel)
+    for position, column in ((0, 1), (49, 0), (49, 3), (25, 128), (49, 255)):
+        cell("inverted-map", position, column, interleaved(256, position, column))
+    for position, pair in ((0, 0), (1, 0), (49, 0), (12, 64), (49, 127)):
+        angle = position * paper(256, pair)
+        out.append({"figure": "rings", "panel": 0, "position": position, "pair": pair,
+                    "sine": float(mpmath.sin(angle)), "cosine": float(mpmath.cos(angle))})
+    for curve in range(4):
+        for position in (0, 1, 50, 99):
+            point("dimensions", curve, position, position, interleaved(20, position, 4 + curve))
+
+    # Llama 2, Llama 3.1 and Qwen2.5 with YaRN; the formulas as their papers and model cards state them.
+    two_pi = 2 * mp.pi
+
+    def llama3(pair):
+        f = mpf(500000) ** (-mpf(2 * pair) / 128)
+        turns = 8192 * f / two_pi
+        if turns > 4:
+            return f
+        if turns < 1:
+            return f / 8
+        smooth = (turns - 1) / 3
+        return (1 - smooth) * f / 8 + smooth * f
+
+    def yarn(pair):
+        f = mpf(10) ** (-mpf(6) * 2 * pair / 128)
+        at = lambda turns: 128 * mpmath.log(32768 / (turns * two_pi)) / (2 * mpmath.log(mpf(10) ** 6))
+        low, high = max(mpmath.floor(at(32)), 0), min(mpmath.ceil(at(1)), 127)
+        ramp = min(max((pair - low) / (high - low), 0), 1)
+        return f / 4 * ramp + f * (1 - ramp)
+
+    for curve, (rate, trained) in enumerate(((lambda pair: paper(128, pair), 4096), (llama3, 8192), (yarn, 32768))):
+        for pair in (0, 1, 25, 30, 35, 63):
+            point("rotary-frequencies", curve, pair, pair, rate(pair))
+            point("rotary-wavelengths", curve, pair, pair, two_pi / rate(pair) / trained)
+
+    meta = {"script": "make_figures.py", "python": sys.version.split()[0], "mpmath": mpmath.__version__}
+    lines = ",\n".join(" " + json.dumps(entry) for entry in out)
+    (HERE / "figures.json").write_text(f'{{"meta": {json.dumps(meta)}, "numbers": [\n{lines}\n]}}\n')
+    print(len(out), "numbers")
+
+
+if __name__ == "__main__":
+    main()
