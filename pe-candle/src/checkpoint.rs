@@ -8,6 +8,7 @@
 //! file ──► report                  inspect     any safetensors file
 //! file + spec ──► comparison       compare     how many entries differ, and the first
 //! VarBuilder ──► tensor            from_var_builder
+//! any bytes ────────────► file     replace     in one step
 //! ```
 //!
 //! A file written here holds one tensor, `pe` by default, of shape
@@ -52,6 +53,7 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use replace::replace;
 pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};

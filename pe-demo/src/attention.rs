@@ -1,6 +1,6 @@
 //! Multi-head self-attention.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::{Init, Linear, Module, VarBuilder};
 
 use crate::mask::Mask;
@@ -31,11 +31,17 @@ impl SelfAttention {
         })
     }
 
-    /// The attended values [B, T, d] of `xs` [B, T, d], and the weights [B, H, T, T].
+    /// The attended values [B, T, d] of `xs` [B, T, d], and the weights [B, H, T, T]. Queries and
+    /// keys are turned by their positions first, if `turn` is given.
     ///
     /// # Errors
-    /// Shapes that do not fit.
-    pub fn forward(&self, xs: &Tensor, mask: &Mask) -> Result<(Tensor, Tensor)> {
+    /// Shapes that do not fit; more tokens than `turn` has positions.
+    pub fn forward(
+        &self,
+        xs: &Tensor,
+        mask: &Mask,
+        turn: Option<&Turn>,
+    ) -> Result<(Tensor, Tensor)> {
         let (batch, len, d_model) = xs.dims3()?;
         let width = d_model / self.heads;
         let split = |xs: Tensor| {
@@ -46,6 +52,10 @@ impl SelfAttention {
         let query = split(self.query.forward(xs)?)?;
         let key = split(self.key.forward(xs)?)?;
         let value = split(self.value.forward(xs)?)?;
+        let (query, key) = match turn {
+            Some(turn) => turn.apply(&query, &key)?,
+            None => (query, key),
+        };
 
         let scores = (query.matmul(&key.t()?)? / (width as f64).sqrt())?;
         let weights = mask.softmax(&scores)?;
@@ -54,6 +64,43 @@ impl SelfAttention {
             .transpose(1, 2)?
             .reshape((batch, len, d_model))?;
         Ok((self.output.forward(&mixed)?, weights))
+    }
+}
+
+/// Rotary positions: turns the pairs of each query and key by angles that grow with its position,
+/// so that scores depend on distances (Su et al., "RoFormer", 2021).
+#[derive(Debug, Clone)]
+pub struct Turn {
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl Turn {
+    /// Angles for heads of width `head_dim`, an even number, and `max_seq_len` positions.
+    ///
+    /// # Errors
+    /// Those of the table.
+    pub fn new(head_dim: usize, max_seq_len: usize, dtype: DType, device: &Device) -> Result<Self> {
+        let config = pe_core::Preset::Whisper.config(head_dim);
+        let config = pe_core::SinusoidalConfig {
+            spacing: pe_core::Spacing::Paper,
+            ..config
+        };
+        let s = pe_core::Sinusoidal::new(config).map_err(candle_core::Error::wrap)?;
+        let t = pe_candle::sinusoidal_tensor(&s, 0..max_seq_len as u64, dtype, device)?;
+        Ok(Self {
+            sin: t.narrow(1, 0, head_dim / 2)?.contiguous()?,
+            cos: t.narrow(1, head_dim / 2, head_dim / 2)?.contiguous()?,
+        })
+    }
+
+    fn apply(&self, query: &Tensor, key: &Tensor) -> Result<(Tensor, Tensor)> {
+        let len = query.dim(2)?;
+        let (cos, sin) = (self.cos.narrow(0, 0, len)?, self.sin.narrow(0, 0, len)?);
+        Ok((
+            candle_nn::rotary_emb::rope_slow(query, &cos, &sin)?,
+            candle_nn::rotary_emb::rope_slow(key, &cos, &sin)?,
+        ))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod train;
 mod values;
 
 use std::path::PathBuf;
@@ -8,17 +9,19 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
+use train::TRAIN_EXAMPLES;
+pub(crate) use train::{SchemeArg, SchemesArg, TrainArgs};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
 use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
 use values::{input, output, positive, sentence, whole};
 
 const ABOUT: &str = "\
-Shows what positional encodings do, with a toy transformer encoder; exports and
-inspects exact tables.
+Shows what positional encodings do, with a toy transformer encoder; trains it with
+and without them; exports and inspects exact tables.
 
 Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
-The encoder is not trained: what it shows follows from how it is built. The same
-input and seed give the same output.";
+Unless --weights says otherwise the encoder is not trained: what it shows follows
+from how it is built. The same input and seed give the same output.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,14 +30,18 @@ Examples:
   pe-demo --file text.txt --causal       one per line, looking back only
   pe-demo - < text.txt                   from standard input
   pe-demo --tokenizer google-bert/bert-base-uncased --json
+  pe-demo --scheme rotary                positions in the attention instead
+  pe-demo train                          what positions buy: about a minute
+  pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
 
 Exit codes:
-  0  done
-  1  a failure while running (files, network, memory, size limits), or a file
-     whose entries are wrong
-  2  bad usage: an argument, or a combination of arguments, that makes no sense";
+  0    done
+  1    a failure while running (files, network, memory, size limits), or a file
+       whose entries are wrong
+  2    bad usage: an argument, or a combination of arguments, that makes no sense
+  130  a training that Ctrl-C stopped";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -72,6 +79,7 @@ impl Cli {
             Some(Command::Encode(_)) => Some("encode"),
             Some(Command::Export(_)) => Some("export"),
             Some(Command::Inspect(_)) => Some("inspect"),
+            Some(Command::Train(_)) => Some("train"),
         };
         let mut program = Self::command();
         program.build();
@@ -92,6 +100,9 @@ pub(crate) enum Command {
     /// Show what a safetensors file holds and whether its table is right
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Train the toy encoder on a task that word order decides, with and without positions
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(TrainArgs),
 }
 
 /// What to encode, and with what.
@@ -106,6 +117,20 @@ pub(crate) struct EncodeArgs {
     /// A tokenizer.json, or a repository on the Hugging Face hub: owner/name[@revision]
     #[arg(long, value_name = "FILE|REPO", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
+    /// Weights that `pe-demo train` made; what the encoder is follows from them
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = input(),
+        conflicts_with_all = [
+            "tokenizer", "scheme", "d_model", "heads", "layers", "max_seq_len", "norm", "causal",
+            "seed", "table"
+        ]
+    )]
+    pub(crate) weights: Option<PathBuf>,
+    /// How positions come in
+    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    pub(crate) scheme: SchemeArg,
     /// Width of the vectors
     #[arg(
         long,
@@ -162,7 +187,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    /// Where to write the table of encodings [default: pe-demo-table.safetensors]
+    /// Where to write the table of sinusoidal encodings [default: pe-demo-table.safetensors]
     #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
     pub(crate) table: Option<PathBuf>,
     /// Do not write the table

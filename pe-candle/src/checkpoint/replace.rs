@@ -16,7 +16,19 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// stays, and its target is written. Nothing but a regular file is replaced, and no
 /// file that may not be written to. On errors the temporary file is removed; a process
 /// that is killed leaves it.
-pub(crate) fn replace(
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("notes.txt");
+/// pe_candle::checkpoint::replace(&path, |out| out.write_all(b"whole or not at all"))?;
+/// assert_eq!(std::fs::read(&path)?, b"whole or not at all");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// A path that stands for anything but a regular file or nothing; what `write` returns; whatever
+/// the file system refuses. The old file, if any, is then as it was.
+pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {

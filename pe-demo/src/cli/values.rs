@@ -133,6 +133,14 @@ pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
     }
 }
 
+/// Numbers from 0 up to but not including 1.
+pub(super) fn probability(text: &str) -> Result<f32, &'static str> {
+    match text.parse::<f32>() {
+        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
+        _ => Err("not a number of at least 0 and below 1"),
+    }
+}
+
 /// Sentences that are not blank.
 pub(super) fn sentence(text: &str) -> Result<String, &'static str> {
     match text.trim() {

@@ -5,7 +5,7 @@ use candle_nn::{Linear, Module, VarBuilder};
 use pe_candle::Dropout;
 
 use super::{EncoderConfig, Norm, Residual};
-use crate::attention::{SelfAttention, linear};
+use crate::attention::{SelfAttention, Turn, linear};
 use crate::mask::Mask;
 
 /// Attention and feed-forward.
@@ -36,15 +36,22 @@ impl Layer {
         })
     }
 
+    pub(super) fn set_dropout_step(&self, step: u64) {
+        for dropout in &self.dropouts {
+            dropout.set_step(step);
+        }
+    }
+
     pub(super) fn forward(
         &self,
         xs: &Tensor,
         mask: &Mask,
+        turn: Option<&Turn>,
         config: &EncoderConfig,
         train: bool,
     ) -> Result<(Tensor, Tensor)> {
         let input = self.attention_norm.before(xs, config.norm)?;
-        let (ys, weights) = self.attention.forward(&input, mask)?;
+        let (ys, weights) = self.attention.forward(&input, mask, turn)?;
         let ys = self.dropouts[0].forward_t(&ys, train)?;
         let xs = self
             .attention_norm
