@@ -27,6 +27,41 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
+    /// `rotary_dim` is zero, odd or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "rotary_dim {rotary_dim} is not an even number within 2..={max}",
+        max = crate::MAX_D_MODEL
+    )]
+    RotaryDim {
+        /// The width asked for.
+        rotary_dim: usize,
+    },
+    /// More columns are to be rotated than a head has.
+    #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
+    RotaryWidth {
+        /// The columns to be rotated.
+        rotary_dim: usize,
+        /// The columns there are.
+        head_dim: usize,
+    },
+    /// A parameter is not what it must be.
+    #[error("{name} {value:?} is not {expected}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A frequency is not a finite number within 0 .. 2^32.
+    #[error("inv_freq {value:?} of pair {pair} is not a number within 0..=4294967296")]
+    InvFreq {
+        /// The frequency.
+        value: f64,
+        /// The pair of columns concerned.
+        pair: usize,
+    },
     /// The frequency shift leaves no positive denominator, or is no multiple of 2^-104
     /// above -2^20.
     #[error(
@@ -125,6 +160,14 @@ pub enum Error {
         left: String,
         /// The second.
         right: String,
+    },
+    /// A model's config.json states something that cannot be used.
+    #[error("config.json: {key} {problem}")]
+    ModelConfig {
+        /// The key, with the keys around it.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// A name that is not one of those listed.
     #[error("unknown {what} \"{name}\"; known: {known}")]

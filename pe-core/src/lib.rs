@@ -94,6 +94,7 @@
 //! # Features
 //!
 //! * `serde`: serialise specifications.
+//! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
 
 #![forbid(unsafe_code)]
 
@@ -105,10 +106,14 @@ mod elementary;
 mod error;
 mod fixed;
 mod frequency;
+#[cfg(feature = "hf-config")]
+pub mod hf_config;
 mod lane;
+mod number;
 mod preset;
 mod recipe;
 mod relative;
+mod rotary;
 mod rotate;
 mod round;
 mod similarity;
@@ -126,6 +131,12 @@ pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
+pub use rotary::{
+    AxialFrequencies, AxialRotary, CosSin, Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, PairLayout, PatchGrid, PatchPositions, Rerotation, RopeScaling,
+    Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, YarnScaling, mrope_position_ids,
+    permutation, permute_rows, vision_position_ids,
+};
 pub use round::Element;
 pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};

@@ -160,19 +160,10 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
 /// f64; among the 2^46 entries of the largest table one is expected with a
 /// probability of 2^-44 or less.
 fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
-    let reduced = turn::reduce_wide(frequency, mantissa, exponent);
-    let Some(turns) = reduced.remainder else {
+    let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
         return (T::from_f64(0.0), T::from_f64(1.0));
     };
-    let x = turns.mul(Wide::two_pi());
-    let y = {
-        // x is below one, so its exponent is at most 0.
-        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
-        x.mul(x)
-    };
-    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
-    let of = |negative, value: Wide| {
+    let of = |(negative, value): (bool, Wide)| {
         let words = value.mantissa.0;
         let magnitude = Magnitude {
             bits: value.mantissa.top128(),
@@ -181,13 +172,31 @@ fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
         };
         round::nearest::<T>(negative, magnitude)
     };
+    (of(sine), of(cosine))
+}
+
+/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
+pub(crate) fn full_values(
+    frequency: Wide,
+    mantissa: u64,
+    exponent: i32,
+) -> Option<[(bool, Wide); 2]> {
+    let reduced = turn::reduce_wide(frequency, mantissa, exponent);
+    let x = reduced.remainder?.mul(Wide::two_pi());
+    let y = {
+        // x is below one, so its exponent is at most 0.
+        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
+        x.mul(x)
+    };
+    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
-    match reduced.quadrant {
-        0 => (of(negative, sine), of(false, cosine)),
-        1 => (of(false, cosine), of(!negative, sine)),
-        2 => (of(!negative, sine), of(true, cosine)),
-        _ => (of(true, cosine), of(negative, sine)),
-    }
+    Some(match reduced.quadrant {
+        0 => [(negative, sine), (false, cosine)],
+        1 => [(false, cosine), (!negative, sine)],
+        2 => [(!negative, sine), (true, cosine)],
+        _ => [(true, cosine), (negative, sine)],
+    })
 }
 
 /// c0 - y (c1 - y (c2 - ...)).

@@ -1,11 +1,12 @@
 //! Positive binary floating-point numbers with a mantissa of 320 bits.
 
+use crate::elementary::decompose;
 use crate::fixed::Fixed;
 
 /// The words of a [`Wide`] mantissa.
 pub(crate) const WORDS: usize = 5;
 
-/// `mantissa` x 2^`exponent`, with the mantissa in [1/2, 1).
+/// `mantissa` x 2^`exponent`, with the mantissa in [1/2, 1), or zero.
 ///
 /// Products are truncated to 320 bits: each loses less than 2^-318 of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,29 @@ impl Wide {
         exponent: 1,
     };
 
+    /// Zero: the one number whose mantissa is below 1/2.
+    pub(crate) const ZERO: Self = Self {
+        mantissa: Fixed::ZERO,
+        exponent: 0,
+    };
+
+    /// Whether this is [`Wide::ZERO`].
+    pub(crate) fn is_zero(self) -> bool {
+        self.mantissa == Fixed::ZERO
+    }
+
+    /// A finite number of at least 0, exactly.
+    pub(crate) fn from_f64(value: f64) -> Self {
+        if value == 0.0 {
+            return Self::ZERO;
+        }
+        let (mantissa, exponent) = decompose(value);
+        Self {
+            mantissa: Fixed([0, 0, 0, 0, mantissa << 11]),
+            exponent: exponent + 53,
+        }
+    }
+
     /// The number `fraction` x 2^`exponent` with the mantissa moved up to its
     /// top bit. `fraction` must not be zero.
     pub(crate) fn normalised<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
@@ -68,9 +92,26 @@ impl Wide {
         // Both mantissas are at least 1/2, so at most one bit is missing.
         let product = self.mantissa.mul(other.mantissa);
         let short = product.leading_zeros();
+        if short == 64 * WORDS as u32 {
+            return Self::ZERO;
+        }
         Self {
             mantissa: product.shl(short),
             exponent: self.exponent + other.exponent - short as i32,
+        }
+    }
+
+    /// The order of two numbers.
+    pub(crate) fn cmp_size(&self, other: &Self) -> std::cmp::Ordering {
+        match (self.is_zero(), other.is_zero()) {
+            (true, _) | (_, true) => other.is_zero().cmp(&self.is_zero()),
+            _ => self.exponent.cmp(&other.exponent).then_with(|| {
+                self.mantissa
+                    .0
+                    .iter()
+                    .rev()
+                    .cmp(other.mantissa.0.iter().rev())
+            }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod plot;
 mod train;
 mod values;
 
@@ -9,15 +10,16 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
+pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 use train::TRAIN_EXAMPLES;
 pub(crate) use train::{SchemeArg, SchemesArg, TrainArgs};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
 use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
-use values::{input, output, positive, sentence, whole};
+use values::{input, output, picture, positive, sentence, whole};
 
 const ABOUT: &str = "\
-Shows what positional encodings do, with a toy transformer encoder; trains it with
-and without them; exports and inspects exact tables.
+Shows what positional encodings do, with a toy transformer encoder and in figures;
+trains it with and without them; exports and inspects exact tables.
 
 Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
 Unless --weights says otherwise the encoder is not trained: what it shows follows
@@ -35,6 +37,8 @@ Examples:
   pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
+  pe-demo plot -o figures                every figure
+  pe-demo report -o report.html          all of them on one page
 
 Exit codes:
   0    done
@@ -55,6 +59,10 @@ The file holds the tensor `pe` [max_seq_len, d_model] and its specification.
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 
 const INSPECT_EXAMPLES: &str = "\
+Examples:
+  pe-demo inspect pe.safetensors
+  pe-demo inspect model.safetensors --json
+
 Exit codes: 0 if the file can be read and its table, if it says which one it is,
 has every entry right; 1 if not; 2 bad usage.";
 
@@ -80,6 +88,8 @@ impl Cli {
             Some(Command::Export(_)) => Some("export"),
             Some(Command::Inspect(_)) => Some("inspect"),
             Some(Command::Train(_)) => Some("train"),
+            Some(Command::Plot(_)) => Some("plot"),
+            Some(Command::Report(_)) => Some("report"),
         };
         let mut program = Self::command();
         program.build();
@@ -103,6 +113,12 @@ pub(crate) enum Command {
     /// Train the toy encoder on a task that word order decides, with and without positions
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(TrainArgs),
+    /// Draw figures of encodings: rates, maps, distances, rings
+    #[command(after_help = plot::plot_help())]
+    Plot(PlotArgs),
+    /// Write all figures and their numbers as one page for a browser
+    #[command(after_help = plot::REPORT_EXAMPLES)]
+    Report(ReportArgs),
 }
 
 /// What to encode, and with what.
@@ -128,6 +144,9 @@ pub(crate) struct EncodeArgs {
         ]
     )]
     pub(crate) weights: Option<PathBuf>,
+    /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
+    #[arg(long, value_name = "FILE", value_parser = picture(), requires = "weights")]
+    pub(crate) attention: Option<PathBuf>,
     /// How positions come in
     #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
     pub(crate) scheme: SchemeArg,

@@ -4,7 +4,9 @@
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
 //!                   ├─► train ─► the toy encoder with each scheme ─► accuracy, losses, weights
 //!                   ├─► export ─► table in a safetensors file
-//!                   └─► inspect ─► what a file holds, and whether it is right
+//!                   ├─► inspect ─► what a file holds, and whether it is right
+//!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
+//!                   └─► report ─► all figures on one page for a browser
 //! ```
 //!
 //! [`run`] is the program without a process around it:
@@ -34,6 +36,8 @@ mod export;
 mod inspect;
 pub mod mask;
 mod page;
+mod plot;
+mod report;
 pub mod sentences;
 pub mod studies;
 pub mod tokenizer;
@@ -112,5 +116,7 @@ fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::
         Some(Command::Export(args)) => export::run(args, out),
         Some(Command::Inspect(args)) => inspect::run(args, out),
         Some(Command::Train(args)) => train::run(args, out),
+        Some(Command::Plot(args)) => plot::run(args, out),
+        Some(Command::Report(args)) => report::run(args, out),
     }
 }

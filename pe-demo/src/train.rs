@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! task ─► sentences ─► classifier (the toy encoder) ─► optimizer ─► checkpoint ─► encode --weights
-//!            session: one scheme, step by step              └─► report, chart, losses.csv
+//!            session: one scheme, step by step              └─► report, chart, losses
 //! ```
 
 mod chart;
 pub(crate) mod checkpoint;
 pub(crate) mod classifier;
 mod interrupt;
+mod losses;
 mod optimizer;
 mod progress;
 mod report;
@@ -16,7 +17,6 @@ mod session;
 pub(crate) mod task;
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write) -> Result<Outcome> {
     interrupt.release();
     let trained = trained?;
     let interrupted = trained.iter().any(|one| one.ending == Ending::Interrupted);
-    let losses = write_losses(directory, &trained)?;
+    let losses = losses::write(directory, &trained)?;
     let report = Report::of(args, &tests, &trained, losses, start.elapsed());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -184,34 +184,6 @@ fn train(
     }
     trained.sort_by_key(|(at, _)| *at);
     Ok(trained.into_iter().map(|(_, one)| one).collect())
-}
-
-/// Writes the loss of every step, a column for each scheme.
-fn write_losses(directory: &Path, trained: &[Trained]) -> Result<std::path::PathBuf> {
-    let path = directory.join("losses.csv");
-    let mut text = String::from("step");
-    for one in trained {
-        text = text + "," + one.scheme.name();
-    }
-    text.push('\n');
-    let steps = trained
-        .iter()
-        .map(|one| one.losses.len())
-        .max()
-        .unwrap_or(0);
-    for step in 0..steps {
-        text += &(step + 1).to_string();
-        for one in trained {
-            text.push(',');
-            if let Some(loss) = one.losses.get(step) {
-                text += &loss.to_string();
-            }
-        }
-        text.push('\n');
-    }
-    pe_candle::checkpoint::replace(&path, |out| out.write_all(text.as_bytes()))
-        .with_context(|| path.display().to_string())?;
-    Ok(path)
 }
 
 /// Seconds with one decimal.

@@ -6,4 +6,5 @@ mod parity;
 mod presets;
 mod properties;
 mod recipes;
+mod rotary;
 mod seeds;

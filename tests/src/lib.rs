@@ -2,4 +2,5 @@
 
 pub mod golden;
 pub mod peers;
+pub mod rotary;
 pub mod tolerance;

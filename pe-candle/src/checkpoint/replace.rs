@@ -15,19 +15,21 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// The new file has the old one's mode, or that of any new file. A symbolic link
 /// stays, and its target is written. Nothing but a regular file is replaced, and no
 /// file that may not be written to. On errors the temporary file is removed; a process
-/// that is killed leaves it.
+/// that is killed leaves it. Good for any file, not only for tables.
 ///
 /// ```
+/// use std::io::Write;
+///
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("notes.txt");
-/// pe_candle::checkpoint::replace(&path, |out| out.write_all(b"whole or not at all"))?;
+/// pe_candle::checkpoint::replace(&path, |file| file.write_all(b"whole or not at all"))?;
 /// assert_eq!(std::fs::read(&path)?, b"whole or not at all");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
-/// A path that stands for anything but a regular file or nothing; what `write` returns; whatever
-/// the file system refuses. The old file, if any, is then as it was.
+/// If `path` does not name a regular file or a new one, the file may not be written, or
+/// `write` fails; then the old file, if any, is as it was.
 pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -154,9 +154,25 @@ pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for safetensors files (./- is the file named -)")
 }
 
+/// A page to write: a name, never standard output.
+pub(super) fn page() -> impl TypedValueParser<Value = PathBuf> {
+    named_file("standard output is not supported for the page (./- is the file named -)")
+}
+
 /// A file to read: a name, never standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard input is not supported for safetensors files (./- is the file named -)")
+}
+
+/// A picture to write: its name tells the format.
+pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        match ending.as_ref().and_then(|ending| ending.to_str()) {
+            Some("png" | "svg") => Ok(path),
+            _ => Err("the name must end in .png or .svg"),
+        }
+    })
 }
 
 fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {

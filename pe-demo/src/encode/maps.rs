@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
 use crate::page::{Page, clean, columns, pad};
+use crate::plot::{Axis, Colours, Content, Figure, Map, Panel, Shape};
 use crate::tokenizer::Sentence;
 
 /// The most tokens of a sentence whose maps are shown.
@@ -50,6 +51,48 @@ impl Maps {
             });
         }
         Ok(maps)
+    }
+
+    /// The same as a figure: a panel for each layer and head.
+    pub(super) fn figure(&self, sentences: &[Sentence]) -> Figure {
+        let tokens = &sentences[self.sentence].tokens;
+        let places: Vec<f64> = (0..tokens.len()).map(|place| place as f64).collect();
+        let names = tokens.iter().enumerate();
+        let names: Vec<String> = names
+            .map(|(place, token)| format!("{place} {}", clean(&token.token, 16)))
+            .collect();
+        let mut panels = Vec::new();
+        for (layer, heads) in self.weights.iter().enumerate() {
+            for (head, weights) in heads.iter().enumerate() {
+                let values = weights.iter().flatten().copied().map(f64::from);
+                panels.push(Panel {
+                    title: Some(format!("layer {} head {}", layer + 1, head + 1)),
+                    x: Axis::of_cells("is looked at", &places),
+                    y: Axis::of_cells("looks", &places).backward(),
+                    content: Content::Map(Map {
+                        label: "share of attention".to_owned(),
+                        columns: places.clone(),
+                        rows: places.clone(),
+                        values: values.collect(),
+                        colours: Colours::Sequential,
+                        range: (0.0, 1.0),
+                        ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
+                    }),
+                });
+            }
+        }
+        Figure {
+            name: "attention",
+            title: "Where the tokens look".to_owned(),
+            note: names.join(", "),
+            facts: Vec::new(),
+            shape: Shape {
+                width: 1000,
+                columns: self.weights.first().map_or(1, Vec::len).clamp(1, 4),
+                aspect: 1.05,
+            },
+            panels,
+        }
     }
 
     /// Maps side by side as far as they fit.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use candle_core::DType;
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use crate::cli::EncodeArgs;
 use crate::encoder::{Encoder, Norm, Scheme};
 use crate::mask::Sight;
 use crate::page::{self, Page, clean};
+use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
 use crate::tokenizer::{Sentence, Token, TokenizerSource};
 
@@ -38,6 +39,8 @@ pub(super) struct Report {
     /// Where the tokens of a trained encoder look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     attention: Vec<Maps>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attention_file: Option<PathBuf>,
     table: Option<TableFile>,
 }
 
@@ -89,6 +92,13 @@ impl Report {
         let sinusoidal = config.scheme == Scheme::Sinusoidal;
         let shown = batches(first(&sentences), config.heads);
         let trace = || Trace::of(encoder, &shown, sight);
+        let attention = match trained {
+            Some(_) => Maps::of(encoder, &sentences, sight)?,
+            None => Vec::new(),
+        };
+        if let Some(file) = &args.attention {
+            draw(file, &attention, &sentences)?;
+        }
         Ok(Self {
             program: env!("CARGO_PKG_NAME"),
             version: env!("CARGO_PKG_VERSION"),
@@ -118,10 +128,8 @@ impl Report {
             },
             trace: sinusoidal.then(trace).transpose()?,
             masks: Masks::of(encoder, &sentences)?,
-            attention: match trained {
-                Some(_) => Maps::of(encoder, &sentences, sight)?,
-                None => Vec::new(),
-            },
+            attention,
+            attention_file: args.attention.clone(),
             table: write_table(args, encoder)?,
             sentences,
         })
@@ -201,6 +209,10 @@ impl Report {
             );
             for maps in &self.attention {
                 maps.print(&mut page, &self.sentences);
+            }
+            if let Some(file) = &self.attention_file {
+                page.line("");
+                page.wrap("the first of them as a figure: ", &page::path(file));
             }
         }
         if let Some(order) = &self.order {
@@ -284,6 +296,25 @@ impl Model {
             ),
         }
     }
+}
+
+/// Draws the maps of the first sentence.
+fn draw(file: &Path, maps: &[Maps], sentences: &[Sentence]) -> Result<()> {
+    let Some(maps) = maps.first() else {
+        bail!("no sentence is short enough for a map of attention");
+    };
+    let figure = maps.figure(sentences);
+    let png = file
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+    plot::write(
+        file,
+        &if png {
+            plot::png(&figure)?
+        } else {
+            plot::svg(&figure)?
+        },
+    )
 }
 
 /// Writes the encoder's own table. Only a place that was asked for must be writable.

@@ -28,7 +28,7 @@ pub(super) struct Report {
     /// Tokens of the sentences of each test.
     test_lengths: Vec<usize>,
     schemes: Vec<Line>,
-    losses_file: PathBuf,
+    losses_files: [PathBuf; 2],
     seconds: f64,
 }
 
@@ -70,7 +70,7 @@ impl Report {
         args: &TrainArgs,
         tests: &[(usize, Vec<Example>)],
         trained: &[Trained],
-        losses_file: PathBuf,
+        losses_files: [PathBuf; 2],
         time: Duration,
     ) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Report {
             test_sentences: 2 * TEST_TWINS,
             test_lengths: tests.iter().map(|(len, _)| *len).collect(),
             schemes: trained.iter().map(Line::of).collect(),
-            losses_file,
+            losses_files,
             seconds: time.as_secs_f64(),
         }
     }
@@ -166,7 +166,9 @@ impl Report {
                 page.wrap("  weights  ", &page::path(file));
             }
         }
-        page.wrap("  losses   ", &page::path(&self.losses_file));
+        for file in &self.losses_files {
+            page.wrap("  losses   ", &page::path(file));
+        }
         page.line("  look at what was learned with: pe-demo encode --weights FILE");
         page
     }

@@ -1,0 +1,135 @@
+//! Rotary specifications from a Hugging Face model's `config.json`.
+//!
+//! Files come in two generations, `rope_theta` with `rope_scaling`, and `rope_parameters`,
+//! and with many names for the same thing. [`read`] understands the keys that
+//! transformers 5.23 understands, tells what each of them did ([`HfRotary::keys`]), and does not
+//! overlook any: a key that is about rotary embeddings and has no effect is an error,
+//! or with [`UnknownKeys::Warn`] listed by name.
+//!
+//! ```
+//! use pe_core::hf_config::{self, UnknownKeys};
+//!
+//! let json = r#"{
+//!     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+//!     "max_position_embeddings": 131072, "rope_theta": 500000.0,
+//!     "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+//!                      "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+//! }"#;
+//! let model = hf_config::read(json, UnknownKeys::Reject)?;
+//! let layer = model.layer(None)?;
+//! assert_eq!((layer.head_dim, layer.rotary.rotary_dim), (128, 128));
+//! assert_eq!(layer.rotary.scaling.name(), "llama3");
+//! assert!(model.keys.iter().any(|key| key.path == "rope_scaling.factor"));
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+
+mod families;
+mod model;
+mod parameters;
+mod reader;
+
+use crate::error::{Error, Result};
+use crate::rotary::{Mrope, PairLayout, RotaryConfig};
+use reader::Reader;
+
+/// What to do with keys that are about rotary embeddings and have no effect here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum UnknownKeys {
+    /// They are an error.
+    #[default]
+    Reject,
+    /// They are listed in [`HfRotary::warnings`].
+    Warn,
+}
+
+/// The rotary embeddings of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HfRotary {
+    /// The model type that the file states, that of the text model if there are several.
+    pub model_type: Option<String>,
+    /// The sets of frequencies: one, or one for each type of layer.
+    pub layers: Vec<HfLayer>,
+    /// What each key that was read did, in the order of reading.
+    pub keys: Vec<HfKey>,
+    /// Keys without effect, and assumptions made: empty with [`UnknownKeys::Reject`].
+    pub warnings: Vec<String>,
+}
+
+/// The rotary embedding of one type of layers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HfLayer {
+    /// The name that the file gives to these layers, such as `sliding_attention`.
+    pub layer_type: Option<String>,
+    /// The width of a head, or of its part with positions where the two are separate
+    /// (`qk_rope_head_dim`).
+    pub head_dim: usize,
+    /// Which columns form a pair, by the model type.
+    pub layout: PairLayout,
+    /// The specification, exact; set its recipe for the reference's roundings.
+    pub rotary: RotaryConfig,
+    /// The split of the pairs between time, height and width, for models that have it.
+    pub mrope: Option<Mrope>,
+}
+
+/// A key of the file and what it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HfKey {
+    /// The key with the keys around it, `rope_scaling.factor`.
+    pub path: String,
+    /// Its value as it stands in the file.
+    pub value: String,
+    /// What it did.
+    pub meaning: String,
+}
+
+impl HfRotary {
+    /// The set for a type of layers, or without a name the only one.
+    ///
+    /// # Errors
+    /// If there is no such type, or there are several and no name is given.
+    pub fn layer(&self, layer_type: Option<&str>) -> Result<&HfLayer> {
+        let found = match (layer_type, &self.layers[..]) {
+            (None, [only]) => Some(only),
+            // All layers are alike, whatever they are called.
+            (Some(_), [only]) if only.layer_type.is_none() => Some(only),
+            (None, _) => None,
+            (Some(name), layers) => layers
+                .iter()
+                .find(|layer| layer.layer_type.as_deref() == Some(name)),
+        };
+        found.ok_or_else(|| Error::UnknownName {
+            what: "layer type",
+            name: layer_type.unwrap_or("").to_owned(),
+            known: self
+                .layers
+                .iter()
+                .filter_map(|layer| layer.layer_type.as_deref())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+    }
+}
+
+/// Reads the text of a `config.json`.
+///
+/// # Errors
+/// Text that is not a JSON object; widths that are missing or do not fit; an unknown rope
+/// type; values of the wrong kind; keys without effect, unless they are only to be
+/// listed. The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
+pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
+    let mut reader = Reader::new(json)?;
+    let (model_type, layers) = model::layers(&mut reader)?;
+    let (keys, warnings) = reader.finish();
+    if unknown == UnknownKeys::Reject && !warnings.is_empty() {
+        return Err(Error::ModelConfig {
+            key: "has keys that would be ignored:".to_owned(),
+            problem: warnings.join("; "),
+        });
+    }
+    Ok(HfRotary {
+        model_type,
+        layers,
+        keys,
+        warnings,
+    })
+}

@@ -1,0 +1,313 @@
+//! From a model's settings to its sets of frequencies.
+
+use serde_json::{Map, Value};
+
+use super::HfLayer;
+use super::families::{self, Family, Sets};
+use super::parameters::{Parameters, Surroundings};
+use super::reader::{Reader, error};
+use crate::error::Result;
+use crate::rotary::{PairLayout, RopeScaling, RotaryConfig, RotaryRecipe};
+
+const FULL: &str = "full_attention";
+const SLIDING: &str = "sliding_attention";
+
+/// What holds for all layers.
+struct Common {
+    family: Family,
+    head_dim: usize,
+    layout: PairLayout,
+    theta: Option<f64>,
+    partial: Option<f64>,
+    longest: Option<usize>,
+    original: Option<usize>,
+}
+
+/// One layer type's dictionary of parameters, with where it came from.
+struct Set {
+    layer_type: Option<String>,
+    path: String,
+    map: Map<String, Value>,
+    /// The base if the dictionary has none.
+    theta: f64,
+    head_dim: usize,
+}
+
+pub(super) fn layers(reader: &mut Reader) -> Result<(Option<String>, Vec<HfLayer>)> {
+    let model_type = reader
+        .take("model_type", "decides what keys that are missing mean")
+        .and_then(|value| Some(value.as_str()?.to_owned()));
+    let known = model_type.as_deref().and_then(families::family);
+    let common = common(reader, known.unwrap_or(families::UNKNOWN))?;
+    let sets = sets(reader, &common, model_type.as_deref())?;
+    let mut layers = Vec::with_capacity(sets.len());
+    for set in &sets {
+        layers.push(layer(reader, &common, set, known.is_some())?);
+    }
+    Ok((model_type, layers))
+}
+
+fn common(reader: &mut Reader, family: Family) -> Result<Common> {
+    if reader.peek("alibi") == Some(&Value::Bool(true)) {
+        return Err(error(
+            reader.path("alibi"),
+            "is true: this model has no rotary embedding",
+        ));
+    }
+    reader.take("alibi", "false: rotary embedding");
+    let head_dim = head_dim(reader, family)?;
+    let theta = first_number(
+        reader,
+        &["rope_theta", "rotary_emb_base", "rotary_embedding_base"],
+        "the base of the frequencies",
+    )?;
+    let mut partial = first_number(
+        reader,
+        &["partial_rotary_factor", "rotary_pct"],
+        "the part of the head that turns",
+    )?;
+    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of columns that turn")? {
+        if rotary_dim > head_dim {
+            let problem = format!("{rotary_dim} exceeds head_dim {head_dim}");
+            return Err(error(reader.path("rotary_dim"), problem));
+        }
+        partial = Some(rotary_dim as f64 / head_dim as f64);
+    }
+    let mut layout = family.layout;
+    for key in ["rope_interleave", "rope_interleaved"] {
+        let value = reader.take(key, "which columns form a pair");
+        if let Some(interleaved) = value.as_ref().and_then(Value::as_bool) {
+            layout = if interleaved {
+                PairLayout::Interleaved
+            } else {
+                PairLayout::HalfSplit
+            };
+        }
+    }
+    for key in ["no_rope_layers", "no_rope_layer_interval"] {
+        reader.take(key, "which layers have no rotary embedding at all");
+    }
+    reader.take("use_rope", "whether layers have a rotary embedding");
+    Ok(Common {
+        family,
+        head_dim,
+        layout,
+        theta,
+        partial,
+        longest: reader.first_count(
+            &["max_position_embeddings", "n_positions", "max_seq_len"],
+            "the longest sequence",
+        )?,
+        original: reader.count(
+            "original_max_position_embeddings",
+            "the length trained with before the scaling",
+        )?,
+    })
+}
+
+fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
+    // Attention with a separate part for positions: that part is the head here.
+    if let Some(dim) = reader.count("qk_rope_head_dim", "the part of a head that has positions")? {
+        return Ok(dim);
+    }
+    if let Some(dim) = reader.first_count(&["head_dim", "kv_channels"], "the width of a head")? {
+        return Ok(dim);
+    }
+    if let Some(dim) = family.head_dim {
+        return Ok(dim);
+    }
+    let hidden = reader.first_count(
+        &["hidden_size", "n_embd", "d_model", "dim"],
+        "divided by the number of heads: the width of a head",
+    )?;
+    let heads = reader.first_count(
+        &["num_attention_heads", "n_head", "n_heads"],
+        "the number of heads",
+    )?;
+    match (hidden, heads) {
+        (Some(hidden), Some(heads)) if heads > 0 => Ok(hidden / heads),
+        (_, Some(0)) => Err(error(reader.path("num_attention_heads"), "is 0")),
+        _ => Err(error(
+            reader.path("head_dim"),
+            "is missing, and so is hidden_size or num_attention_heads",
+        )),
+    }
+}
+
+fn first_number(reader: &mut Reader, keys: &[&str], meaning: &str) -> Result<Option<f64>> {
+    for key in keys {
+        if let Some(found) = reader.number(key, meaning)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The dictionaries of parameters, one for each type of layers.
+fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Result<Vec<Set>> {
+    let theta = common.theta.unwrap_or(common.family.theta);
+    let mut dictionary = |key: &str| -> Result<Option<Map<String, Value>>> {
+        match reader.take(key, "the parameters of the rotary embedding") {
+            None => Ok(None),
+            Some(Value::Object(map)) => Ok(Some(map)),
+            Some(_) => Err(error(reader.path(key), "is not a dictionary")),
+        }
+    };
+    let scaling = dictionary("rope_scaling")?.filter(|map| !map.is_empty());
+    let parameters = dictionary("rope_parameters")?.filter(|map| !map.is_empty());
+    let (path, given) = match (scaling, parameters) {
+        (Some(scaling), Some(parameters)) if scaling != parameters => {
+            // transformers takes rope_scaling, and would not say so.
+            let at = reader.path("rope_parameters");
+            reader.warn(&at, "is not used, because rope_scaling is there too");
+            drop(parameters);
+            ("rope_scaling", scaling)
+        }
+        (Some(scaling), _) => ("rope_scaling", scaling),
+        (None, Some(parameters)) => ("rope_parameters", parameters),
+        (None, None) => ("rope_parameters", Map::new()),
+    };
+    let heads = |reader: &mut Reader, layer_type: &str| -> Result<usize> {
+        if layer_type == FULL {
+            let meaning = "the width of a head in layers of full attention";
+            if let Some(dim) = reader.count("global_head_dim", meaning)? {
+                return Ok(dim);
+            }
+            if matches!(model_type, Some("gemma4_text" | "gemma4_unified_text")) {
+                return Ok(512);
+            }
+        }
+        Ok(common.head_dim)
+    };
+    let nested = !given.is_empty() && given.values().all(|v| v.is_object() || v.is_null());
+    if nested {
+        let mut sets = Vec::new();
+        for (name, value) in &given {
+            let Value::Object(map) = value else {
+                // null: layers without a rotary embedding.
+                continue;
+            };
+            sets.push(Set {
+                layer_type: Some(name.clone()),
+                path: format!("{path}.{name}"),
+                map: map.clone(),
+                theta: default_theta(common, name, theta),
+                head_dim: heads(reader, name)?,
+            });
+        }
+        return Ok(sets);
+    }
+    let one = |map| {
+        vec![Set {
+            layer_type: None,
+            path: path.to_owned(),
+            map,
+            theta,
+            head_dim: common.head_dim,
+        }]
+    };
+    let local = first_number(
+        reader,
+        &["rope_local_base_freq", "local_rope_theta"],
+        "the base in layers of sliding attention",
+    )?;
+    let global = reader.number("global_rope_theta", "the base in layers of full attention")?;
+    let (slow, both) = match common.family.sets {
+        Sets::One if local.is_none() && global.is_none() => return Ok(one(given)),
+        Sets::One => (local.unwrap_or(theta), false),
+        // Olmo 3 has one base for both.
+        Sets::ScaledFull(default) => (local.unwrap_or(default), false),
+        Sets::ScaledBoth(default) => (local.unwrap_or(default), true),
+    };
+    let sliding = if both { given.clone() } else { Map::new() };
+    Ok(vec![
+        Set {
+            layer_type: Some(FULL.to_owned()),
+            path: path.to_owned(),
+            map: given,
+            theta: global.unwrap_or(theta),
+            head_dim: heads(reader, FULL)?,
+        },
+        Set {
+            layer_type: Some(SLIDING.to_owned()),
+            path: path.to_owned(),
+            map: sliding,
+            theta: slow,
+            head_dim: common.head_dim,
+        },
+    ])
+}
+
+/// The base of a named type of layers whose dictionary has none.
+fn default_theta(common: &Common, layer_type: &str, theta: f64) -> f64 {
+    match common.family.sets {
+        Sets::ScaledFull(slow) | Sets::ScaledBoth(slow)
+            if layer_type == SLIDING && common.theta.is_none() =>
+        {
+            slow
+        }
+        _ => theta,
+    }
+}
+
+fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> Result<HfLayer> {
+    let mut parameters = Parameters::new(set.path.clone(), &set.map);
+    let base = parameters.number(reader, "rope_theta", "the base of the frequencies")?;
+    if base.is_none() && common.theta.is_none() && !known_model {
+        let path = reader.path("rope_theta");
+        reader.warn(
+            &path,
+            "is missing, and this model type's default is not known: 10000 assumed",
+        );
+    }
+    let stated = parameters
+        .number(
+            reader,
+            "partial_rotary_factor",
+            "the part of the head that turns",
+        )?
+        .or(common.partial);
+    let around = Surroundings {
+        longest: common.longest,
+        original: common.original,
+    };
+    let scaling = parameters.scaling(reader, &around, stated)?;
+    let mrope = parameters.mrope(reader)?;
+    parameters.finish(reader);
+    let rotary_dim = match scaling {
+        RopeScaling::Proportional { .. } => set.head_dim,
+        _ => {
+            let partial = stated.unwrap_or(common.family.partial);
+            let dim = set.head_dim as f64 * partial;
+            if !(dim >= 0.0 && dim < set.head_dim as f64 + 1.0) {
+                let problem = format!("{partial} is not within 0..=1");
+                return Err(error(reader.path("partial_rotary_factor"), problem));
+            }
+            dim as usize
+        }
+    };
+    if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) {
+        let problem = format!(
+            "{rotary_dim} is not an even number above 0 (head_dim {}, partial_rotary_factor {})",
+            set.head_dim,
+            stated.unwrap_or(common.family.partial),
+        );
+        return Err(error("rotary_dim", problem));
+    }
+    if let Some(mrope) = &mrope {
+        mrope.check(rotary_dim / 2)?;
+    }
+    Ok(HfLayer {
+        layer_type: set.layer_type.clone(),
+        head_dim: set.head_dim,
+        layout: common.layout,
+        rotary: RotaryConfig {
+            rotary_dim,
+            base: base.unwrap_or(set.theta),
+            scaling,
+            max_position_embeddings: common.longest,
+            recipe: RotaryRecipe::Exact,
+        },
+        mrope,
+    })
+}

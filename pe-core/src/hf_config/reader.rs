@@ -1,0 +1,191 @@
+//! Access to the file's keys, remembering what each was used for.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::HfKey;
+use crate::error::{Error, Result};
+
+/// The objects around the text model's settings, outermost first.
+const NESTING: [&str; 5] = [
+    "text_config",
+    "thinker_config",
+    "language_config",
+    "llm_config",
+    "text_model",
+];
+
+/// Words in the names of keys that are about rotary embeddings.
+const WORDS: [&str; 6] = ["rope", "rotary", "theta", "yarn", "ntk", "alibi"];
+
+pub(super) struct Reader {
+    /// The object with the text model's settings, and its path with a dot at the end.
+    object: Map<String, Value>,
+    prefix: String,
+    keys: Vec<HfKey>,
+    used: BTreeSet<String>,
+    warnings: Vec<String>,
+}
+
+pub(super) fn error(key: impl Into<String>, problem: impl Into<String>) -> Error {
+    Error::ModelConfig {
+        key: key.into(),
+        problem: problem.into(),
+    }
+}
+
+/// A value in the words of the file, shortened where it is long.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 60 {
+        return text;
+    }
+    match value {
+        Value::Array(list) => format!("[{} values]", list.len()),
+        _ => format!("{}...", text.chars().take(60).collect::<String>()),
+    }
+}
+
+impl Reader {
+    pub(super) fn new(json: &str) -> Result<Self> {
+        let value: Value = serde_json::from_str(json)
+            .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
+        let Value::Object(mut object) = value else {
+            return Err(error("the text", "is not a JSON object"));
+        };
+        let mut prefix = String::new();
+        let mut outer = Vec::new();
+        while let Some((name, inner)) = NESTING
+            .iter()
+            .find_map(|name| Some((*name, object.get(*name)?.as_object()?.clone())))
+        {
+            outer.push((prefix.clone(), std::mem::replace(&mut object, inner)));
+            prefix = format!("{prefix}{name}.");
+        }
+        let mut reader = Self {
+            object,
+            prefix,
+            keys: Vec::new(),
+            used: BTreeSet::new(),
+            warnings: Vec::new(),
+        };
+        // Outside the text model the same settings may stand once more.
+        for (path, object) in outer {
+            for (key, value) in &object {
+                if is_about_rotary(key) && !value.is_null() {
+                    let inner = reader.object.get(key);
+                    let path = format!("{path}{key}");
+                    if inner == Some(value) {
+                        let prefix = &reader.prefix;
+                        let meaning = format!("the same as {prefix}{key}");
+                        reader.push(path, value, meaning);
+                    } else {
+                        reader.warn(&path, "stands outside the text model's settings");
+                    }
+                }
+            }
+        }
+        Ok(reader)
+    }
+
+    fn push(&mut self, path: String, value: &Value, meaning: impl Into<String>) {
+        self.keys.push(HfKey {
+            path,
+            value: short(value),
+            meaning: meaning.into(),
+        });
+    }
+
+    /// A key of the text model's settings, if it is there and not null.
+    pub(super) fn peek(&self, key: &str) -> Option<&Value> {
+        self.object.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A key that is used; `meaning` says for what.
+    pub(super) fn take(&mut self, key: &str, meaning: impl Into<String>) -> Option<Value> {
+        let value = self.peek(key)?.clone();
+        self.used.insert(key.to_owned());
+        let path = self.path(key);
+        self.push(path, &value, meaning);
+        Some(value)
+    }
+
+    /// A part of a key's value that is used.
+    pub(super) fn note(&mut self, path: &str, value: &Value, meaning: impl Into<String>) {
+        let path = self.path(path);
+        self.push(path, value, meaning);
+    }
+
+    /// A number that is used.
+    pub(super) fn number(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<f64>> {
+        let path = self.path(key);
+        self.take(key, meaning)
+            .map(|value| number(&path, &value))
+            .transpose()
+    }
+
+    /// A whole number that is used.
+    pub(super) fn count(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<usize>> {
+        let path = self.path(key);
+        self.take(key, meaning)
+            .map(|value| count(&path, &value))
+            .transpose()
+    }
+
+    /// The first of several names under which a whole number stands.
+    pub(super) fn first_count(&mut self, keys: &[&str], meaning: &str) -> Result<Option<usize>> {
+        for key in keys {
+            if let Some(found) = self.count(key, meaning)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The key with the keys around it.
+    pub(super) fn path(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    pub(super) fn warn(&mut self, path: &str, why: &str) {
+        self.warnings.push(format!("{path} ({why})"));
+    }
+
+    /// The trace, and the keys about rotary embeddings that nobody asked for.
+    pub(super) fn finish(mut self) -> (Vec<HfKey>, Vec<String>) {
+        let left: Vec<_> = self
+            .object
+            .iter()
+            .filter(|(key, value)| {
+                is_about_rotary(key) && !value.is_null() && !self.used.contains(*key)
+            })
+            .map(|(key, _)| self.path(key))
+            .collect();
+        for path in left {
+            self.warn(&path, "has no effect");
+        }
+        (self.keys, self.warnings)
+    }
+}
+
+fn is_about_rotary(key: &str) -> bool {
+    WORDS.iter().any(|word| key.contains(word)) && !key.contains("head_dim")
+}
+
+pub(super) fn number(path: &str, value: &Value) -> Result<f64> {
+    value
+        .as_f64()
+        .ok_or_else(|| error(path, format!("is {}, not a number", short(value))))
+}
+
+pub(super) fn count(path: &str, value: &Value) -> Result<usize> {
+    let whole = value.as_u64().or_else(|| {
+        // Some files write 4096.0.
+        let real = value.as_f64()?;
+        (real.fract() == 0.0 && (0.0..9e15).contains(&real)).then_some(real as u64)
+    });
+    whole
+        .and_then(|count| usize::try_from(count).ok())
+        .ok_or_else(|| error(path, format!("is {}, not a whole number", short(value))))
+}

@@ -1,0 +1,354 @@
+//! Signed real numbers in some 310 bits, for setting up frequencies.
+//!
+//! The scalings of rotary embeddings are short formulas in logarithms, powers and
+//! quotients. Evaluated here they err by less than 2^-300 of the result (after
+//! cancellation by less than 2^-300 of the terms), so that rounding them to f64
+//! once gives the nearest f64. Used a handful of times per specification, never per entry.
+
+use std::cmp::Ordering;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use crate::elementary::Real;
+use crate::fixed::Fixed;
+use crate::frequency;
+use crate::wide::{WORDS, Wide};
+
+/// A sign and a size.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number {
+    negative: bool,
+    size: Wide,
+}
+
+impl From<Wide> for Number {
+    fn from(size: Wide) -> Self {
+        Self {
+            negative: false,
+            size,
+        }
+    }
+}
+
+/// A finite f64, exactly.
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self {
+            negative: value < 0.0,
+            size: Wide::from_f64(value.abs()),
+        }
+    }
+}
+
+/// A whole number, exactly.
+impl From<u64> for Number {
+    fn from(value: u64) -> Self {
+        let words = Fixed([0, 0, 0, 0, value]);
+        Self::from(if value == 0 {
+            Wide::ZERO
+        } else {
+            Wide::normalised(words, 64)
+        })
+    }
+}
+
+impl From<Real> for Number {
+    fn from(real: Real) -> Self {
+        let mut words = [0; 8];
+        words[..7].copy_from_slice(&real.fraction.0);
+        words[7] = real.integer;
+        let all = Fixed(words);
+        let size = if all == Fixed::ZERO {
+            Wide::ZERO
+        } else {
+            Wide::normalised(all, 64)
+        };
+        Self {
+            negative: real.negative,
+            size,
+        }
+    }
+}
+
+impl Number {
+    /// One.
+    pub(crate) fn one() -> Self {
+        Self::from(Wide::ONE)
+    }
+
+    /// 2 pi.
+    pub(crate) fn two_pi() -> Self {
+        Self::from(Wide::two_pi())
+    }
+
+    /// The number if it is not negative, else zero.
+    pub(crate) fn at_least_zero(self) -> Wide {
+        if self.negative { Wide::ZERO } else { self.size }
+    }
+
+    /// The nearest f64.
+    pub(crate) fn to_f64(self) -> f64 {
+        let size = frequency::to_f64(self.size);
+        if self.negative { -size } else { size }
+    }
+
+    /// The smaller of the two.
+    pub(crate) fn min(self, other: Self) -> Self {
+        if self < other { self } else { other }
+    }
+
+    /// The larger of the two.
+    pub(crate) fn max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+
+    /// The largest whole number that is not above this one, for sizes below 2^63.
+    pub(crate) fn floor(self) -> Self {
+        let exponent = self.size.exponent;
+        if self.size.is_zero() || exponent > 63 {
+            return self;
+        }
+        let (whole, rest) = if exponent <= 0 {
+            (0, true)
+        } else {
+            let shift = 64 - exponent.unsigned_abs();
+            let top = self.size.mantissa.0[WORDS - 1];
+            let below = self.size.mantissa.shl(exponent.unsigned_abs());
+            (top >> shift, below != Fixed::ZERO)
+        };
+        let size = Self::from(whole + u64::from(self.negative && rest));
+        if self.negative { -size } else { size }
+    }
+
+    /// The smallest whole number that is not below this one, for sizes below 2^63.
+    pub(crate) fn ceil(self) -> Self {
+        -(-self).floor()
+    }
+
+    /// 1 / self. The number must not be zero.
+    fn inverse(self) -> Self {
+        // The mantissa alone, so that the first guess is a normal f64.
+        let exponent = self.size.exponent;
+        let mantissa = Self::from(Wide {
+            exponent: 0,
+            ..self.size
+        });
+        let mut guess = Self::from(1.0 / mantissa.to_f64());
+        // 52, 104, 208, 316 bits.
+        for _ in 0..3 {
+            guess = guess * (Self::from(2.0) - guess * mantissa);
+        }
+        Self {
+            negative: self.negative,
+            size: Wide {
+                exponent: guess.size.exponent - exponent,
+                ..guess.size
+            },
+        }
+    }
+
+    /// The natural logarithm. The number must be positive.
+    pub(crate) fn ln(self) -> Self {
+        // self = m 2^e with m in [1/2, 1); ln m = ln a + ln(m / a) for a near m.
+        let mantissa = Self::from(Wide {
+            exponent: 0,
+            ..self.size
+        });
+        let near = Real::ln(mantissa.to_f64());
+        let ratio = mantissa * Self::from(near.negated().exp());
+        let delta = ratio - Self::one();
+        // Delta is below 2^-52: seven terms of the series reach 2^-364.
+        let mut series = Self::from(Wide::ZERO);
+        for n in (1..=7u64).rev() {
+            series = delta * (Self::one() / Self::from(n) - series);
+        }
+        let exponent = Self::from(f64::from(self.size.exponent));
+        exponent * Self::from(Real::ln(2.0)) + Self::from(near) + series
+    }
+
+    /// e to this power; `None` for a number of 2^20 or more in size.
+    pub(crate) fn exp(self) -> Option<Self> {
+        if self.size.is_zero() {
+            return Some(Self::one());
+        }
+        if self.size.exponent > 20 {
+            return None;
+        }
+        // 64 bits before the binary point and 448 behind it.
+        let all = self.size.mantissa.resize::<8>();
+        let all = all.shr((64 - self.size.exponent).unsigned_abs().min(512));
+        let mut fraction = Fixed::ZERO;
+        fraction.0.copy_from_slice(&all.0[..7]);
+        let real = Real {
+            negative: self.negative,
+            integer: all.0[7],
+            fraction,
+        };
+        Some(Self::from(real.exp()))
+    }
+
+    /// The square root of a positive number.
+    pub(crate) fn sqrt(self) -> Option<Self> {
+        (self.ln() * Self::from(0.5)).exp()
+    }
+}
+
+impl Neg for Number {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self {
+            negative: !self.negative,
+            ..self
+        }
+    }
+}
+
+impl Add for Number {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (big, small) = if self.size.cmp_size(&other.size) == Ordering::Less {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        if small.size.is_zero() {
+            return big;
+        }
+        let gap = (big.size.exponent - small.size.exponent).unsigned_abs();
+        // One word more below, so that little is lost where terms cancel.
+        let shifted = small.size.mantissa.resize::<6>().shr(gap.min(384));
+        let first = big.size.mantissa.resize::<6>();
+        let (sum, exponent) = if big.negative == small.negative {
+            let (sum, carry) = first.add(shifted);
+            if carry {
+                let mut half = sum.shr(1);
+                half.0[5] |= 1 << 63;
+                (half, big.size.exponent + 1)
+            } else {
+                (sum, big.size.exponent)
+            }
+        } else {
+            (first.sub(shifted).0, big.size.exponent)
+        };
+        if sum == Fixed::ZERO {
+            return Self::from(Wide::ZERO);
+        }
+        Self {
+            negative: big.negative,
+            size: Wide::normalised(sum, exponent),
+        }
+    }
+}
+
+impl Sub for Number {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+impl Mul for Number {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self {
+            negative: self.negative != other.negative,
+            size: self.size.mul(other.size),
+        }
+    }
+}
+
+/// The divisor must not be zero.
+impl Div for Number {
+    type Output = Self;
+
+    fn div(self, other: Self) -> Self {
+        self * other.inverse()
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let difference = *self - *other;
+        Some(if difference.size.is_zero() {
+            Ordering::Equal
+        } else if difference.negative {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n(value: f64) -> Number {
+        Number::from(value)
+    }
+
+    #[test]
+    fn arithmetic_of_whole_numbers_is_exact() {
+        for a in [-17.0, -3.0, 0.0, 1.0, 5.0, 4096.0] {
+            for b in [-9.0, -1.0, 0.0, 2.0, 3.0, 1e10] {
+                assert_eq!((n(a) + n(b)).to_f64(), a + b);
+                assert_eq!((n(a) - n(b)).to_f64(), a - b);
+                assert_eq!((n(a) * n(b)).to_f64(), a * b);
+                assert_eq!(n(a) < n(b), a < b);
+                assert_eq!(n(a).min(n(b)).to_f64(), a.min(b));
+                assert_eq!(n(a).max(n(b)).to_f64(), a.max(b));
+                if b != 0.0 {
+                    assert_eq!((n(a) / n(b)).to_f64(), a / b, "{a} / {b}");
+                }
+            }
+        }
+        assert_eq!(Number::from(12345u64).to_f64(), 12345.0);
+        assert_eq!(Number::from(u64::MAX).to_f64(), u64::MAX as f64);
+    }
+
+    #[test]
+    fn floors_and_ceilings() {
+        for value in [-2.5, -2.0, -0.25, 0.0, 0.25, 1.0, 1.5, 16.999, 4095.0001] {
+            assert_eq!(n(value).floor().to_f64(), value.floor(), "{value}");
+            assert_eq!(n(value).ceil().to_f64(), value.ceil(), "{value}");
+        }
+        // A hair below and above a whole number, beyond what an f64 holds.
+        let hair = n(1e-60);
+        assert_eq!((n(7.0) - hair).floor().to_f64(), 6.0);
+        assert_eq!((n(7.0) + hair).ceil().to_f64(), 8.0);
+    }
+
+    /// Laws that hold to 300 bits.
+    #[test]
+    fn logarithms_and_exponentials_are_inverse() {
+        let tiny = n(2f64.powi(-290));
+        let close = |a: Number, b: Number| {
+            let difference = a - b;
+            let size = if difference < n(0.0) {
+                -difference
+            } else {
+                difference
+            };
+            assert!(size < tiny * a || size < tiny, "{a:?} {b:?}");
+        };
+        for value in [0.3, 1.0, 1.5, 2.0, 10000.0, 1e300, 1e-300] {
+            let value = n(value) / n(3.0);
+            close(value.ln().exp().unwrap(), value);
+            close(value.sqrt().unwrap() * value.sqrt().unwrap(), value);
+            close((value * value).ln(), value.ln() + value.ln());
+            close(value / value, Number::one());
+        }
+        assert!(n(2f64.powi(20)).exp().is_none());
+        close(n(0.0).exp().unwrap(), Number::one());
+        assert_eq!(Number::one().ln().to_f64().abs() < 1e-80, true);
+    }
+}

@@ -1,0 +1,198 @@
+//! Rotary position embeddings: from a specification to cosines and sines.
+//!
+//! ```text
+//! RotaryConfig ─► Rotary ─► RotaryFrequencies ─► CosSin<T>
+//!   (checked)   (a family)  (inv_freq, attention   (tables, [positions, pairs])
+//!                            factor)
+//! ```
+//!
+//! Every scaling that released models use reduces to one set of frequencies and one
+//! factor: pair `i` turns by `position x inv_freq[i]`, and cosine and sine are multiplied
+//! by the attention factor. For most scalings there is one set; for dynamic NTK and
+//! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
+
+mod axes;
+mod factor;
+mod frequencies;
+mod layout;
+mod mrope;
+mod permute;
+mod rerotate;
+mod scaling;
+mod tables;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::sinusoidal::MAX_D_MODEL;
+
+pub use axes::{
+    AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
+    vision_position_ids,
+};
+pub use frequencies::RotaryFrequencies;
+pub use layout::PairLayout;
+pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
+pub use permute::{permutation, permute_rows};
+pub use rerotate::Rerotation;
+pub use scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
+pub use tables::CosSin;
+
+/// Whether frequencies and tables are exact or follow the f32 arithmetic of
+/// Hugging Face's transformers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum RotaryRecipe {
+    /// Frequencies are real numbers; every entry is the representable number nearest
+    /// to `attention_factor x cos(position x inv_freq)`, with one rounding.
+    #[default]
+    Exact,
+    /// Rounded to f32 where transformers rounds: the frequency, the angle
+    /// (position x frequency), its cosine and sine, and their product with the attention
+    /// factor. The elementary functions are correctly rounded, so that the result is the
+    /// same on every machine; torch's own differ by a unit in the last place here and there.
+    HfF32,
+}
+
+impl RotaryRecipe {
+    /// The name used in messages and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::HfF32 => "hf-f32",
+        }
+    }
+}
+
+/// The specification of a rotary embedding: plain data, checked by [`Rotary::new`].
+///
+/// Without scaling, pair `i` turns by `base^(-2i / rotary_dim)` radians per position.
+///
+/// ```
+/// use pe_core::{RopeScaling, Rotary, RotaryConfig};
+///
+/// let linear = RotaryConfig {
+///     base: 500_000.0,
+///     scaling: RopeScaling::Linear { factor: 4.0 },
+///     ..RotaryConfig::new(128)
+/// };
+/// assert_eq!(Rotary::new(linear)?.pairs(), 64);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct RotaryConfig {
+    /// The number of columns of a head that are rotated; even, at most [`MAX_D_MODEL`].
+    pub rotary_dim: usize,
+    /// The number whose powers the frequencies are: `rope_theta`.
+    pub base: f64,
+    /// How the frequencies are changed for longer sequences.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scaling: RopeScaling,
+    /// The sequence length that the model was made for. Needed by dynamic NTK, and by
+    /// LongRoPE without a factor.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub max_position_embeddings: Option<usize>,
+    /// Exact, or with the roundings of the reference.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub recipe: RotaryRecipe,
+}
+
+impl RotaryConfig {
+    /// Base 10000, no scaling, exact.
+    pub const fn new(rotary_dim: usize) -> Self {
+        Self {
+            rotary_dim,
+            base: 10000.0,
+            scaling: RopeScaling::Default,
+            max_position_embeddings: None,
+            recipe: RotaryRecipe::Exact,
+        }
+    }
+}
+
+/// A checked rotary embedding: the maker of [`RotaryFrequencies`].
+///
+/// Cloning is cheap.
+///
+/// ```
+/// use pe_core::{Rotary, RotaryConfig};
+///
+/// let rotary = Rotary::new(RotaryConfig::new(64))?;
+/// let frequencies = rotary.frequencies(0)?;
+/// let tables = frequencies.tables::<f32>(0..2048)?;
+/// assert_eq!((tables.cos.rows(), tables.cos.width()), (2048, 32));
+/// assert_eq!(tables.sin.get(1, 0), Some(0.84147098)); // sin 1
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rotary {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: RotaryConfig,
+    /// The set that holds at short sequences; for most scalings the only one.
+    first: RotaryFrequencies,
+}
+
+impl PartialEq for Rotary {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.config == other.inner.config
+    }
+}
+
+impl Rotary {
+    /// Checks the specification and computes its frequencies.
+    ///
+    /// # Errors
+    /// A `rotary_dim` that is zero, odd or above [`MAX_D_MODEL`]; a base that is not
+    /// positive and finite; parameters of the scaling out of their range, or lists of the
+    /// wrong length; a frequency above 2^32 radians per position.
+    pub fn new(config: RotaryConfig) -> Result<Self> {
+        let rotary_dim = config.rotary_dim;
+        if rotary_dim == 0 || rotary_dim > MAX_D_MODEL || !rotary_dim.is_multiple_of(2) {
+            return Err(Error::RotaryDim { rotary_dim });
+        }
+        let first = scaling::frequencies(&config, 0)?;
+        Ok(Self {
+            inner: Arc::new(Inner { config, first }),
+        })
+    }
+
+    /// The specification.
+    pub fn config(&self) -> &RotaryConfig {
+        &self.inner.config
+    }
+
+    /// The number of columns of a head that are rotated.
+    pub fn rotary_dim(&self) -> usize {
+        self.inner.config.rotary_dim
+    }
+
+    /// The number of pairs, `rotary_dim / 2`.
+    pub fn pairs(&self) -> usize {
+        self.inner.config.rotary_dim / 2
+    }
+
+    /// Whether [`Rotary::frequencies`] differ between sequence lengths.
+    pub fn depends_on_seq_len(&self) -> bool {
+        self.inner.config.scaling.depends_on_seq_len()
+    }
+
+    /// The frequencies that hold for a sequence of `seq_len` positions (counted from
+    /// position 0, what is cached included).
+    ///
+    /// # Errors
+    /// If a frequency of a length-dependent scaling leaves the supported range.
+    pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
+        let Inner { config, first } = self.inner.as_ref();
+        match config.scaling.first_set_until(config) {
+            Some(longest) if seq_len > longest => scaling::frequencies(config, seq_len),
+            _ => Ok(first.clone()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Entries multiplied by an attention factor, with one rounding.
+//!
+//! The factor is the exact value of an `f64`. An entry is the value of `T` nearest to
+//! the real number `factor x sin(angle)`: its sine must not be rounded before. In bulk,
+//! correctly rounded f64 sines are multiplied in f64, and the product is kept if
+//! everything within its error rounds to the same value; the rest climbs two rungs of
+//! 128 and 320 bits, as in [`sincos`](crate::sincos).
+//!
+//! Where the angle is 0 the entries are 0 and the factor itself, rounded once. This is
+//! the only place where an entry can be a tie.
+
+use crate::elementary::decompose;
+use crate::fixed::Fixed;
+use crate::frequency::Frequency;
+use crate::round::{self, Element, Magnitude};
+use crate::sincos::{self, Rungs};
+use crate::wide::{WORDS, Wide};
+
+/// Bound on the relative error of a product in [`scale_row`]: the sine is off by 2^-53
+/// of itself, and the product by another 2^-53; 2^-51 leaves room for the
+/// multiplications of the test itself.
+const RELATIVE_ERROR: f64 = 1.0 / (1u64 << 51) as f64;
+
+/// One row of correctly rounded f64 sines and cosines, multiplied by `factor`.
+pub(super) fn scale_row<T: Element>(
+    frequencies: &[Frequency],
+    position: u32,
+    factor: f64,
+    sines: &[f64],
+    cosines: &[f64],
+    sin: &mut [T],
+    cos: &mut [T],
+) {
+    let mut unsettled = 0;
+    for (values, out) in [(sines, &mut *sin), (cosines, &mut *cos)] {
+        for (value, out) in values.iter().zip(out) {
+            let (product, bad) = settle(*value * factor);
+            *out = product;
+            unsettled |= bad;
+        }
+    }
+    if unsettled == 0 {
+        return;
+    }
+    for (pair, frequency) in frequencies.iter().enumerate() {
+        let bad = settle::<T>(sines[pair] * factor).1 | settle::<T>(cosines[pair] * factor).1;
+        if bad != 0 {
+            (sin[pair], cos[pair]) = sin_cos(frequency, position, factor, Rungs::NarrowUp);
+        }
+    }
+}
+
+/// The product rounded, and non-zero if another number within the error rounds
+/// differently.
+#[inline(always)]
+fn settle<T: Element>(product: f64) -> (T, u64) {
+    let low = T::from_f64(product - product * RELATIVE_ERROR);
+    let high = T::from_f64(product + product * RELATIVE_ERROR);
+    (high, low.pattern() ^ high.pattern())
+}
+
+/// `factor` x sine and cosine of `frequency` x `position`, each the nearest `T`.
+pub(super) fn sin_cos<T: Element>(
+    frequency: &Frequency,
+    position: u32,
+    factor: f64,
+    rungs: Rungs,
+) -> (T, T) {
+    let still = (T::default(), T::from_f64(factor));
+    if position == 0 || frequency.wide.is_zero() {
+        return still;
+    }
+    let (mut sine, mut cosine) = (None, None);
+    if rungs != Rungs::FullOnly {
+        let reduced = frequency.turn.times(position).reduce();
+        let narrow = sincos::narrow(reduced, u128::from(position) + 1);
+        sine = decided(narrow.sine_negative, narrow.sine, narrow.error, factor);
+        cosine = decided(narrow.cosine_negative, narrow.cosine, narrow.error, factor);
+    }
+    if let (Some(sine), Some(cosine)) = (sine, cosine) {
+        return (sine, cosine);
+    }
+    let Some([s, c]) = sincos::full_values(frequency.wide, u64::from(position), 0) else {
+        return still;
+    };
+    let wide = Wide::from_f64(factor);
+    let of = |(negative, value): (bool, Wide)| {
+        let product = value.mul(wide);
+        let magnitude = Magnitude {
+            bits: product.mantissa.top128(),
+            exponent: product.exponent,
+            sticky: product.mantissa.0[..WORDS - 2]
+                .iter()
+                .any(|word| *word != 0),
+        };
+        round::nearest::<T>(negative, magnitude)
+    };
+    (
+        sine.unwrap_or_else(|| of(s)),
+        cosine.unwrap_or_else(|| of(c)),
+    )
+}
+
+/// The value of `T` nearest to `factor` times every number within `error` units of
+/// `bits` / 2^128, or `None` if they do not all round alike.
+fn decided<T: Element>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
+    let (mantissa, exponent) = decompose(factor);
+    let of = |bits: u128| {
+        // 192 bits, of which the top 128 after the leading zeros are kept.
+        let (low, high) = Fixed::from_bits(bits).mul_word(mantissa);
+        let all = Fixed([low.0[0], low.0[1], high]);
+        let zeros = all.leading_zeros();
+        let all = all.shl(zeros);
+        round::nearest::<T>(
+            negative,
+            Magnitude {
+                bits: all.top128(),
+                exponent: exponent + 64 - zeros as i32,
+                sticky: all.0[0] != 0,
+            },
+        )
+    };
+    let low = of(bits.checked_sub(error)?);
+    (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+}

@@ -1,0 +1,160 @@
+//! One set of frequencies with its attention factor.
+
+use std::sync::Arc;
+
+use crate::columns::{Columns, OddWidth, SinusoidLayout};
+use crate::direct::Pieces;
+use crate::error::{Error, Result};
+use crate::frequency::{self, Frequency};
+use crate::wide::Wide;
+
+/// Frequencies as a scaling delivers them.
+pub(crate) enum Set {
+    /// Radians per position as real numbers.
+    Exact(Vec<Wide>),
+    /// The f32 numbers of a recipe.
+    F32(Vec<f32>),
+}
+
+/// The frequencies of a rotary embedding and its attention factor: the maker of tables.
+///
+/// Cloning is cheap. Obtained from [`Rotary::frequencies`](crate::Rotary::frequencies).
+///
+/// ```
+/// use pe_core::{RopeScaling, Rotary, RotaryConfig};
+///
+/// let rotary = Rotary::new(RotaryConfig {
+///     scaling: RopeScaling::Custom { inv_freq: vec![1.0, 0.25], attention_factor: 2.0 },
+///     ..RotaryConfig::new(4)
+/// })?;
+/// let tables = rotary.frequencies(0)?.tables::<f64>(0..5)?;
+/// assert_eq!(tables.cos.row(0), Some(&[2.0, 2.0][..]));
+/// assert_eq!(tables.sin.get(4, 1), tables.sin.get(1, 0)); // 2 sin 1
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RotaryFrequencies {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) pairs: usize,
+    pub(super) attention_factor: f64,
+    pub(super) source: Source,
+}
+
+#[derive(Debug)]
+pub(super) enum Source {
+    Exact {
+        radians: Vec<Wide>,
+        /// The pairs before the last run of zeros.
+        turning: Turning,
+    },
+    F32(Vec<f32>),
+}
+
+/// The pairs that turn, as the table writers need them.
+#[derive(Debug)]
+pub(super) struct Turning {
+    pub(super) frequencies: Vec<Frequency>,
+    pub(super) pieces: Pieces,
+    /// All sines, then all cosines.
+    pub(super) columns: Columns,
+}
+
+impl RotaryFrequencies {
+    pub(crate) fn new(set: Set, attention_factor: f64) -> Result<Self> {
+        let (pairs, source) = match set {
+            Set::Exact(radians) => {
+                if let Some(pair) = radians.iter().position(|f| f.exceeds_power_of_two(32)) {
+                    return Err(Error::InvFreq {
+                        value: frequency::to_f64(radians[pair]),
+                        pair,
+                    });
+                }
+                let turning = radians.iter().rposition(|f| !f.is_zero());
+                let turning = &radians[..turning.map_or(0, |last| last + 1)];
+                let frequencies: Vec<_> = turning
+                    .iter()
+                    .map(|f| Frequency::from_radians(*f))
+                    .collect();
+                let turning = Turning {
+                    pieces: Pieces::new(&frequencies),
+                    columns: Columns::new(
+                        2 * frequencies.len(),
+                        SinusoidLayout::Concatenated,
+                        OddWidth::Reject,
+                    )?,
+                    frequencies,
+                };
+                (radians.len(), Source::Exact { radians, turning })
+            }
+            Set::F32(inv_freq) => {
+                const LIMIT: f32 = (1u64 << 32) as f32;
+                if let Some(pair) = inv_freq.iter().position(|f| !(0.0..=LIMIT).contains(f)) {
+                    let value = f64::from(inv_freq[pair]);
+                    return Err(Error::InvFreq { value, pair });
+                }
+                (inv_freq.len(), Source::F32(inv_freq))
+            }
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                pairs,
+                attention_factor,
+                source,
+            }),
+        })
+    }
+
+    /// The number of pairs, `rotary_dim / 2`.
+    pub fn pairs(&self) -> usize {
+        self.inner.pairs
+    }
+
+    /// Radians per position of each pair, correctly rounded. (For the recipe
+    /// `hf-f32` its f32 values.)
+    pub fn inv_freq(&self) -> Vec<f64> {
+        match &self.inner.source {
+            Source::Exact { radians, .. } => {
+                radians.iter().map(|f| frequency::to_f64(*f)).collect()
+            }
+            Source::F32(inv_freq) => inv_freq.iter().map(|f| f64::from(*f)).collect(),
+        }
+    }
+
+    /// Radians per position of each pair as the nearest f32 numbers.
+    pub fn inv_freq_f32(&self) -> Vec<f32> {
+        match &self.inner.source {
+            Source::Exact { radians, .. } => {
+                radians.iter().map(|f| frequency::to_f32(*f)).collect()
+            }
+            Source::F32(inv_freq) => inv_freq.clone(),
+        }
+    }
+
+    /// What cosines and sines are multiplied by.
+    pub fn attention_factor(&self) -> f64 {
+        self.inner.attention_factor
+    }
+
+    /// Positions per turn of each pair, within 0.51 units in the last place (for the
+    /// recipe `hf-f32` within two of its own f32 frequency's); infinite for a pair that does
+    /// not turn.
+    pub fn wavelengths(&self) -> Vec<f64> {
+        match &self.inner.source {
+            Source::Exact { radians, .. } => radians
+                .iter()
+                .map(|f| match f.is_zero() {
+                    true => f64::INFINITY,
+                    false => Frequency::from_radians(*f).wavelength(),
+                })
+                .collect(),
+            Source::F32(inv_freq) => inv_freq
+                .iter()
+                .map(|f| std::f64::consts::TAU / f64::from(*f))
+                .collect(),
+        }
+    }
+}

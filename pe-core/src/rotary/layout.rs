@@ -1,0 +1,35 @@
+//! Which two columns of a head form a pair.
+
+/// The columns that turn together.
+///
+/// Words like "rotate half" mean different layouts in different libraries; these names
+/// say where the columns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum PairLayout {
+    /// Columns `i` and `i + rotary_dim/2`: GPT-NeoX, Hugging Face's Llama, most models on
+    /// the hub.
+    #[default]
+    HalfSplit,
+    /// Columns `2i` and `2i + 1`: GPT-J, Meta's own Llama files, Cohere.
+    Interleaved,
+}
+
+impl PairLayout {
+    /// The name used in messages and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HalfSplit => "half-split",
+            Self::Interleaved => "interleaved",
+        }
+    }
+
+    /// The two columns of a pair of `pairs`.
+    pub const fn columns(self, pair: usize, pairs: usize) -> (usize, usize) {
+        match self {
+            Self::HalfSplit => (pair, pair + pairs),
+            Self::Interleaved => (2 * pair, 2 * pair + 1),
+        }
+    }
+}

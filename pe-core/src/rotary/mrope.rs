@@ -1,0 +1,147 @@
+//! Positions in time, height and width of a sequence of text, images and videos.
+
+use super::axes::{PatchGrid, check_tokens};
+use crate::error::{Error, Result};
+use crate::sinusoidal::POSITIONS;
+
+/// A piece of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MropeSegment {
+    /// Tokens of text: all three coordinates count on together.
+    Text {
+        /// How many.
+        tokens: u32,
+    },
+    /// An image or a video, one token for each square of merged patches.
+    Vision {
+        /// The size in patches.
+        grid: PatchGrid,
+        /// The side of the squares of patches that become one token
+        /// (`spatial_merge_size`, 2 in the Qwen models).
+        merge: u32,
+        /// How far apart two frames are in time: 1 for Qwen2-VL and Qwen3-VL;
+        /// `tokens_per_second x seconds_per_grid` for videos in Qwen2.5-VL. Times are
+        /// rounded down.
+        time_interval: f64,
+    },
+}
+
+/// Positions of all tokens of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MropePositions {
+    /// Time.
+    pub time: Vec<u32>,
+    /// Height.
+    pub height: Vec<u32>,
+    /// Width.
+    pub width: Vec<u32>,
+    /// What to add to a token's index to get its position, for the text that is generated
+    /// after the sequence (`rope_deltas`).
+    pub delta: i64,
+}
+
+impl MropePositions {
+    /// The three lists, as
+    /// [`RotaryFrequencies::tables_by_axis`](crate::RotaryFrequencies::tables_by_axis) takes
+    /// them.
+    pub fn lists(&self) -> [&[u32]; 3] {
+        [&self.time, &self.height, &self.width]
+    }
+}
+
+/// The positions that Qwen2-VL gives to a sequence of text, images and videos
+/// (`get_rope_index`).
+///
+/// Text counts on from the position after the last piece. In a vision piece that starts at
+/// `s`, the token in frame `f`, row `r` and column `c` has the positions `s + floor(f x
+/// time_interval)`, `s + r` and `s + c`; the piece takes up the larger of its merged rows and
+/// columns.
+///
+/// ```
+/// use pe_core::{MropeSegment, PatchGrid, mrope_position_ids};
+///
+/// let grid = PatchGrid { frames: 1, rows: 4, columns: 6 };
+/// let positions = mrope_position_ids(&[
+///     MropeSegment::Text { tokens: 2 },
+///     MropeSegment::Vision { grid, merge: 2, time_interval: 1.0 },
+///     MropeSegment::Text { tokens: 1 },
+/// ])?;
+/// assert_eq!(positions.time, [0, 1, 2, 2, 2, 2, 2, 2, 5]);
+/// assert_eq!(positions.height, [0, 1, 2, 2, 2, 3, 3, 3, 5]);
+/// assert_eq!(positions.width, [0, 1, 2, 3, 4, 2, 3, 4, 5]);
+/// assert_eq!(positions.delta, 6 - 9);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+///
+/// # Errors
+/// A grid that cannot be cut into squares; a time interval that is negative or not finite;
+/// more than 2^28 tokens; positions beyond 2^32.
+pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
+    let mut out = MropePositions::default();
+    let mut next: u64 = 0;
+    let mut largest: Option<u64> = None;
+    let mut total: u64 = 0;
+    for segment in segments {
+        match *segment {
+            MropeSegment::Text { tokens } => {
+                let end = next + u64::from(tokens);
+                check_end(next, end)?;
+                total += u64::from(tokens);
+                check_tokens(total)?;
+                let all = next as u32..end as u32;
+                for list in [&mut out.time, &mut out.height, &mut out.width] {
+                    list.extend(all.clone());
+                }
+                if tokens > 0 {
+                    largest = largest.max(Some(end - 1));
+                }
+                next = end;
+            }
+            MropeSegment::Vision {
+                grid,
+                merge,
+                time_interval,
+            } => {
+                if !(time_interval.is_finite() && time_interval >= 0.0) {
+                    return Err(Error::Parameter {
+                        name: "time_interval",
+                        value: time_interval,
+                        expected: "a finite number of at least 0",
+                    });
+                }
+                let merged = grid.merged(merge)?;
+                total = total.saturating_add(merged.tokens());
+                check_tokens(total)?;
+                let time = |frame: u32| (f64::from(frame) * time_interval).floor();
+                let last = time(merged.frames.saturating_sub(1));
+                let side = u64::from(merged.rows.max(merged.columns));
+                let furthest = side.saturating_sub(1).max(last as u64);
+                check_end(next, next.saturating_add(furthest).saturating_add(1))?;
+                for frame in 0..merged.frames {
+                    for row in 0..merged.rows {
+                        for column in 0..merged.columns {
+                            let start = next as u32;
+                            out.time.push(start + time(frame) as u32);
+                            out.height.push(start + row);
+                            out.width.push(start + column);
+                        }
+                    }
+                }
+                if merged.tokens() > 0 {
+                    largest = largest.max(Some(next + furthest));
+                }
+                next += side;
+            }
+        }
+    }
+    let tokens = out.time.len() as i64;
+    out.delta = largest.map_or(0, |largest| largest as i64 + 1 - tokens);
+    Ok(out)
+}
+
+fn check_end(start: u64, end: u64) -> Result<()> {
+    if end > POSITIONS {
+        return Err(Error::Range { start, end });
+    }
+    Ok(())
+}

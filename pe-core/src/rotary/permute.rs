@@ -1,0 +1,89 @@
+//! Reordering weights between the two layouts of pairs.
+//!
+//! A model whose query and key projections were trained for interleaved pairs computes the
+//! same attention with half-split pairs if the rows of its weights (and its biases) are
+//! reordered within each head, and the other way round. The columns of a head beyond the
+//! rotary width stay where they are.
+
+use super::layout::PairLayout;
+use crate::error::{Error, Result};
+
+/// For each column of a head in the layout `to`, its column in the layout `from`.
+///
+/// ```
+/// use pe_core::{PairLayout, permutation};
+///
+/// let order = permutation(PairLayout::Interleaved, PairLayout::HalfSplit, 4, 6)?;
+/// assert_eq!(order, [0, 2, 1, 3, 4, 5]);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+///
+/// # Errors
+/// If `rotary_dim` is odd or exceeds `head_dim`.
+pub fn permutation(
+    from: PairLayout,
+    to: PairLayout,
+    rotary_dim: usize,
+    head_dim: usize,
+) -> Result<Vec<usize>> {
+    if !rotary_dim.is_multiple_of(2) {
+        return Err(Error::RotaryDim { rotary_dim });
+    }
+    if rotary_dim > head_dim {
+        return Err(Error::RotaryWidth {
+            rotary_dim,
+            head_dim,
+        });
+    }
+    let pairs = rotary_dim / 2;
+    let mut order: Vec<usize> = (0..head_dim).collect();
+    for pair in 0..pairs {
+        let (a, b) = from.columns(pair, pairs);
+        let (c, d) = to.columns(pair, pairs);
+        (order[c], order[d]) = (a, b);
+    }
+    Ok(order)
+}
+
+/// Reorders the rows of a projection `[heads x head_dim, width]`, or with width 1 a bias
+/// `[heads x head_dim]`, from one layout to the other.
+///
+/// ```
+/// use pe_core::{PairLayout, permute_rows};
+///
+/// // Two heads of 4 columns, a bias.
+/// let bias = [0, 1, 2, 3, 10, 11, 12, 13];
+/// let (from, to) = (PairLayout::Interleaved, PairLayout::HalfSplit);
+/// let permuted = permute_rows(&bias, from, to, 4, 4, 1)?;
+/// assert_eq!(permuted, [0, 2, 1, 3, 10, 12, 11, 13]);
+/// assert_eq!(permute_rows(&permuted, to, from, 4, 4, 1)?, bias);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`permutation`]; if the length is not a multiple of `head_dim x width`.
+pub fn permute_rows<T: Copy>(
+    weights: &[T],
+    from: PairLayout,
+    to: PairLayout,
+    rotary_dim: usize,
+    head_dim: usize,
+    width: usize,
+) -> Result<Vec<T>> {
+    let order = permutation(from, to, rotary_dim, head_dim)?;
+    let head = head_dim.checked_mul(width).filter(|head| *head > 0);
+    let Some(head) = head.filter(|head| weights.len().is_multiple_of(*head)) else {
+        return Err(Error::Length {
+            what: "the weights to permute",
+            actual: weights.len(),
+            expected: (head_dim as u64).saturating_mul(width as u64),
+        });
+    };
+    let mut out = Vec::with_capacity(weights.len());
+    for block in weights.chunks_exact(head) {
+        for row in &order {
+            out.extend_from_slice(&block[row * width..(row + 1) * width]);
+        }
+    }
+    Ok(out)
+}

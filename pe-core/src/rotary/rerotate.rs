@@ -1,0 +1,224 @@
+//! Moving a vector that is already rotated to another position.
+//!
+//! A cached key that was rotated for position `p` serves at position `q` after one more
+//! rotation by the difference of the two angles. The same goes for another set of
+//! frequencies: from set A at `p` to set B at `q` each pair turns by
+//! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
+
+use super::frequencies::{RotaryFrequencies, Source};
+use super::layout::PairLayout;
+use crate::error::{Error, Result};
+use crate::frequency::Frequency;
+use crate::number::Number;
+use crate::round::Element;
+use crate::sincos;
+use crate::wide::Wide;
+
+/// The operator that turns a head rotated with one set of frequencies at one position into
+/// the same head rotated with another set at another position.
+///
+/// ```
+/// use pe_core::{PairLayout, Rotary, RotaryConfig};
+///
+/// let set = Rotary::new(RotaryConfig::new(8))?.frequencies(0)?;
+/// let shift = set.shift(-100)?;
+/// let mut key = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+/// shift.apply(PairLayout::HalfSplit, &mut key)?;
+/// shift.inverse().apply(PairLayout::HalfSplit, &mut key)?;
+/// assert!((key[0] - 1.0).abs() < 1e-6);
+/// assert_eq!(shift.compose(&set.shift(30)?)?.steps(), Some(-70));
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rerotation {
+    from: (RotaryFrequencies, i64),
+    to: (RotaryFrequencies, i64),
+    /// (sine, cosine) of each pair's angle times the quotient of the factors, correctly
+    /// rounded.
+    turns: Vec<(f64, f64)>,
+}
+
+impl PartialEq for Rerotation {
+    fn eq(&self, other: &Self) -> bool {
+        self.turns == other.turns
+    }
+}
+
+impl RotaryFrequencies {
+    /// The operator that moves a vector rotated with these frequencies by `steps`
+    /// positions, wherever it stands.
+    ///
+    /// # Errors
+    /// If `steps` is beyond 2^32 - 1 in size; for frequencies of the recipe `hf-f32`, whose
+    /// rows at different positions are not rotations of each other by one angle (use
+    /// [`RotaryFrequencies::rerotate`]).
+    pub fn shift(&self, steps: i64) -> Result<Rerotation> {
+        if matches!(self.inner.source, Source::F32(_)) {
+            return Err(Error::Undefined {
+                what: "the shift operator",
+                why: "an f32 recipe",
+            });
+        }
+        Rerotation::new((self.clone(), 0), (self.clone(), steps))
+    }
+
+    /// The operator that takes a vector rotated with these frequencies at position `from` to
+    /// what the set `other` makes of it at position `to`.
+    ///
+    /// With the recipe `hf-f32` the angles are the f32 ones of the tables.
+    ///
+    /// # Errors
+    /// If the sets have different numbers of pairs.
+    pub fn rerotate(&self, from: u32, other: &Self, to: u32) -> Result<Rerotation> {
+        Rerotation::new(
+            (self.clone(), i64::from(from)),
+            (other.clone(), i64::from(to)),
+        )
+    }
+
+    /// Sine and cosine of a pair's angle at a position of any sign, to 300 bits.
+    fn angle(&self, pair: usize, position: i64) -> (Number, Number) {
+        let size = position.unsigned_abs();
+        let values = match &self.inner.source {
+            Source::Exact { radians, .. } => {
+                let frequency = Frequency::from_radians(radians[pair]);
+                sincos::full_values(frequency.wide, size, 0)
+            }
+            Source::F32(inv_freq) => {
+                let angle = inv_freq[pair] * size as f32;
+                let frequency = Frequency::from_radians(Wide::from_f64(f64::from(angle)));
+                sincos::full_values(frequency.wide, 1, 0)
+            }
+        };
+        let of = |(negative, size): (bool, Wide)| {
+            let size = Number::from(size);
+            if negative { -size } else { size }
+        };
+        let (sine, cosine) = values.map_or(
+            (Number::from(Wide::ZERO), Number::one()),
+            |[sine, cosine]| (of(sine), of(cosine)),
+        );
+        (if position < 0 { -sine } else { sine }, cosine)
+    }
+
+    fn is_same_set(&self, other: &Self) -> bool {
+        let same = match (&self.inner.source, &other.inner.source) {
+            (Source::Exact { radians: a, .. }, Source::Exact { radians: b, .. }) => a == b,
+            (Source::F32(a), Source::F32(b)) => a == b,
+            _ => false,
+        };
+        same && self.attention_factor() == other.attention_factor()
+    }
+}
+
+impl Rerotation {
+    fn new(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Result<Self> {
+        let pairs = from.0.pairs();
+        if to.0.pairs() != pairs {
+            return Err(Error::Mismatch {
+                left: format!("{pairs} pairs"),
+                right: format!("{} pairs", to.0.pairs()),
+            });
+        }
+        for position in [from.1, to.1] {
+            if u32::try_from(position.unsigned_abs()).is_err() {
+                return Err(Error::Steps { steps: position });
+            }
+        }
+        Ok(Self::between(from, to))
+    }
+
+    /// The operator between sets of equally many pairs at positions below 2^32 in size.
+    fn between(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Self {
+        let pairs = from.0.pairs();
+        let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
+        let same = from.0.attention_factor() == to.0.attention_factor();
+        let turns = (0..pairs)
+            .map(|pair| {
+                let (sine_p, cosine_p) = from.0.angle(pair, from.1);
+                let (sine_q, cosine_q) = to.0.angle(pair, to.1);
+                let sine = sine_q * cosine_p - cosine_q * sine_p;
+                let cosine = cosine_q * cosine_p + sine_q * sine_p;
+                if same {
+                    (sine.to_f64(), cosine.to_f64())
+                } else {
+                    ((sine * scale).to_f64(), (cosine * scale).to_f64())
+                }
+            })
+            .collect();
+        Self { from, to, turns }
+    }
+
+    /// The number of positions, for an operator within one set.
+    pub fn steps(&self) -> Option<i64> {
+        let exact = matches!(self.from.0.inner.source, Source::Exact { .. });
+        let same = exact && self.from.0.is_same_set(&self.to.0);
+        same.then(|| self.to.1 - self.from.1)
+    }
+
+    /// (sine, cosine) of the angle by which each pair turns, multiplied by the quotient of
+    /// the attention factors.
+    pub fn rotations(&self) -> &[(f64, f64)] {
+        &self.turns
+    }
+
+    /// Moves one head in place; columns beyond the rotary width are left alone. The
+    /// arithmetic is f64 with one rounding to `T`.
+    ///
+    /// # Errors
+    /// If the head is narrower than the rotary width.
+    pub fn apply<T: Element>(&self, layout: PairLayout, head: &mut [T]) -> Result<()> {
+        let pairs = self.turns.len();
+        if head.len() < 2 * pairs {
+            return Err(Error::Length {
+                what: "the head to rotate",
+                actual: head.len(),
+                expected: 2 * pairs as u64,
+            });
+        }
+        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+            let (a, b) = layout.columns(pair, pairs);
+            let (x, y) = (head[a].to_f64(), head[b].to_f64());
+            head[a] = T::from_f64(x * cosine - y * sine);
+            head[b] = T::from_f64(x * sine + y * cosine);
+        }
+        Ok(())
+    }
+
+    /// The operator back.
+    pub fn inverse(&self) -> Self {
+        Self::between(self.to.clone(), self.from.clone())
+    }
+
+    /// This operator and then another in one, its angles computed anew.
+    ///
+    /// # Errors
+    /// If the second does not start with the set (and the position) where the first ends,
+    /// except that operators within one set always go together; if the sum of the steps is
+    /// beyond 2^32 - 1 in size.
+    pub fn compose(&self, next: &Self) -> Result<Self> {
+        if !self.to.0.is_same_set(&next.from.0) {
+            return Err(Error::Mismatch {
+                left: format!("a set of {} pairs", self.turns.len()),
+                right: "another set of frequencies".to_owned(),
+            });
+        }
+        // A step within one set can start anywhere.
+        match (self.steps(), next.steps()) {
+            (Some(first), Some(second)) => self.from.0.shift(first + second),
+            (Some(first), None) => {
+                Self::new((self.from.0.clone(), next.from.1 - first), next.to.clone())
+            }
+            (None, Some(second)) => {
+                Self::new(self.from.clone(), (next.to.0.clone(), self.to.1 + second))
+            }
+            (None, None) if self.to.1 == next.from.1 => {
+                Self::new(self.from.clone(), next.to.clone())
+            }
+            (None, None) => Err(Error::Mismatch {
+                left: format!("position {}", self.to.1),
+                right: format!("position {}", next.from.1),
+            }),
+        }
+    }
+}

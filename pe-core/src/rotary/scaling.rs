@@ -1,0 +1,266 @@
+//! The scalings by which models are made to read longer sequences.
+//!
+//! Each file holds one family, twice: as the real formula, and with the roundings of
+//! transformers' `ROPE_INIT_FUNCTIONS` (version 5.23). Python computes with f64, torch with
+//! f32; where a Python number meets an f32 tensor it is rounded to f32 first.
+
+mod dynamic;
+mod llama3;
+mod longrope;
+mod powers;
+mod proportional;
+mod yarn;
+
+use super::frequencies::{RotaryFrequencies, Set};
+use super::{RotaryConfig, RotaryRecipe};
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::wide::Wide;
+
+pub use llama3::Llama3Scaling;
+pub use longrope::LongRopeScaling;
+pub use yarn::YarnScaling;
+
+/// How frequencies are changed for longer sequences. Fields have the names that
+/// they have in a model's `config.json`.
+///
+/// With `f_i = base^(-2i / rotary_dim)`:
+///
+/// ```text
+/// Default        f_i
+/// Linear         f_i / factor
+/// Dynamic        f_i of base x (factor x L/M - (factor - 1))^(d/(d-2)),  L = max(seq_len, M),
+///                M = max_position_embeddings, d = rotary_dim
+/// Yarn           between f_i and f_i / factor, by the number of turns in the trained length
+/// LongRope       f_i / short_factor_i, or f_i / long_factor_i beyond the trained length
+/// Llama3         between f_i and f_i / factor, by the number of turns in the trained length
+/// Proportional   f_i / factor for the first pairs, 0 for the rest
+/// Custom         what the caller gives
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum RopeScaling {
+    /// No scaling.
+    #[default]
+    Default,
+    /// All frequencies divided by one number, so that positions seem closer together.
+    Linear {
+        /// The divisor.
+        factor: f64,
+    },
+    /// Dynamic NTK: a base that grows with the sequence length once that exceeds
+    /// `max_position_embeddings`, which must be set.
+    Dynamic {
+        /// How fast the base grows.
+        factor: f64,
+    },
+    /// YaRN.
+    Yarn(YarnScaling),
+    /// LongRoPE (Phi-3 and later).
+    #[cfg_attr(feature = "serde", serde(rename = "longrope"))]
+    LongRope(LongRopeScaling),
+    /// The scaling of Llama 3.1.
+    Llama3(Llama3Scaling),
+    /// Frequencies spread over the whole head of which only the first are used
+    /// (Gemma 4); `rotary_dim` is the width of the head.
+    Proportional {
+        /// The part of the head that turns, 0 to 1.
+        partial_rotary_factor: f64,
+        /// The divisor; 1 for none.
+        factor: f64,
+    },
+    /// Frequencies given by the caller, taken bit for bit: in exact mode the exact value
+    /// of each `f64`, with the recipe [`RotaryRecipe::HfF32`] the nearest `f32`.
+    /// The base is not used.
+    Custom {
+        /// Radians per position, one for each pair; 0 leaves a pair unrotated.
+        inv_freq: Vec<f64>,
+        /// What cosines and sines are multiplied by.
+        attention_factor: f64,
+    },
+}
+
+impl RopeScaling {
+    /// The name used in `config.json`, in messages and on command lines.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Linear { .. } => "linear",
+            Self::Dynamic { .. } => "dynamic",
+            Self::Yarn(_) => "yarn",
+            Self::LongRope(_) => "longrope",
+            Self::Llama3(_) => "llama3",
+            Self::Proportional { .. } => "proportional",
+            Self::Custom { .. } => "custom",
+        }
+    }
+
+    pub(super) const fn depends_on_seq_len(&self) -> bool {
+        matches!(self, Self::Dynamic { .. } | Self::LongRope(_))
+    }
+
+    /// The longest sequence that has the frequencies of the shortest one; `None` if all
+    /// sequences have the same.
+    pub(super) fn first_set_until(&self, config: &RotaryConfig) -> Option<usize> {
+        match self {
+            Self::Dynamic { .. } => config.max_position_embeddings,
+            Self::LongRope(longrope) => Some(longrope.original_max_position_embeddings),
+            _ => None,
+        }
+    }
+}
+
+/// What every family needs of the specification.
+pub(super) struct Context {
+    pub(super) rotary_dim: usize,
+    pub(super) base: f64,
+    pub(super) max_position_embeddings: Option<usize>,
+    pub(super) seq_len: usize,
+}
+
+impl Context {
+    fn pairs(&self) -> usize {
+        self.rotary_dim / 2
+    }
+
+    /// `f_i`, the unscaled frequencies.
+    fn exact_powers(&self) -> Result<Vec<Number>> {
+        let ln_base = Number::from(self.base).ln();
+        powers::exact(ln_base, self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
+            base: self.base,
+            pair: 1,
+        })
+    }
+
+    /// `base^(2i / rotary_dim)` in f32.
+    fn f32_powers(&self) -> Vec<f32> {
+        powers::f32(self.base as f32, self.rotary_dim, self.pairs())
+    }
+}
+
+/// The frequencies at a sequence length.
+pub(super) fn frequencies(config: &RotaryConfig, seq_len: usize) -> Result<RotaryFrequencies> {
+    if let RopeScaling::Custom {
+        inv_freq,
+        attention_factor,
+    } = &config.scaling
+    {
+        return custom(config, inv_freq, *attention_factor);
+    }
+    positive("base", config.base)?;
+    let context = Context {
+        rotary_dim: config.rotary_dim,
+        base: config.base,
+        max_position_embeddings: config.max_position_embeddings,
+        seq_len,
+    };
+    match config.recipe {
+        RotaryRecipe::Exact => {
+            let (inv_freq, factor) = exact(&config.scaling, &context)?;
+            let inv_freq = inv_freq.into_iter().map(Number::at_least_zero).collect();
+            RotaryFrequencies::new(Set::Exact(inv_freq), factor.to_f64())
+        }
+        RotaryRecipe::HfF32 => {
+            positive("base in f32", f64::from(config.base as f32))?;
+            let (inv_freq, factor) = f32(&config.scaling, &context)?;
+            RotaryFrequencies::new(Set::F32(inv_freq), factor)
+        }
+    }
+}
+
+fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Number>, Number)> {
+    let one = Number::one();
+    Ok(match scaling {
+        RopeScaling::Default | RopeScaling::Custom { .. } => (context.exact_powers()?, one),
+        RopeScaling::Linear { factor } => {
+            positive("factor", *factor)?;
+            let factor = Number::from(*factor);
+            let powers = context.exact_powers()?;
+            (powers.into_iter().map(|f| f / factor).collect(), one)
+        }
+        RopeScaling::Dynamic { factor } => (dynamic::exact(*factor, context)?, one),
+        RopeScaling::Yarn(yarn) => yarn.exact(context)?,
+        RopeScaling::LongRope(longrope) => longrope.exact(context)?,
+        RopeScaling::Llama3(llama3) => (llama3.exact(context)?, one),
+        RopeScaling::Proportional {
+            partial_rotary_factor,
+            factor,
+        } => (
+            proportional::exact(*partial_rotary_factor, *factor, context)?,
+            one,
+        ),
+    })
+}
+
+fn f32(scaling: &RopeScaling, context: &Context) -> Result<(Vec<f32>, f64)> {
+    let inverse = |powers: Vec<f32>| -> Vec<f32> { powers.iter().map(|p| 1.0 / p).collect() };
+    Ok(match scaling {
+        RopeScaling::Default | RopeScaling::Custom { .. } => (inverse(context.f32_powers()), 1.0),
+        RopeScaling::Linear { factor } => {
+            positive("factor", *factor)?;
+            let inv_freq = inverse(context.f32_powers());
+            let divided = inv_freq.iter().map(|f| f / *factor as f32).collect();
+            (divided, 1.0)
+        }
+        RopeScaling::Dynamic { factor } => (inverse(dynamic::f32(*factor, context)?), 1.0),
+        RopeScaling::Yarn(yarn) => yarn.f32(context)?,
+        RopeScaling::LongRope(longrope) => longrope.f32(context)?,
+        RopeScaling::Llama3(llama3) => (llama3.f32(context)?, 1.0),
+        RopeScaling::Proportional {
+            partial_rotary_factor,
+            factor,
+        } => (
+            proportional::f32(*partial_rotary_factor, *factor, context)?,
+            1.0,
+        ),
+    })
+}
+
+fn positive(name: &'static str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(Error::Parameter {
+        name,
+        value,
+        expected: "a positive finite number",
+    })
+}
+
+/// A length in positions, at least 1.
+fn length(name: &'static str, value: usize) -> Result<()> {
+    positive(name, value as f64)
+}
+
+fn custom(
+    config: &RotaryConfig,
+    inv_freq: &[f64],
+    attention_factor: f64,
+) -> Result<RotaryFrequencies> {
+    list_length("inv_freq", inv_freq.len(), config.rotary_dim / 2)?;
+    positive("attention_factor", attention_factor)?;
+    for (pair, value) in inv_freq.iter().enumerate() {
+        if !(value.is_finite() && *value >= 0.0) {
+            let value = *value;
+            return Err(Error::InvFreq { value, pair });
+        }
+    }
+    let set = match config.recipe {
+        RotaryRecipe::Exact => Set::Exact(inv_freq.iter().map(|f| Wide::from_f64(*f)).collect()),
+        RotaryRecipe::HfF32 => Set::F32(inv_freq.iter().map(|f| *f as f32).collect()),
+    };
+    RotaryFrequencies::new(set, attention_factor)
+}
+
+fn list_length(what: &'static str, actual: usize, pairs: usize) -> Result<()> {
+    if actual == pairs {
+        return Ok(());
+    }
+    Err(Error::Length {
+        what,
+        actual,
+        expected: pairs as u64,
+    })
+}

@@ -1,0 +1,95 @@
+//! The scaling of Llama 3.1: slow pairs are slowed down, fast ones left alone.
+
+use super::{Context, length, positive};
+use crate::error::{Error, Result};
+use crate::number::Number;
+
+/// Parameters of [`RopeScaling::Llama3`](crate::RopeScaling::Llama3).
+///
+/// With `t_i` the number of turns that pair `i` makes within
+/// `original_max_position_embeddings`, and `s = (t_i - low) / (high - low)`:
+///
+/// ```text
+/// f_i                            where t_i >= high_freq_factor
+/// f_i / factor                   where t_i < low_freq_factor
+/// (1 - s) f_i / factor + s f_i   in between
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Llama3Scaling {
+    /// By how much slow pairs are slowed down; 8 in Llama 3.1.
+    pub factor: f64,
+    /// Pairs with fewer turns are slow; 1 in Llama 3.1.
+    pub low_freq_factor: f64,
+    /// Pairs with more turns are fast; 4 in Llama 3.1.
+    pub high_freq_factor: f64,
+    /// The length that the model was trained with before; 8192 in Llama 3.1.
+    pub original_max_position_embeddings: usize,
+}
+
+impl Llama3Scaling {
+    fn check(&self) -> Result<()> {
+        positive("factor", self.factor)?;
+        positive("low_freq_factor", self.low_freq_factor)?;
+        positive("high_freq_factor", self.high_freq_factor)?;
+        length(
+            "original_max_position_embeddings",
+            self.original_max_position_embeddings,
+        )?;
+        // Equal factors leave nothing in between: Llama 4 has them.
+        if self.high_freq_factor >= self.low_freq_factor {
+            return Ok(());
+        }
+        Err(Error::Parameter {
+            name: "high_freq_factor",
+            value: self.high_freq_factor,
+            expected: "at least low_freq_factor",
+        })
+    }
+
+    pub(super) fn exact(&self, context: &Context) -> Result<Vec<Number>> {
+        self.check()?;
+        let trained = Number::from(self.original_max_position_embeddings as u64);
+        let factor = Number::from(self.factor);
+        let (low, high) = (
+            Number::from(self.low_freq_factor),
+            Number::from(self.high_freq_factor),
+        );
+        let per_radian = trained / Number::two_pi();
+        let scale = |f: Number| {
+            let turns = f * per_radian;
+            if turns > high || turns == high {
+                f
+            } else if turns < low {
+                f / factor
+            } else {
+                let smooth = (turns - low) / (high - low);
+                (Number::one() - smooth) * f / factor + smooth * f
+            }
+        };
+        Ok(context.exact_powers()?.into_iter().map(scale).collect())
+    }
+
+    pub(super) fn f32(&self, context: &Context) -> Result<Vec<f32>> {
+        self.check()?;
+        let trained = self.original_max_position_embeddings as f64;
+        let (low, high) = (self.low_freq_factor, self.high_freq_factor);
+        let longest = (trained / low) as f32;
+        let shortest = (trained / high) as f32;
+        let factor = self.factor as f32;
+        let scale = |power: f32| {
+            let f = 1.0 / power;
+            let wavelength = std::f32::consts::TAU / f;
+            if wavelength > longest {
+                f / factor
+            } else if wavelength < shortest || low == high {
+                f
+            } else {
+                let smooth = (trained as f32 / wavelength - low as f32) / (high - low) as f32;
+                (1.0 - smooth) * f / factor + smooth * f
+            }
+        };
+        Ok(context.f32_powers().into_iter().map(scale).collect())
+    }
+}

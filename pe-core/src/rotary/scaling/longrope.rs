@@ -1,0 +1,177 @@
+//! LongRoPE: a divisor for each pair, one list for short sequences and one for long.
+
+use super::{Context, length, list_length, positive};
+use crate::error::{Error, Result};
+use crate::number::Number;
+
+/// Parameters of [`RopeScaling::LongRope`](crate::RopeScaling::LongRope).
+///
+/// The attention factor is the first of these that is there:
+///
+/// ```text
+/// short_mscale or long_mscale (by length)
+/// attention_factor
+/// sqrt(1 + ln(factor) / ln(original_max_position_embeddings)),   1 if factor <= 1
+/// ```
+///
+/// where `factor`, if not given, is `max_position_embeddings /
+/// original_max_position_embeddings`.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct LongRopeScaling {
+    /// Divisors of the frequencies up to `original_max_position_embeddings`, one per pair.
+    pub short_factor: Vec<f64>,
+    /// Divisors for longer sequences, one per pair.
+    pub long_factor: Vec<f64>,
+    /// The length that the model was trained with before.
+    pub original_max_position_embeddings: usize,
+    /// How much longer sequences may become.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub factor: Option<f64>,
+    /// The attention factor, if it is not to be derived.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub attention_factor: Option<f64>,
+    /// The attention factor of short sequences (Phi-3.5-MoE).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub short_mscale: Option<f64>,
+    /// The attention factor of long sequences.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub long_mscale: Option<f64>,
+}
+
+impl LongRopeScaling {
+    /// Two lists of divisors, and nothing else given.
+    pub const fn new(
+        short_factor: Vec<f64>,
+        long_factor: Vec<f64>,
+        original_max_position_embeddings: usize,
+    ) -> Self {
+        Self {
+            short_factor,
+            long_factor,
+            original_max_position_embeddings,
+            factor: None,
+            attention_factor: None,
+            short_mscale: None,
+            long_mscale: None,
+        }
+    }
+
+    fn check(&self, context: &Context) -> Result<()> {
+        let trained = self.original_max_position_embeddings;
+        length("original_max_position_embeddings", trained)?;
+        for (what, list) in [
+            ("short_factor", &self.short_factor),
+            ("long_factor", &self.long_factor),
+        ] {
+            list_length(what, list.len(), context.pairs())?;
+            list.iter().try_for_each(|value| positive(what, *value))?;
+        }
+        for (name, value) in [
+            ("factor", self.factor),
+            ("attention_factor", self.attention_factor),
+            ("short_mscale", self.short_mscale),
+            ("long_mscale", self.long_mscale),
+        ] {
+            value.map_or(Ok(()), |value| positive(name, value))?;
+        }
+        Ok(())
+    }
+
+    fn is_long(&self, context: &Context) -> bool {
+        context.seq_len > self.original_max_position_embeddings
+    }
+
+    fn divisors(&self, context: &Context) -> &[f64] {
+        if self.is_long(context) {
+            &self.long_factor
+        } else {
+            &self.short_factor
+        }
+    }
+
+    /// The attention factor if the configuration states it.
+    fn stated_attention_factor(&self, context: &Context) -> Option<f64> {
+        let by_length = if self.is_long(context) {
+            self.long_mscale
+        } else {
+            self.short_mscale
+        };
+        by_length.or(self.attention_factor)
+    }
+
+    /// Longest over trained length, if the factor is not given.
+    fn lengths(&self, context: &Context) -> Result<(usize, usize)> {
+        let Some(longest) = context.max_position_embeddings else {
+            return Err(Error::Undefined {
+                what: "longrope scaling",
+                why: "a model with neither factor nor max_position_embeddings",
+            });
+        };
+        length("max_position_embeddings", longest)?;
+        // ln 1 = 0 is a divisor.
+        if self.original_max_position_embeddings == 1 {
+            return Err(Error::Parameter {
+                name: "original_max_position_embeddings",
+                value: 1.0,
+                expected: "above 1",
+            });
+        }
+        Ok((longest, self.original_max_position_embeddings))
+    }
+
+    pub(super) fn exact(&self, context: &Context) -> Result<(Vec<Number>, Number)> {
+        self.check(context)?;
+        let divided = context
+            .exact_powers()?
+            .into_iter()
+            .zip(self.divisors(context))
+            .map(|(f, divisor)| f / Number::from(*divisor))
+            .collect();
+        if let Some(stated) = self.stated_attention_factor(context) {
+            return Ok((divided, Number::from(stated)));
+        }
+        let of = |count: usize| Number::from(count as u64);
+        let factor = match self.factor {
+            Some(factor) => Number::from(factor),
+            None => {
+                let (longest, trained) = self.lengths(context)?;
+                of(longest) / of(trained)
+            }
+        };
+        let one = Number::one();
+        if factor <= one {
+            return Ok((divided, one));
+        }
+        let trained = of(self.original_max_position_embeddings);
+        let derived = (one + factor.ln() / trained.ln()).sqrt();
+        Ok((divided, derived.unwrap_or(one)))
+    }
+
+    pub(super) fn f32(&self, context: &Context) -> Result<(Vec<f32>, f64)> {
+        self.check(context)?;
+        let divided = context
+            .f32_powers()
+            .into_iter()
+            .zip(self.divisors(context))
+            .map(|(power, divisor)| 1.0 / (*divisor as f32 * power))
+            .collect();
+        if let Some(stated) = self.stated_attention_factor(context) {
+            return Ok((divided, stated));
+        }
+        let factor = match self.factor {
+            Some(factor) => factor,
+            None => {
+                let (longest, trained) = self.lengths(context)?;
+                longest as f64 / trained as f64
+            }
+        };
+        if factor <= 1.0 {
+            return Ok((divided, 1.0));
+        }
+        let ln = |value: f64| Number::from(value).ln().to_f64();
+        let square = 1.0 + ln(factor) / ln(self.original_max_position_embeddings as f64);
+        Ok((divided, square.sqrt()))
+    }
+}

@@ -1,0 +1,25 @@
+//! The unscaled frequencies: powers of the base.
+
+use crate::frequency;
+use crate::number::Number;
+
+/// `base^(-2i / dim)` for `i` below `count`; `None` if they leave all bounds.
+pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Number>> {
+    let step = Number::from(2.0) / Number::from(dim as u64);
+    let ratio = (-(ln_base * step)).exp()?;
+    let mut power = Number::one();
+    let mut out = Vec::with_capacity(count);
+    for _ in 0..count {
+        out.push(power);
+        power = power * ratio;
+    }
+    Some(out)
+}
+
+/// `base^(2i / dim)` in f32, the exponent rounded to f32 first and the power correctly
+/// rounded.
+pub(super) fn f32(base: f32, dim: usize, count: usize) -> Vec<f32> {
+    (0..count)
+        .map(|i| frequency::pow_f32(base, (2 * i) as f32 / dim as f32))
+        .collect()
+}

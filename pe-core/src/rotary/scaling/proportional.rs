@@ -1,0 +1,43 @@
+//! Frequencies spread over the whole head, of which only the first are used.
+
+use super::{Context, positive};
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::wide::Wide;
+
+/// The number of pairs that turn: `floor(partial_rotary_factor x head_dim / 2)`, the
+/// product in f64.
+fn turning(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
+    if !(0.0..=1.0).contains(&partial_rotary_factor) {
+        return Err(Error::Parameter {
+            name: "partial_rotary_factor",
+            value: partial_rotary_factor,
+            expected: "a number within 0..=1",
+        });
+    }
+    let pairs = (partial_rotary_factor * context.rotary_dim as f64 / 2.0).floor();
+    Ok(pairs as usize)
+}
+
+pub(super) fn exact(partial: f64, factor: f64, context: &Context) -> Result<Vec<Number>> {
+    positive("factor", factor)?;
+    let turning = turning(partial, context)?;
+    let factor = Number::from(factor);
+    let zero = Number::from(Wide::ZERO);
+    let powers = context.exact_powers()?.into_iter().enumerate();
+    Ok(powers
+        .map(|(pair, f)| if pair < turning { f / factor } else { zero })
+        .collect())
+}
+
+pub(super) fn f32(partial: f64, factor: f64, context: &Context) -> Result<Vec<f32>> {
+    positive("factor", factor)?;
+    let turning = turning(partial, context)?;
+    let powers = context.f32_powers().into_iter().enumerate();
+    Ok(powers
+        .map(|(pair, power)| {
+            let f = if pair < turning { 1.0 / power } else { 0.0 };
+            f / factor as f32
+        })
+        .collect())
+}

@@ -1,0 +1,259 @@
+//! Tables of cosines and sines.
+
+use std::ops::Range;
+
+use super::factor;
+use super::frequencies::{Inner, RotaryFrequencies, Source, Turning};
+use crate::backend::Backend;
+use crate::direct;
+use crate::error::{Error, Result};
+use crate::frequency::Frequency;
+use crate::recipe;
+use crate::rotate::{self, BLOCK, Rotation};
+use crate::round::Element;
+use crate::sincos::{self, Position, Rungs};
+use crate::sinusoidal::check_range;
+use crate::table::Table;
+
+/// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by
+/// the attention factor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CosSin<T> {
+    /// The cosines.
+    pub cos: Table<T>,
+    /// The sines.
+    pub sin: Table<T>,
+}
+
+impl RotaryFrequencies {
+    /// Cosines and sines of the positions `start .. end`, one row each.
+    ///
+    /// Entries are `attention_factor x cos(position x inv_freq)`, the nearest value of `T`
+    /// with one rounding (or what the recipe `hf-f32` gives). The bits do not depend on
+    /// the machine, nor on how a range is cut into calls.
+    ///
+    /// # Errors
+    /// A range that descends or ends above 2^32; a table above
+    /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
+    pub fn tables<T: Element>(&self, positions: Range<u64>) -> Result<CosSin<T>> {
+        check_range(&positions)?;
+        let mut tables = self.zeros(positions.end - positions.start)?;
+        let CosSin { cos, sin } = &mut tables;
+        self.fill(positions.start, cos.as_mut_slice(), sin.as_mut_slice())?;
+        Ok(tables)
+    }
+
+    /// Cosines and sines of any positions in any order, one row each.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(8))?.frequencies(0)?;
+    /// let packed = frequencies.tables_at::<f32>(&[0, 1, 2, 0, 1])?;
+    /// assert_eq!(packed.cos.row(1), packed.cos.row(4));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RotaryFrequencies::tables`].
+    pub fn tables_at<T: Element>(&self, positions: &[u32]) -> Result<CosSin<T>> {
+        let mut tables = self.zeros(positions.len() as u64)?;
+        let CosSin { cos, sin } = &mut tables;
+        let pairs = self.pairs().max(1);
+        let mut row = RowWriter::new(&self.inner, Backend::best(), Rungs::Ladder);
+        for ((position, cos), sin) in positions
+            .iter()
+            .zip(cos.as_mut_slice().chunks_exact_mut(pairs))
+            .zip(sin.as_mut_slice().chunks_exact_mut(pairs))
+        {
+            row.write(*position, cos, sin);
+        }
+        Ok(tables)
+    }
+
+    fn zeros<T: Element>(&self, rows: u64) -> Result<CosSin<T>> {
+        Ok(CosSin {
+            cos: Table::zeros(rows, self.pairs())?,
+            sin: Table::zeros(rows, self.pairs())?,
+        })
+    }
+
+    /// Writes the rows of the positions `start ..` into `cos` and `sin`, as many as they hold.
+    ///
+    /// # Errors
+    /// If the lengths differ or are not a multiple of the number of pairs, or the rows
+    /// run past 2^32.
+    pub fn fill<T: Element>(&self, start: u64, cos: &mut [T], sin: &mut [T]) -> Result<()> {
+        self.fill_with(Backend::best(), Rungs::Ladder, start, cos, sin)
+    }
+
+    /// [`RotaryFrequencies::fill`] on a chosen instruction set and through chosen rungs:
+    /// for the tests, which compare them all.
+    #[doc(hidden)]
+    pub fn fill_with<T: Element>(
+        &self,
+        backend: Backend,
+        rungs: Rungs,
+        start: u64,
+        cos: &mut [T],
+        sin: &mut [T],
+    ) -> Result<()> {
+        let pairs = self.pairs();
+        let rows = cos.len().checked_div(pairs).unwrap_or(0);
+        for (what, actual) in [
+            ("the slice of cosines", cos.len()),
+            ("the slice of sines", sin.len()),
+        ] {
+            let expected = rows as u64 * pairs as u64;
+            if actual as u64 != expected {
+                return Err(Error::Length {
+                    what,
+                    actual,
+                    expected,
+                });
+            }
+        }
+        check_range(&(start..start.saturating_add(rows as u64)))?;
+        if rows == 0 {
+            return Ok(());
+        }
+        let blocks = cos
+            .chunks_mut(BLOCK * pairs)
+            .zip(sin.chunks_mut(BLOCK * pairs));
+        match &self.inner.source {
+            Source::Exact { turning, .. } if !turning.frequencies.is_empty() => {
+                let Turning {
+                    frequencies,
+                    columns,
+                    ..
+                } = turning;
+                let many =
+                    |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
+                let arch = backend.arch();
+                let factor = self.inner.attention_factor;
+                let turning_pairs = frequencies.len();
+                if factor == 1.0 && many(rotate::few_rows::<T>()) {
+                    let mut rotation =
+                        Rotation::<T>::new(arch, frequencies, columns, start as u32, rows);
+                    let mut block = vec![T::default(); rows.min(BLOCK) * columns.width];
+                    for (cos, sin) in blocks {
+                        let block = &mut block[..cos.len() / pairs * columns.width];
+                        rotation.write(block);
+                        let rows = block.chunks_exact(columns.width);
+                        let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
+                        for (row, (cos, sin)) in rows.zip(outs) {
+                            sin[..turning_pairs].copy_from_slice(&row[..turning_pairs]);
+                            cos[..turning_pairs].copy_from_slice(&row[turning_pairs..]);
+                            still(1.0, turning_pairs, cos, sin);
+                        }
+                    }
+                    return Ok(());
+                }
+                if factor != 1.0 && T::SINGLE && many(rotate::few_rows::<f64>()) {
+                    let mut rotation =
+                        Rotation::<f64>::new(arch, frequencies, columns, start as u32, rows);
+                    let mut block = vec![0f64; rows.min(BLOCK) * columns.width];
+                    let mut position = start as u32;
+                    for (cos, sin) in blocks {
+                        let block = &mut block[..cos.len() / pairs * columns.width];
+                        rotation.write(block);
+                        let rows = block.chunks_exact(columns.width);
+                        let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
+                        for (row, (cos, sin)) in rows.zip(outs) {
+                            let (sines, cosines) = row.split_at(turning_pairs);
+                            factor::scale_row(
+                                frequencies,
+                                position,
+                                factor,
+                                sines,
+                                cosines,
+                                sin,
+                                cos,
+                            );
+                            still(factor, turning_pairs, cos, sin);
+                            position = position.wrapping_add(1);
+                        }
+                    }
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        let mut row = RowWriter::new(&self.inner, backend, rungs);
+        let rows = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
+        for (position, (cos, sin)) in (start..).zip(rows) {
+            row.write(position as u32, cos, sin);
+        }
+        Ok(())
+    }
+}
+
+/// The pairs after the last one that turns.
+fn still<T: Element>(factor: f64, turning: usize, cos: &mut [T], sin: &mut [T]) {
+    cos[turning..].fill(T::from_f64(factor));
+    sin[turning..].fill(T::default());
+}
+
+/// Makes single rows.
+struct RowWriter<'a, T> {
+    set: &'a Inner,
+    backend: Backend,
+    rungs: Rungs,
+    /// Sines and cosines of the pairs that turn.
+    row: Vec<T>,
+    radian: Frequency,
+}
+
+impl<'a, T: Element> RowWriter<'a, T> {
+    fn new(set: &'a Inner, backend: Backend, rungs: Rungs) -> Self {
+        let width = match &set.source {
+            Source::Exact { turning, .. } if set.attention_factor == 1.0 => turning.columns.width,
+            _ => 0,
+        };
+        Self {
+            set,
+            backend,
+            rungs,
+            row: vec![T::default(); width],
+            radian: Frequency::one(),
+        }
+    }
+
+    fn write(&mut self, position: u32, cos: &mut [T], sin: &mut [T]) {
+        let factor = self.set.attention_factor;
+        match &self.set.source {
+            Source::Exact { turning, .. } => {
+                let Turning {
+                    frequencies,
+                    pieces,
+                    columns,
+                } = turning;
+                let pairs = frequencies.len();
+                if factor == 1.0 && T::SINGLE && self.rungs == Rungs::Ladder {
+                    let arch = self.backend.arch();
+                    direct::fill_row(arch, frequencies, pieces, columns, position, &mut self.row);
+                    sin[..pairs].copy_from_slice(&self.row[..pairs]);
+                    cos[..pairs].copy_from_slice(&self.row[pairs..]);
+                } else {
+                    for (pair, frequency) in frequencies.iter().enumerate() {
+                        (sin[pair], cos[pair]) = if factor == 1.0 {
+                            sincos::sin_cos(frequency, Position::Whole(position), self.rungs)
+                        } else {
+                            factor::sin_cos(frequency, position, factor, self.rungs)
+                        };
+                    }
+                }
+                still(factor, pairs, cos, sin);
+            }
+            Source::F32(inv_freq) => {
+                let factor = factor as f32;
+                for ((inv_freq, cos), sin) in inv_freq.iter().zip(cos).zip(sin) {
+                    let (s, c): (f32, f32) =
+                        recipe::sin_cos(&self.radian, *inv_freq, f64::from(position as f32));
+                    *sin = T::from_f64(f64::from(s * factor));
+                    *cos = T::from_f64(f64::from(c * factor));
+                }
+            }
+        }
+    }
+}

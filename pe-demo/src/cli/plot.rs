@@ -1,0 +1,122 @@
+//! The arguments of `plot` and `report`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use pe_core::{MAX_D_MODEL, POSITIONS};
+
+use super::values::{page, positive, whole};
+use crate::plot::CATALOGUE;
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  pe-demo plot                                   all figures, in ./figures
+  pe-demo plot rings distances -o pictures --format svg
+  pe-demo plot encoding-map --d-model 128 --max-seq-len 131072 --data csv
+  pe-demo plot sse --base 100 --data json
+
+The options about the table stand in for the numbers of the source documents, in
+the figures that have such a number. Long tables are sampled: at most 1024 rows
+and columns of a map and 2048 points of a curve are computed and drawn, equally
+far apart, and the figure says which. Equal arguments give equal bytes.
+
+Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
+
+pub(super) const REPORT_EXAMPLES: &str = "\
+Examples:
+  pe-demo report                                 report.html
+  pe-demo report -o encodings.html
+
+The page needs no network and no other file.
+
+Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
+
+/// The figures by name, then examples.
+pub(super) fn plot_help() -> String {
+    let mut text = "Figures:\n".to_owned();
+    for entry in CATALOGUE {
+        text += &format!("  {:<20} {}\n", entry.name, entry.summary);
+    }
+    text + "\n" + PLOT_EXAMPLES
+}
+
+/// Kind of the pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Pixels
+    #[default]
+    Png,
+    /// Lines and text
+    Svg,
+}
+
+/// Kind of the files of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataArg {
+    /// One document per figure
+    Json,
+    /// One number per line
+    Csv,
+}
+
+/// Which figures to draw, and of which table.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Names of figures, as listed below [default: all]
+    #[arg(
+        value_name = "FIGURE",
+        value_parser = PossibleValuesParser::new(CATALOGUE.iter().map(|entry| entry.name)),
+        hide_possible_values = true
+    )]
+    pub(crate) figures: Vec<String>,
+    /// Folder for the files; it is made if it is not there
+    #[arg(short, long, value_name = "DIR", default_value = "figures")]
+    pub(crate) output: PathBuf,
+    /// Kind of the pictures; the rings come as a GIF as well
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: FormatArg,
+    /// Write the numbers of each figure, too
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) data: Option<DataArg>,
+    /// Width of the table [default: the source document's]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) d_model: Option<usize>,
+    /// Number of positions [default: the source document's]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<u64>(1, POSITIONS),
+        allow_negative_numbers = true
+    )]
+    pub(crate) max_seq_len: Option<u64>,
+    /// First position [default: 0]
+    #[arg(
+        long,
+        value_name = "P",
+        value_parser = whole::<u64>(0, POSITIONS - 1),
+        allow_negative_numbers = true
+    )]
+    pub(crate) start: Option<u64>,
+    /// The number whose powers the frequencies are [default: 10000]
+    #[arg(
+        long,
+        value_name = "B",
+        value_parser = positive,
+        allow_hyphen_values = true
+    )]
+    pub(crate) base: Option<f64>,
+}
+
+/// Where to write the page.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// File to write
+    #[arg(short, long, value_name = "FILE", default_value = "report.html", value_parser = page())]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,150 @@
+//! The figures by name.
+
+use anyhow::Result;
+
+use super::figure::Figure;
+use super::figures::{Settings, binary, curves, maps, rates, rings, similarity};
+
+/// A figure that can be asked for.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    /// One line for `--help`.
+    pub(crate) summary: &'static str,
+    /// Which of the settings change it.
+    pub(crate) uses: &'static [Setting],
+    pub(crate) build: fn(&Settings) -> Result<Figure>,
+}
+
+/// One of the options about the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    DModel,
+    MaxSeqLen,
+    Start,
+    Base,
+}
+
+impl Setting {
+    /// The option's name on the command line.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Self::DModel => "--d-model",
+            Self::MaxSeqLen => "--max-seq-len",
+            Self::Start => "--start",
+            Self::Base => "--base",
+        }
+    }
+}
+
+const ALL: &[Setting] = &[
+    Setting::DModel,
+    Setting::MaxSeqLen,
+    Setting::Start,
+    Setting::Base,
+];
+
+/// All figures, in the order of the source documents.
+pub(crate) const CATALOGUE: &[Entry] = &[
+    Entry {
+        name: "angle-rates",
+        summary: "how fast each pair turns, on a logarithmic axis",
+        uses: &[Setting::DModel, Setting::Base],
+        build: rates::angle_rates,
+    },
+    Entry {
+        name: "angle-map",
+        summary: "angles in degrees, all positions and pairs",
+        uses: ALL,
+        build: maps::angle_map,
+    },
+    Entry {
+        name: "encoding-map",
+        summary: "the table, all sines, then all cosines",
+        uses: ALL,
+        build: maps::encoding_map,
+    },
+    Entry {
+        name: "dot-product",
+        summary: "dot product of every position with position 20",
+        uses: ALL,
+        build: similarity::dot_product,
+    },
+    Entry {
+        name: "sse",
+        summary: "squared distance of every position from position 20",
+        uses: ALL,
+        build: similarity::sse,
+    },
+    Entry {
+        name: "shifted-map",
+        summary: "the table turned back by ten positions",
+        uses: ALL,
+        build: maps::shifted_map,
+    },
+    Entry {
+        name: "sinusoids",
+        summary: "positions 0, 4, 8, 12 as waves over the pairs",
+        uses: ALL,
+        build: curves::sinusoids,
+    },
+    Entry {
+        name: "encoding-matrix",
+        summary: "the paper's table, 100 x 512",
+        uses: ALL,
+        build: maps::encoding_matrix,
+    },
+    Entry {
+        name: "binary",
+        summary: "positions as binary numbers of 64 bits",
+        uses: &[Setting::MaxSeqLen, Setting::Start],
+        build: binary::binary,
+    },
+    Entry {
+        name: "transposed",
+        summary: "the table on its side, 1000 positions",
+        uses: ALL,
+        build: maps::transposed,
+    },
+    Entry {
+        name: "transposed-corner",
+        summary: "its first 64 columns and positions",
+        uses: ALL,
+        build: maps::transposed_corner,
+    },
+    Entry {
+        name: "tiles",
+        summary: "one tile per position, 0 to 7",
+        uses: ALL,
+        build: maps::tiles,
+    },
+    Entry {
+        name: "distances",
+        summary: "distances between 64 positions",
+        uses: ALL,
+        build: similarity::distances,
+    },
+    Entry {
+        name: "dimension-pairs",
+        summary: "eight columns over 32 positions, each on axes of its own",
+        uses: ALL,
+        build: curves::dimension_pairs,
+    },
+    Entry {
+        name: "inverted-map",
+        summary: "the table from the top down, 50 x 256",
+        uses: ALL,
+        build: maps::inverted_map,
+    },
+    Entry {
+        name: "rings",
+        summary: "one circle per pair, turned by the position; also a GIF",
+        uses: ALL,
+        build: rings::rings,
+    },
+    Entry {
+        name: "dimensions",
+        summary: "columns 4 to 7 over 100 positions, with a legend",
+        uses: ALL,
+        build: curves::dimensions,
+    },
+];

@@ -1,0 +1,197 @@
+//! What a figure shows: numbers and words, before anything is drawn.
+
+use serde::Serialize;
+
+use super::paint::colour::Colours;
+
+/// A figure.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Figure {
+    #[serde(rename = "figure")]
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    /// What was computed, in one line.
+    pub(crate) note: String,
+    /// Numbers beside the figure.
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) panels: Vec<Panel>,
+    #[serde(skip)]
+    pub(crate) shape: Shape,
+}
+
+/// How a figure is laid out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Width of the whole in pixels.
+    pub(crate) width: u32,
+    /// Panels side by side; half of them where the page is narrow.
+    pub(crate) columns: usize,
+    /// Height of a panel with its labels, in widths.
+    pub(crate) aspect: f64,
+}
+
+/// A number worth reading.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Fact {
+    pub(crate) what: String,
+    pub(crate) value: f64,
+}
+
+impl Fact {
+    pub(crate) fn new(what: impl Into<String>, value: f64) -> Self {
+        Self {
+            what: what.into(),
+            value,
+        }
+    }
+}
+
+/// One pair of axes and what is drawn between them.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Panel {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    #[serde(flatten)]
+    pub(crate) content: Content,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Content {
+    Curves(Vec<Curve>),
+    Map(Map),
+    Rings(Rings),
+}
+
+/// An axis.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    #[serde(rename = "scale")]
+    pub(crate) spacing: Spacing,
+    #[serde(skip)]
+    pub(crate) range: (f64, f64),
+    /// Where ticks stand; none means that the drawing chooses.
+    #[serde(skip)]
+    pub(crate) ticks: Option<Vec<f64>>,
+    #[serde(skip)]
+    pub(crate) direction: Direction,
+}
+
+/// How equal distances on the page grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Spacing {
+    /// By equal differences.
+    Linear,
+    /// By equal factors.
+    Logarithmic,
+}
+
+/// Which way an axis runs: right and up, or the other way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Forward,
+    Backward,
+}
+
+impl Axis {
+    pub(crate) fn linear(label: impl Into<String>, range: (f64, f64)) -> Self {
+        Self {
+            label: label.into(),
+            spacing: Spacing::Linear,
+            range,
+            ticks: None,
+            direction: Direction::Forward,
+        }
+    }
+
+    pub(crate) fn logarithmic(label: impl Into<String>, range: (f64, f64)) -> Self {
+        Self {
+            spacing: Spacing::Logarithmic,
+            ..Self::linear(label, range)
+        }
+    }
+
+    /// The axis of a map's cells, each one step wide around its number.
+    pub(crate) fn of_cells(label: impl Into<String>, cells: &[f64]) -> Self {
+        let step = match cells {
+            [first, second, ..] => second - first,
+            _ => 1.0,
+        };
+        let (first, last) = (
+            cells.first().copied().unwrap_or(0.0),
+            cells.last().copied().unwrap_or(0.0),
+        );
+        Self::linear(label, (first - step / 2.0, last + step / 2.0))
+    }
+
+    pub(crate) fn with_ticks(self, ticks: impl IntoIterator<Item = f64>) -> Self {
+        Self {
+            ticks: Some(ticks.into_iter().collect()),
+            ..self
+        }
+    }
+
+    pub(crate) fn backward(self) -> Self {
+        Self {
+            direction: Direction::Backward,
+            ..self
+        }
+    }
+}
+
+/// A line through points, or the points alone.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) x: Vec<f64>,
+    pub(crate) y: Vec<f64>,
+    #[serde(skip)]
+    pub(crate) mark: Mark,
+}
+
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Line,
+    /// A line with a dot at every point.
+    Dotted,
+    /// A faint line for reference, in grey.
+    Guide,
+}
+
+/// A grid of cells, each a number.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Map {
+    /// What the numbers are.
+    pub(crate) label: String,
+    pub(crate) columns: Vec<f64>,
+    pub(crate) rows: Vec<f64>,
+    /// Row after row.
+    pub(crate) values: Vec<f64>,
+    #[serde(skip)]
+    pub(crate) colours: Colours,
+    /// The numbers at the ends of the colours.
+    #[serde(skip)]
+    pub(crate) range: (f64, f64),
+    /// Ticks of the colour bar.
+    #[serde(skip)]
+    pub(crate) ticks: Vec<f64>,
+}
+
+/// One unit circle per pair of columns and a point on each, for every position.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Rings {
+    pub(crate) positions: Vec<u64>,
+    pub(crate) pairs: usize,
+    /// Position after position, pair after pair.
+    pub(crate) sines: Vec<f64>,
+    pub(crate) cosines: Vec<f64>,
+    /// Which of the positions a still picture shows.
+    #[serde(skip)]
+    pub(crate) shown: usize,
+}

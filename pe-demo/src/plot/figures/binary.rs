@@ -1,0 +1,59 @@
+//! Positions as binary numbers.
+
+use anyhow::Result;
+use pe_core::{SinusoidalConfig, binary_encoding};
+
+use super::source::MOST_CELLS;
+use super::{POSITION, Settings, Source};
+use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
+use crate::plot::paint::colour::Colours;
+
+/// The 64 bits of every position, least significant first.
+pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, SinusoidalConfig::new(64), 128)?;
+    let positions = source.positions(MOST_CELLS);
+    let bits: Vec<[u8; 64]> = positions
+        .iter()
+        .map(|position| binary_encoding(u64::from(*position)))
+        .collect();
+    let values = (0..64)
+        .flat_map(|bit| bits.iter().map(move |bits| f64::from(bits[bit])))
+        .collect();
+    let used = (0..64)
+        .filter(|bit| bits.iter().any(|bits| bits[*bit] == 1))
+        .count();
+    let map = Map {
+        label: "bit".to_owned(),
+        columns: positions.iter().map(|p| f64::from(*p)).collect(),
+        rows: (0..64).map(f64::from).collect(),
+        values,
+        colours: Colours::Bits,
+        range: (0.0, 1.0),
+        ticks: vec![0.0, 1.0],
+    };
+    Ok(Figure {
+        name: "binary",
+        title: "Positions as binary numbers".to_owned(),
+        note: format!(
+            "64 bits of positions {} to {}, least significant at the bottom",
+            source.first(),
+            source.last()
+        ),
+        facts: vec![
+            Fact::new("bits that are ever 1", used as f64),
+            Fact::new("wavelength of bit 0, in positions", 2.0),
+            Fact::new("wavelength of bit 5, in positions", 64.0),
+        ],
+        panels: vec![Panel {
+            title: None,
+            x: Axis::of_cells(POSITION, &map.columns),
+            y: Axis::of_cells("bit", &map.rows).with_ticks((0..8).map(|k| f64::from(8 * k))),
+            content: Content::Map(map),
+        }],
+        shape: Shape {
+            width: 860,
+            columns: 1,
+            aspect: 0.5,
+        },
+    })
+}

@@ -1,0 +1,174 @@
+//! Colours, and the maps from numbers to colours.
+
+use std::sync::LazyLock;
+
+/// Red, green, blue of sRGB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rgb(pub(crate) u8, pub(crate) u8, pub(crate) u8);
+
+impl Rgb {
+    /// As style sheets write it.
+    pub(crate) fn hex(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+/// Behind everything.
+pub(crate) const PAPER: Rgb = Rgb(0xff, 0xff, 0xff);
+/// Titles.
+pub(crate) const INK: Rgb = Rgb(0x1b, 0x21, 0x2c);
+/// Labels and notes.
+pub(crate) const MUTED: Rgb = Rgb(0x59, 0x63, 0x73);
+/// Axes and frames.
+pub(crate) const AXIS: Rgb = Rgb(0x9a, 0xa3, 0xb0);
+/// Lines of the grid.
+pub(crate) const GRID: Rgb = Rgb(0xe4, 0xe8, 0xed);
+
+/// The curves of a figure, in their order: told apart on white and on black, and by
+/// people who see red and green alike.
+pub(crate) const SERIES: [Rgb; 6] = [
+    Rgb(0x2f, 0x6f, 0xde),
+    Rgb(0xe0, 0x7b, 0x12),
+    Rgb(0x12, 0x97, 0x7b),
+    Rgb(0xc2, 0x41, 0x8f),
+    Rgb(0x7a, 0x5c, 0xd6),
+    Rgb(0x8a, 0x8f, 0x3a),
+];
+
+/// Values above zero, and below: the ends of [`Colours::Diverging`], a little lighter.
+pub(crate) const POSITIVE: Rgb = Rgb(0x2b, 0x74, 0xb8);
+pub(crate) const NEGATIVE: Rgb = Rgb(0xc9, 0x3a, 0x3f);
+
+/// A map from numbers to colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colours {
+    /// Angles: the end of the range is its beginning.
+    Cyclic,
+    /// Values around zero.
+    Diverging,
+    /// Sizes.
+    Sequential,
+    /// 0 and 1.
+    Bits,
+}
+
+/// The eleven colours of ColorBrewer's RdBu: red below zero, blue above.
+const RED_BLUE: [u32; 11] = [
+    0x67001f, 0xb2182b, 0xd6604d, 0xf4a582, 0xfddbc7, 0xf7f7f7, 0xd1e5f0, 0x92c5de, 0x4393c3,
+    0x2166ac, 0x053061,
+];
+
+/// Every sixteenth colour of viridis.
+const VIRIDIS: [u32; 17] = [
+    0x440154, 0x48186a, 0x472d7b, 0x424086, 0x3b528b, 0x33638d, 0x2c728e, 0x26828e, 0x21918c,
+    0x1fa088, 0x28ae80, 0x3fbc73, 0x5ec962, 0x84d44b, 0xaddc30, 0xd8e219, 0xfde725,
+];
+
+/// Once around the hues of Oklch in 24 steps: equal steps of the angle look equally large.
+/// Hue 20 + h degrees, lightness 0.68 + 0.11 sin(h + 1.2), chroma 0.17 or what sRGB has there.
+const HUES: [u32; 24] = [
+    0xff9697, 0xfe9d84, 0xfe9f68, 0xff9e24, 0xe7a504, 0xcbaa06, 0xabac06, 0x84ad11, 0x52ab3d,
+    0x06a55f, 0x069a78, 0x019186, 0x018b90, 0x05869c, 0x0983ad, 0x0780c9, 0x3c7ae2, 0x6977e9,
+    0x8d75eb, 0xad75e7, 0xcb76de, 0xe578d0, 0xfb7cbd, 0xff8aa7,
+];
+
+/// A one is dark, a zero light.
+const BITS: [u32; 2] = [0xdfe6ef, 0x24477d];
+
+impl Colours {
+    /// The map in 256 steps.
+    pub(crate) fn palette(self) -> &'static [Rgb; 256] {
+        static CYCLIC: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&HUES, 0, 256));
+        static DIVERGING: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&RED_BLUE, 1, 254));
+        static SEQUENTIAL: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&VIRIDIS, 0, 255));
+        static TWO: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&BITS, 0, 255));
+        match self {
+            Self::Cyclic => &CYCLIC,
+            Self::Diverging => &DIVERGING,
+            Self::Sequential => &SEQUENTIAL,
+            Self::Bits => &TWO,
+        }
+    }
+
+    /// The step of a value in a range; values outside take the nearest end.
+    pub(crate) fn level(self, value: f64, (low, high): (f64, f64)) -> u8 {
+        let share = (value - low) / (high - low);
+        match self {
+            // The step after the last is the first.
+            Self::Cyclic => (((share * 256.0).round() as i64).rem_euclid(256)) as u8,
+            // The middle of a symmetric range has a step of its own, the 128th of 1 to 255.
+            Self::Diverging => (1.0 + (share * 254.0).round()).clamp(1.0, 255.0) as u8,
+            Self::Sequential | Self::Bits => (share * 255.0).round() as u8,
+        }
+    }
+}
+
+/// 256 colours through the stops given, from step `first` on: the last stop is `whole` steps
+/// later. With `whole` 256 the colour after the last is the first stop again.
+fn steps(stops: &[u32], first: usize, whole: usize) -> [Rgb; 256] {
+    let channel = |stop: u32, shift: u32| f64::from((stop >> shift) & 0xff);
+    let spans = if whole == 256 {
+        stops.len()
+    } else {
+        stops.len() - 1
+    };
+    std::array::from_fn(|step| {
+        let at = (step.saturating_sub(first) * spans) as f64 / whole as f64;
+        let index = (at as usize).min(stops.len() - 1);
+        let (from, to) = (stops[index], stops[(index + 1) % stops.len()]);
+        let rest = at - index as f64;
+        let mix = |shift| {
+            let (from, to) = (channel(from, shift), channel(to, shift));
+            (from + (to - from) * rest).round() as u8
+        };
+        Rgb(mix(16), mix(8), mix(0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_is_the_middle_of_the_diverging_map_and_its_ends_are_as_far_away() {
+        let level = |value| Colours::Diverging.level(value, (-1.0, 1.0));
+        assert_eq!([level(-1.0), level(0.0), level(1.0)], [1, 128, 255]);
+        for value in [0.1, 0.25, 0.5, 0.99] {
+            let (above, below) = (i32::from(level(value)), i32::from(level(-value)));
+            assert_eq!(above - 128, 128 - below, "{value}");
+        }
+        // Blue above, red below, grey between.
+        let palette = Colours::Diverging.palette();
+        assert!(palette[250].2 > palette[250].0);
+        assert!(palette[5].0 > palette[5].2);
+        assert_eq!(palette[128], Rgb(0xf7, 0xf7, 0xf7));
+    }
+
+    #[test]
+    fn the_cyclic_map_has_no_seam() {
+        let level = |value| Colours::Cyclic.level(value, (0.0, 360.0));
+        assert_eq!(level(0.0), level(360.0));
+        assert_eq!(level(359.9), level(0.1));
+        let palette = Colours::Cyclic.palette();
+        for (step, colour) in palette.iter().enumerate() {
+            let next = palette[(step + 1) % 256];
+            let apart = colour.0.abs_diff(next.0) as u32
+                + u32::from(colour.1.abs_diff(next.1))
+                + u32::from(colour.2.abs_diff(next.2));
+            assert!(apart <= 24, "step {step}: {colour:?} {next:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_run_from_the_first_colour_to_the_last() {
+        let level = |value| Colours::Sequential.level(value, (0.0, 16.0));
+        assert_eq!([level(0.0), level(16.0), level(99.0)], [0, 255, 255]);
+        assert_eq!(Colours::Sequential.palette()[0], Rgb(0x44, 0x01, 0x54));
+        assert_eq!(Colours::Sequential.palette()[255], Rgb(0xfd, 0xe7, 0x25));
+        let bits = Colours::Bits.palette();
+        assert_eq!(
+            (bits[0], bits[255]),
+            (Rgb(0xdf, 0xe6, 0xef), Rgb(0x24, 0x47, 0x7d))
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! `pe-demo report`: all figures and their numbers on one page.
+//!
+//! The page is one file: style, script and pictures are in it, and its policy forbids it to
+//! load anything. Its sliders redraw three pictures by the formulas of the paper; the
+//! numbers that it starts with are written here, by `pe-core`, and the script must agree.
+
+mod live;
+mod text;
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+
+use crate::cli::ReportArgs;
+use crate::console::Outcome;
+use crate::page::{self, Page};
+use crate::plot::{self, CATALOGUE, Figure, Settings};
+
+/// The width of the figures in pixels: with it their text can be read on a phone.
+const WIDTH: u32 = 480;
+
+pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
+    let html = html()?;
+    plot::write(&args.output, html.as_bytes())?;
+    let mut page = Page::new();
+    let bytes = page::thousands(html.len() as u64);
+    let path = page::path(&args.output);
+    page.wrap("wrote ", &format!("{path} ({bytes} bytes)"));
+    out.write_all(page.text().as_bytes())?;
+    Ok(Outcome::Success)
+}
+
+/// The whole page.
+fn html() -> Result<String> {
+    let mut sections = String::new();
+    for section in text::SECTIONS {
+        sections += &format!(
+            "<section>\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n",
+            plot::escape(section.title),
+            plot::escape(section.lead)
+        );
+        for (name, about) in section.figures {
+            let entry = CATALOGUE
+                .iter()
+                .find(|entry| entry.name == *name)
+                .with_context(|| format!("no figure is called {name}"))?;
+            sections += &figure_html(&(entry.build)(&Settings::default())?, about)?;
+        }
+        sections += "</section>\n";
+    }
+    let style = format!("{}{}", include_str!("style.css"), plot::theme());
+    Ok(fill(
+        include_str!("page.html"),
+        &[
+            ("style", &style),
+            ("live", &live::html()?),
+            ("sections", &sections),
+            ("data", &live::data()?),
+            ("script", include_str!("live.js")),
+            ("version", env!("CARGO_PKG_VERSION")),
+        ],
+    ))
+}
+
+/// The template with `{{name}}` replaced by what goes there. What goes in is not looked at
+/// again, so that braces in it stay.
+fn fill(template: &str, parts: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find("{{") {
+        let (before, from) = rest.split_at(start);
+        out += before;
+        let end = from.find("}}").map_or(from.len(), |end| end + 2);
+        let name = from[..end].trim_matches(['{', '}']);
+        if let Some((_, part)) = parts.iter().find(|(known, _)| *known == name) {
+            out += part;
+        }
+        rest = &from[end..];
+    }
+    out + rest
+}
+
+fn figure_html(figure: &Figure, about: &str) -> Result<String> {
+    let svg = plot::inline_svg(figure, WIDTH)?;
+    let mut facts = String::new();
+    for fact in &figure.facts {
+        facts += &format!(
+            "<div><dt>{}</dt><dd>{}</dd></div>\n",
+            plot::escape(&fact.what),
+            number(fact.value)
+        );
+    }
+    Ok(format!(
+        "<figure id=\"{}\">\n<div class=\"picture\">{svg}</div>\n<figcaption><p>{}</p>\n\
+         <dl>\n{facts}</dl></figcaption>\n</figure>\n",
+        figure.name,
+        plot::escape(about)
+    ))
+}
+
+/// A number for people, and behind it the number itself.
+fn number(value: f64) -> String {
+    format!("<data value=\"{value:e}\">{}</data>", short(value))
+}
+
+/// Six digits after the point, or powers of ten where that would show little.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    let text = if value == value.trunc() && size < 1e15 {
+        format!("{value}")
+    } else if (1e-3..1e9).contains(&size) {
+        format!("{value:.6}")
+    } else {
+        let text = format!("{value:.6e}");
+        match text.split_once('e') {
+            Some((digits, power)) => {
+                let power = power.replace('-', "\u{2212}");
+                format!("{digits} \u{d7} 10<sup>{power}</sup>")
+            }
+            None => text,
+        }
+    };
+    match text.strip_prefix('-') {
+        Some(rest) => format!("\u{2212}{rest}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_a_place_and_words_on_the_page() {
+        let mut named: Vec<&str> = Vec::new();
+        for section in text::SECTIONS {
+            for (name, about) in section.figures {
+                assert!(about.len() > 80, "{name}: {about}");
+                named.push(name);
+            }
+        }
+        named.sort_unstable();
+        let mut known: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
+
+    #[test]
+    fn templates_are_filled_once() {
+        let filled = fill("a {{x}} b {{y}} {c}", &[("x", "{{y}}"), ("y", "2")]);
+        assert_eq!(filled, "a {{y}} b 2 {c}");
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(short(256.0), "256");
+        assert_eq!(short(-0.953752653), "−0.953753");
+        assert_eq!(short(1e-4), "1.000000 × 10<sup>−4</sup>");
+        assert_eq!(number(0.5), "<data value=\"5e-1\">0.500000</data>");
+    }
+}

@@ -1,0 +1,184 @@
+//! Frequencies of released models, read from their `config.json`, against transformers and
+//! against the same formulas in interval arithmetic.
+
+use pe_core::hf_config::{self, UnknownKeys};
+use pe_core::{Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe};
+use pe_tests::rotary::{Case, cases};
+use pe_tests::tolerance;
+
+fn frequencies(case: &Case, recipe: RotaryRecipe) -> RotaryFrequencies {
+    let model = hf_config::read(&case.config, UnknownKeys::Reject)
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let layer = model.layer(case.layer_type.as_deref()).unwrap();
+    assert_eq!(layer.rotary.rotary_dim, case.rotary_dim, "{}", case.name);
+    let rotary = Rotary::new(RotaryConfig {
+        recipe,
+        ..layer.rotary.clone()
+    })
+    .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    rotary.frequencies(case.seq_len.unwrap_or(0)).unwrap()
+}
+
+fn is_relatively_near(found: f64, expected: f64, tolerance: f64) -> bool {
+    (found - expected).abs() <= tolerance * expected.abs()
+}
+
+#[test]
+fn there_are_enough_models_of_every_kind() {
+    let cases = cases();
+    assert!(cases.len() >= 80, "{}", cases.len());
+    for kind in [
+        "default",
+        "linear",
+        "dynamic",
+        "yarn",
+        "longrope",
+        "llama3",
+        "proportional",
+    ] {
+        assert!(cases.iter().any(|case| case.rope_type == kind), "{kind}");
+    }
+}
+
+#[test]
+fn exact_frequencies_are_the_nearest_f64() {
+    for case in cases() {
+        let found = frequencies(&case, RotaryRecipe::Exact);
+        assert_eq!(found.inv_freq(), case.inv_freq_exact, "{}", case.name);
+        assert_eq!(
+            found.attention_factor(),
+            case.attention_factor_exact,
+            "{}",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn exact_frequencies_lie_within_the_error_of_the_reference() {
+    let mut largest = 0f64;
+    for case in cases() {
+        let found = frequencies(&case, RotaryRecipe::Exact);
+        for (found, expected) in found.inv_freq().iter().zip(&case.inv_freq_f32) {
+            let expected = f64::from(*expected);
+            if *found == 0.0 {
+                assert_eq!(expected, 0.0, "{}", case.name);
+                continue;
+            }
+            let error = (found - expected).abs() / found;
+            assert!(
+                error < tolerance::ROTARY_REFERENCE_F32,
+                "{}: {error:e}",
+                case.name
+            );
+            largest = largest.max(error);
+        }
+    }
+    // The tolerance is not wider than it needs to be.
+    assert!(
+        largest > tolerance::ROTARY_REFERENCE_F32 / 2.0,
+        "{largest:e}"
+    );
+}
+
+#[test]
+fn the_f32_recipe_is_within_one_unit_of_the_reference() {
+    let (mut equal, mut all) = (0, 0);
+    for case in cases() {
+        let found = frequencies(&case, RotaryRecipe::HfF32);
+        for (pair, (found, expected)) in found
+            .inv_freq_f32()
+            .iter()
+            .zip(&case.inv_freq_f32)
+            .enumerate()
+        {
+            let units = found.to_bits().abs_diff(expected.to_bits());
+            assert!(
+                units <= tolerance::ROTARY_INV_FREQ_ULP,
+                "{} pair {pair}: {found:e} {expected:e}, {units} units",
+                case.name
+            );
+            equal += usize::from(units == 0);
+            all += 1;
+        }
+        assert!(
+            is_relatively_near(
+                found.attention_factor(),
+                case.attention_factor,
+                tolerance::ROTARY_ATTENTION_FACTOR
+            ),
+            "{}: {} {}",
+            case.name,
+            found.attention_factor(),
+            case.attention_factor
+        );
+    }
+    println!("{equal} of {all} frequencies have the reference's bits");
+    assert!(equal * 10 > all * 9, "{equal} of {all}");
+}
+
+/// Sets by sequence length change where they should, and only there.
+#[test]
+fn sets_by_sequence_length_change_at_the_trained_length() {
+    let find = |name: &str| {
+        let cases = cases();
+        let case = cases.into_iter().find(|case| case.name.starts_with(name));
+        let model = hf_config::read(&case.unwrap().config, UnknownKeys::Reject).unwrap();
+        Rotary::new(model.layers[0].rotary.clone()).unwrap()
+    };
+    let at = |rotary: &Rotary, length| rotary.frequencies(length).unwrap().inv_freq();
+    for (name, trained) in [
+        ("Phi-3.5-mini-instruct", 4096),
+        ("Llama-2-7b dynamic", 4096),
+    ] {
+        let rotary = find(name);
+        assert!(rotary.depends_on_seq_len());
+        assert_eq!(at(&rotary, 0), at(&rotary, trained), "{name}");
+        assert_ne!(at(&rotary, 0), at(&rotary, trained + 1), "{name}");
+    }
+    let dynamic = find("Llama-2-7b dynamic");
+    assert_ne!(at(&dynamic, 5000), at(&dynamic, 5001));
+    let longrope = find("Phi-3.5-mini-instruct");
+    assert_eq!(at(&longrope, 5000), at(&longrope, 131_072));
+    let llama3 = find("Llama-3.1-8B");
+    assert!(!llama3.depends_on_seq_len());
+    assert_eq!(at(&llama3, 0), at(&llama3, 10_000_000));
+}
+
+/// An inv_freq given by the caller comes back bit for bit.
+#[test]
+fn given_frequencies_are_taken_bit_for_bit() {
+    let inv_freq = vec![
+        1.0,
+        0.1,
+        f64::from(0.8659643f32),
+        1e-300,
+        5e-324,
+        0.0,
+        4294967296.0,
+        // A tie between two f32, to even downwards, and one upwards.
+        1.0 + f64::from(f32::EPSILON) / 2.0,
+        1.0 + 1.5 * f64::from(f32::EPSILON),
+    ];
+    let nearest: Vec<f32> = inv_freq.iter().map(|f| *f as f32).collect();
+    for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
+        let found = Rotary::new(RotaryConfig {
+            scaling: pe_core::RopeScaling::Custom {
+                inv_freq: inv_freq.clone(),
+                attention_factor: 1.25,
+            },
+            recipe,
+            ..RotaryConfig::new(2 * inv_freq.len())
+        })
+        .unwrap()
+        .frequencies(7)
+        .unwrap();
+        if recipe == RotaryRecipe::Exact {
+            assert_eq!(found.inv_freq(), inv_freq);
+        }
+        assert_eq!(found.inv_freq_f32(), nearest);
+        assert_eq!(found.attention_factor(), 1.25);
+        let waves = found.wavelengths();
+        assert_eq!((waves[0], waves[5]), (std::f64::consts::TAU, f64::INFINITY));
+    }
+}

@@ -1,0 +1,5 @@
+//! Rotary embeddings: frequencies, tables, configurations, layouts.
+
+mod frequencies;
+mod golden;
+mod tables;
