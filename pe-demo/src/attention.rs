@@ -1,7 +1,9 @@
 //! Multi-head self-attention.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Error, Result, Tensor};
 use candle_nn::{Init, Linear, Module, VarBuilder};
+use pe_candle::table_to_tensor;
+use pe_core::{CosSin, Rotary, RotaryConfig};
 
 use crate::mask::Mask;
 
@@ -81,26 +83,22 @@ impl Turn {
     /// # Errors
     /// Those of the table.
     pub fn new(head_dim: usize, max_seq_len: usize, dtype: DType, device: &Device) -> Result<Self> {
-        let config = pe_core::Preset::Whisper.config(head_dim);
-        let config = pe_core::SinusoidalConfig {
-            spacing: pe_core::Spacing::Paper,
-            ..config
-        };
-        let s = pe_core::Sinusoidal::new(config).map_err(candle_core::Error::wrap)?;
-        let t = pe_candle::sinusoidal_tensor(&s, 0..max_seq_len as u64, dtype, device)?;
+        let rotary = Rotary::new(RotaryConfig::new(head_dim)).map_err(Error::wrap)?;
+        let frequencies = rotary.frequencies(max_seq_len).map_err(Error::wrap)?;
+        let tables = frequencies.tables::<f32>(0..max_seq_len as u64);
+        let CosSin { cos, sin } = tables.map_err(Error::wrap)?;
         Ok(Self {
-            sin: t.narrow(1, 0, head_dim / 2)?.contiguous()?,
-            cos: t.narrow(1, head_dim / 2, head_dim / 2)?.contiguous()?,
+            cos: table_to_tensor(cos, device)?.to_dtype(dtype)?,
+            sin: table_to_tensor(sin, device)?.to_dtype(dtype)?,
         })
     }
 
+    /// Queries and keys [B, H, T, head_dim] at the positions 0 .. T.
     fn apply(&self, query: &Tensor, key: &Tensor) -> Result<(Tensor, Tensor)> {
         let len = query.dim(2)?;
         let (cos, sin) = (self.cos.narrow(0, 0, len)?, self.sin.narrow(0, 0, len)?);
-        Ok((
-            candle_nn::rotary_emb::rope_slow(query, &cos, &sin)?,
-            candle_nn::rotary_emb::rope_slow(key, &cos, &sin)?,
-        ))
+        let turn = |xs: &Tensor| candle_nn::rotary_emb::rope_slow(xs, &cos, &sin);
+        Ok((turn(query)?, turn(key)?))
     }
 }
 

@@ -130,6 +130,8 @@ impl Session {
     }
 
     /// Trains up to a number of steps, then tests the best weights at each of the lengths.
+    ///
+    /// What is written by then does not depend on earlier interruptions, bit for bit.
     pub(super) fn run(
         mut self,
         steps: u64,
@@ -146,7 +148,7 @@ impl Session {
             }
             self.advance()?;
             bar.inc(1);
-            if self.step.is_multiple_of(LOOK) || self.step == steps {
+            if self.step.is_multiple_of(LOOK) {
                 let score = self.look()?;
                 bar.set_message(format!(
                     "loss {:.3}, {:>5.1} % right",
@@ -162,6 +164,10 @@ impl Session {
         let mut accuracy = Vec::new();
         if ending == Ending::Finished {
             bar.set_message("testing");
+            if !self.step.is_multiple_of(LOOK) {
+                // Not in the state: a longer run would not look here.
+                self.look()?;
+            }
             accuracy = self.test(tests)?;
         }
         bar.finish_and_clear();

@@ -8,54 +8,19 @@
 //! Longer sentences have phrases in between that change nothing: "last year the king from the
 //! city never feared the dwarf at midnight".
 
-use anyhow::{Result, ensure};
-use pe_candle::philox4x32_10;
+mod draws;
+mod words;
 
+use anyhow::Result;
+
+use self::draws::{Draws, Stream};
+use self::words::{PHRASES, Plan, SLOTS, Words};
 use crate::tokenizer::Tokenizer;
 
 /// The people, one token each; the answer is one of them.
 pub(crate) const PEOPLE: [&str; 16] = [
     "baker", "doctor", "driver", "dwarf", "farmer", "giant", "judge", "king", "lawyer", "painter",
     "queen", "sailor", "singer", "teacher", "thief", "witch",
-];
-
-/// What they do.
-const VERBS: [&str; 14] = [
-    "admired", "chased", "feared", "followed", "hated", "helped", "invited", "knew", "loved",
-    "missed", "praised", "saw", "thanked", "watched",
-];
-
-/// Phrases that begin a sentence.
-const OPENINGS: [&str; 6] = [
-    "yesterday",
-    "last year",
-    "on monday",
-    "in the morning",
-    "after the dinner",
-    "again",
-];
-
-/// Phrases that follow a person.
-const CLAUSES: [&str; 6] = [
-    "who laughed",
-    "who slept",
-    "from the city",
-    "with the red hat",
-    "who had lost the keys",
-    "in the garden",
-];
-
-/// Words before what is done.
-const ADVERBS: [&str; 6] = ["never", "always", "soon", "quickly", "slowly", "once"];
-
-/// Phrases that end a sentence.
-const CLOSINGS: [&str; 6] = [
-    "again",
-    "at midnight",
-    "on the bridge",
-    "near the river",
-    "for a long time",
-    "yesterday",
 ];
 
 /// The tokens of a sentence without any phrase in between: `[CLS]`, five words, the full stop
@@ -159,7 +124,7 @@ impl Task {
         let mut plan = Plan {
             doer,
             other,
-            verb: draws.below(VERBS.len()),
+            verb: draws.below(words::VERBS.len()),
             phrases: Default::default(),
         };
         let mut missing = len.saturating_sub(SHORTEST);
@@ -176,143 +141,6 @@ impl Task {
         plan
     }
 }
-
-/// The places for phrases: at the beginning, after the doer, before the verb, after the
-/// other, at the end.
-const SLOTS: usize = 5;
-
-/// Phrases to choose from for each place.
-const PHRASES: usize = 6;
-
-const SLOT_PHRASES: [&[&str; PHRASES]; SLOTS] =
-    [&OPENINGS, &CLAUSES, &ADVERBS, &CLAUSES, &CLOSINGS];
-
-/// What a sentence says.
-#[derive(Debug, Clone)]
-struct Plan {
-    doer: usize,
-    other: usize,
-    verb: usize,
-    phrases: [Vec<usize>; SLOTS],
-}
-
-/// The tokens of words and phrases.
-#[derive(Debug, Clone)]
-struct Words {
-    start: Vec<u32>,
-    the: Vec<u32>,
-    people: Vec<Vec<u32>>,
-    verbs: Vec<Vec<u32>>,
-    phrases: [Vec<Vec<u32>>; SLOTS],
-    end: Vec<u32>,
-}
-
-impl Words {
-    fn new(tokenizer: &Tokenizer) -> Result<Self> {
-        let inner = |text: &str| -> Result<Vec<u32>> {
-            let tokens = tokenizer.encode(text)?.tokens;
-            let words = tokens.iter().filter(|token| !token.special);
-            let ids: Vec<u32> = words.map(|token| token.id).collect();
-            let count = text.split_whitespace().count();
-            ensure!(
-                ids.len() == count,
-                "the tokenizer cuts \"{text}\" into {} tokens, not {count}",
-                ids.len()
-            );
-            Ok(ids)
-        };
-        let all = |texts: &[&str]| -> Result<Vec<Vec<u32>>> {
-            texts.iter().map(|text| inner(text)).collect()
-        };
-        let around = tokenizer.encode(".")?.ids();
-        let [start, stop, end] = around.as_slice() else {
-            anyhow::bail!("the tokenizer puts {} tokens around a word", around.len());
-        };
-        let mut phrases: [Vec<Vec<u32>>; SLOTS] = Default::default();
-        for (slot, texts) in phrases.iter_mut().zip(SLOT_PHRASES) {
-            *slot = all(texts)?;
-        }
-        Ok(Self {
-            start: vec![*start],
-            the: inner("the")?,
-            people: all(&PEOPLE)?,
-            verbs: all(&VERBS)?,
-            phrases,
-            end: vec![*stop, *end],
-        })
-    }
-
-    fn example(&self, plan: &Plan) -> Example {
-        let mut ids = self.start.clone();
-        let mut put = |piece: &[u32]| ids.extend_from_slice(piece);
-        let phrases = |slot: usize| {
-            plan.phrases[slot]
-                .iter()
-                .map(move |at| &self.phrases[slot][*at])
-        };
-        phrases(0).for_each(|phrase| put(phrase));
-        put(&self.the);
-        put(&self.people[plan.doer]);
-        phrases(1).for_each(|phrase| put(phrase));
-        phrases(2).for_each(|phrase| put(phrase));
-        put(&self.verbs[plan.verb]);
-        put(&self.the);
-        put(&self.people[plan.other]);
-        phrases(3).for_each(|phrase| put(phrase));
-        phrases(4).for_each(|phrase| put(phrase));
-        put(&self.end);
-        Example {
-            ids,
-            answer: plan.doer as u32,
-        }
-    }
-}
-
-/// What numbers are drawn for.
-#[derive(Debug, Clone, Copy)]
-enum Stream {
-    Pairs,
-    Train,
-    Validation,
-    Test,
-}
-
-/// Numbers that follow from a seed, a purpose and an index.
-struct Draws {
-    key: [u32; 2],
-    index: u64,
-    stream: u32,
-    block: u32,
-    words: Vec<u32>,
-}
-
-impl Draws {
-    fn new(seed: u64, stream: Stream, index: u64) -> Self {
-        Self {
-            key: [seed as u32, (seed >> 32) as u32],
-            index,
-            stream: stream as u32,
-            block: 0,
-            words: Vec::new(),
-        }
-    }
-
-    /// A number below `bound`, which is small: all equally likely up to `bound / 2^32`.
-    fn below(&mut self, bound: usize) -> usize {
-        if self.words.is_empty() {
-            let (low, high) = (self.index as u32, (self.index >> 32) as u32);
-            // The streams of weights have another fourth word; those of dropout another key.
-            let counter = [low, high, self.block, STREAMS + self.stream];
-            self.words = philox4x32_10(counter, self.key).to_vec();
-            self.block += 1;
-        }
-        let word = self.words.pop().unwrap_or(0);
-        ((u64::from(word) * bound as u64) >> 32) as usize
-    }
-}
-
-/// "task" in ASCII: the first of the numbers that keep these streams apart from others.
-const STREAMS: u32 = 0x7461_736b;
 
 #[cfg(test)]
 mod tests {
