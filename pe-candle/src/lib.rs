@@ -73,6 +73,24 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! # Rotate queries and keys
+//!
+//! [`RotaryEmbedding`] does what Candle's models have private copies for, with gradients, exact
+//! tables, position ids, partial widths and every scaling: see [`rotary`] for the line that replaces
+//! each of theirs.
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor};
+//! use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+//!
+//! let rotary = RotaryEmbedding::new(RotaryEmbeddingConfig::new(64), DType::BF16, &Device::Cpu)?;
+//! let q = Tensor::zeros((1, 8, 5, 64), DType::BF16, &Device::Cpu)?;
+//! let k = Tensor::zeros((1, 2, 5, 64), DType::BF16, &Device::Cpu)?;
+//! let (q, k) = rotary.apply_rotary_emb_qkv(&q, &k, 1000)?;
+//! # assert_eq!((q.dims(), k.dims()), (&[1, 8, 5, 64][..], &[1, 2, 5, 64][..]));
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
 //! # Repeat or resume a training run
 //!
 //! [`Dropout`] computes its mask from a seed, a step and the element's index, with a published
@@ -111,6 +129,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Unsafe code stands in `kernel/raw` alone.
+#![deny(unsafe_code)]
+
 mod additive;
 pub mod checkpoint;
 mod config;
@@ -122,16 +143,20 @@ mod kernel;
 mod philox;
 mod plain;
 mod positions;
+pub mod rotary;
 mod rows;
 
 pub use additive::PositionalEncoding;
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
 pub use dropout::Dropout;
+pub use pe_core::PairLayout;
 pub use philox::philox4x32_10;
 pub use positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
+pub use rotary::RotaryEmbedding;
+pub use rotary::config::{HeadOrder, RotaryEmbeddingConfig};
 
 /// The README's examples, compiled and run with the other documentation tests.
 #[cfg(doctest)]

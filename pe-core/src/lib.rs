@@ -83,6 +83,30 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
+//! # Rotary embeddings
+//!
+//! A [`RotaryConfig`] with one of the scalings of released models ([`RopeScaling`]) makes
+//! [`RotaryFrequencies`], and these make tables of cosines and sines, attention factor included:
+//!
+//! ```
+//! use pe_core::{RopeScaling, Rotary, RotaryConfig, YarnScaling};
+//!
+//! let rotary = Rotary::new(RotaryConfig {
+//!     base: 1e6,
+//!     scaling: RopeScaling::Yarn(YarnScaling::new(4.0, 32_768)),
+//!     ..RotaryConfig::new(128)
+//! })?;
+//! let frequencies = rotary.frequencies(0)?;
+//! let tables = frequencies.tables::<f32>(0..1000)?;
+//! assert_eq!(tables.cos.get(0, 0), Some(frequencies.attention_factor() as f32));
+//! # Ok::<(), pe_core::Error>(())
+//! ```
+//!
+//! A model's `config.json` becomes a specification with `hf_config` (feature `hf-config`).
+//! Images and videos have positions with several coordinates ([`Mrope`], [`AxialRotary`]);
+//! a [`Rerotation`] moves what is rotated already; [`permute_rows`] takes weights from one
+//! layout of pairs to the other.
+//!
 //! # Accuracy
 //!
 //! Entries of all four types are correctly rounded (to nearest) from the real number

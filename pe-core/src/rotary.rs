@@ -12,6 +12,7 @@
 //! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
 
 mod axes;
+mod f32_recipe;
 mod factor;
 mod frequencies;
 mod layout;

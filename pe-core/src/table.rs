@@ -41,7 +41,14 @@ impl<T: Element> Table<T> {
     /// A table of zeros, or an error if it is too large.
     pub(crate) fn zeros(rows: u64, width: usize) -> Result<Self> {
         let mut table = Self::reserved(rows, width)?;
-        table.data.resize(table.rows * width, T::default());
+        let entries = table.rows * width;
+        if entries * std::mem::size_of::<T>() >= FRESH_PAGES {
+            // As in `build`.
+            table.data = Vec::new();
+            table.data = T::zeros(entries);
+        } else {
+            table.data.resize(entries, T::default());
+        }
         Ok(table)
     }
 

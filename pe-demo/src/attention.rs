@@ -1,9 +1,8 @@
 //! Multi-head self-attention.
 
-use candle_core::{DType, Device, Error, Result, Tensor};
+use candle_core::{Result, Tensor};
 use candle_nn::{Init, Linear, Module, VarBuilder};
-use pe_candle::table_to_tensor;
-use pe_core::{CosSin, Rotary, RotaryConfig};
+use pe_candle::RotaryEmbedding;
 
 use crate::mask::Mask;
 
@@ -34,15 +33,15 @@ impl SelfAttention {
     }
 
     /// The attended values [B, T, d] of `xs` [B, T, d], and the weights [B, H, T, T]. Queries and
-    /// keys are turned by their positions first, if `turn` is given.
+    /// keys are turned by their positions first, if `rotary` is given.
     ///
     /// # Errors
-    /// Shapes that do not fit; more tokens than `turn` has positions.
+    /// Shapes that do not fit; more tokens than `rotary` has rows.
     pub fn forward(
         &self,
         xs: &Tensor,
         mask: &Mask,
-        turn: Option<&Turn>,
+        rotary: Option<&RotaryEmbedding>,
     ) -> Result<(Tensor, Tensor)> {
         let (batch, len, d_model) = xs.dims3()?;
         let width = d_model / self.heads;
@@ -54,8 +53,8 @@ impl SelfAttention {
         let query = split(self.query.forward(xs)?)?;
         let key = split(self.key.forward(xs)?)?;
         let value = split(self.value.forward(xs)?)?;
-        let (query, key) = match turn {
-            Some(turn) => turn.apply(&query, &key)?,
+        let (query, key) = match rotary {
+            Some(rotary) => rotary.apply_rotary_emb_qkv(&query, &key, 0)?,
             None => (query, key),
         };
 
@@ -66,39 +65,6 @@ impl SelfAttention {
             .transpose(1, 2)?
             .reshape((batch, len, d_model))?;
         Ok((self.output.forward(&mixed)?, weights))
-    }
-}
-
-/// Rotary positions: turns the pairs of each query and key by angles that grow with its position,
-/// so that scores depend on distances (Su et al., "RoFormer", 2021).
-#[derive(Debug, Clone)]
-pub struct Turn {
-    cos: Tensor,
-    sin: Tensor,
-}
-
-impl Turn {
-    /// Angles for heads of width `head_dim`, an even number, and `max_seq_len` positions.
-    ///
-    /// # Errors
-    /// Those of the table.
-    pub fn new(head_dim: usize, max_seq_len: usize, dtype: DType, device: &Device) -> Result<Self> {
-        let rotary = Rotary::new(RotaryConfig::new(head_dim)).map_err(Error::wrap)?;
-        let frequencies = rotary.frequencies(max_seq_len).map_err(Error::wrap)?;
-        let tables = frequencies.tables::<f32>(0..max_seq_len as u64);
-        let CosSin { cos, sin } = tables.map_err(Error::wrap)?;
-        Ok(Self {
-            cos: table_to_tensor(cos, device)?.to_dtype(dtype)?,
-            sin: table_to_tensor(sin, device)?.to_dtype(dtype)?,
-        })
-    }
-
-    /// Queries and keys [B, H, T, head_dim] at the positions 0 .. T.
-    fn apply(&self, query: &Tensor, key: &Tensor) -> Result<(Tensor, Tensor)> {
-        let len = query.dim(2)?;
-        let (cos, sin) = (self.cos.narrow(0, 0, len)?, self.sin.narrow(0, 0, len)?);
-        let turn = |xs: &Tensor| candle_nn::rotary_emb::rope_slow(xs, &cos, &sin);
-        Ok((turn(query)?, turn(key)?))
     }
 }
 

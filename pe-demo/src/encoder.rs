@@ -89,8 +89,9 @@ impl Encoder {
     /// positional encoding.
     pub fn new(config: EncoderConfig, vb: &VarBuilder<'_>) -> Result<Self> {
         let d_model = config.d_model();
+        let sinusoidal = PositionalEncoding::new(config.position.clone(), vb.dtype(), vb.device())?;
         config.check()?;
-        let place = Place::new(&config, vb)?;
+        let place = Place::new(&config, sinusoidal, vb)?;
         let layers = (0..config.layers)
             .map(|index| Layer::new(&config, index, &vb.pp("layers").pp(index)))
             .collect::<Result<_>>()?;
@@ -143,13 +144,13 @@ impl Encoder {
         let mask = Mask::new(&batch.lengths, len, sight, batch.ids.device())?;
         let words = self.embedding.forward(&batch.ids)?;
         let mut xs = self.place.add(&words, self.config.scheme, train)?;
-        let turn = self.place.turn(self.config.scheme)?;
+        let rotary = self.place.rotary(self.config.scheme)?;
         let mut output = EncoderOutput {
             hidden: vec![xs.clone()],
             attention: Vec::new(),
         };
         for (index, layer) in self.layers.iter().enumerate() {
-            let (ys, weights) = layer.forward(&xs, &mask, turn, &self.config, train)?;
+            let (ys, weights) = layer.forward(&xs, &mask, rotary, &self.config, train)?;
             xs = ys;
             let is_last = index + 1 == self.layers.len();
             output.hidden.push(match self.config.norm {

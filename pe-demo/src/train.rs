@@ -64,9 +64,8 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write) -> Result<Outcome> {
         .map(|len| (len, task.twins(Split::Test, TEST_TWINS, len)))
         .collect();
     let interrupt = Interrupt::catch()?;
-    let trained = train(sessions, args.steps, &tests, &interrupt);
-    interrupt.release();
-    let trained = trained?;
+    let trained = train(sessions, args.steps, &tests, &interrupt)?;
+    drop(interrupt);
     let interrupted = trained.iter().any(|one| one.ending == Ending::Interrupted);
     let losses = losses::write(directory, &trained)?;
     let report = Report::of(args, &tests, &trained, losses, start.elapsed());

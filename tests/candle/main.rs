@@ -5,4 +5,5 @@ mod dropout;
 mod hub;
 mod kernel;
 mod layer;
+mod rotary;
 mod util;

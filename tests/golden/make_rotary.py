@@ -220,10 +220,6 @@ def main():
             "attention_factor": float(factor), "attention_factor_exact": attention_exact,
             "largest_relative_difference": worst,
         })
-        if p["rope_type"] == "llama3":
-            # The reference's own powers, which the blend of this scaling starts from.
-            power = 1.0 / (p["rope_theta"] ** (torch.arange(0, dim, 2, dtype=torch.int64).to(dtype=torch.float) / dim))
-            out[-1]["unscaled_f32"] = [f"{f32_bits(f):08x}" for f in power.tolist()]
         known[name, layer_type, seq_len] = (
             lambda formula=formula, dim=dim, p=p, longest=longest, seq_len=seq_len: formula(dim, p, longest, seq_len),
             dim // 2, attention_exact)

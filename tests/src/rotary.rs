@@ -22,19 +22,62 @@ pub struct Case {
     pub attention_factor_exact: f64,
 }
 
+/// Cosines and sines by a model's own forward pass in f32.
+pub struct Tables {
+    pub name: String,
+    pub positions: Vec<u32>,
+    pub inv_freq: Vec<f32>,
+    pub attention_factor: f64,
+    /// One row per position.
+    pub cos: Vec<Vec<f32>>,
+    pub sin: Vec<Vec<f32>>,
+}
+
+fn all(key: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(&golden::text("rotary.json")).unwrap();
+    all[key].as_array().unwrap().clone()
+}
+
 /// All sets.
 pub fn cases() -> Vec<Case> {
-    let all: Value = serde_json::from_str(&golden::text("rotary.json")).unwrap();
-    all["cases"].as_array().unwrap().iter().map(case).collect()
+    all("cases").iter().map(case).collect()
+}
+
+/// All tables.
+pub fn tables() -> Vec<Tables> {
+    let table = |value: &Value| Tables {
+        name: value["name"].as_str().unwrap().to_owned(),
+        positions: serde_json::from_value(value["positions"].clone()).unwrap(),
+        inv_freq: f32s(&value["inv_freq_f32"]),
+        attention_factor: value["attention_factor"].as_f64().unwrap(),
+        cos: value["cos_f32"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(f32s)
+            .collect(),
+        sin: value["sin_f32"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(f32s)
+            .collect(),
+    };
+    all("tables").iter().map(table).collect()
+}
+
+fn patterns(value: &Value) -> Vec<u64> {
+    let bits = |item: &Value| u64::from_str_radix(item.as_str().unwrap(), 16).unwrap();
+    value.as_array().unwrap().iter().map(bits).collect()
+}
+
+fn f32s(value: &Value) -> Vec<f32> {
+    let of = |bits: u64| f32::from_bits(bits as u32);
+    patterns(value).into_iter().map(of).collect()
 }
 
 fn case(value: &Value) -> Case {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
-    let patterns = |key: &str| -> Vec<u64> {
-        let list = value[key].as_array().unwrap();
-        let bits = |item: &Value| u64::from_str_radix(item.as_str().unwrap(), 16).unwrap();
-        list.iter().map(bits).collect()
-    };
     let (layer_type, seq_len) = (text("layer_type"), value["seq_len"].as_u64());
     Case {
         name: format!(
@@ -48,12 +91,9 @@ fn case(value: &Value) -> Case {
         seq_len: seq_len.map(|n| n as usize),
         rope_type: text("rope_type").unwrap(),
         rotary_dim: value["rotary_dim"].as_u64().unwrap() as usize,
-        inv_freq_f32: patterns("inv_freq_f32")
-            .into_iter()
-            .map(|bits| f32::from_bits(bits as u32))
-            .collect(),
+        inv_freq_f32: f32s(&value["inv_freq_f32"]),
         attention_factor: value["attention_factor"].as_f64().unwrap(),
-        inv_freq_exact: patterns("inv_freq_exact")
+        inv_freq_exact: patterns(&value["inv_freq_exact"])
             .into_iter()
             .map(f64::from_bits)
             .collect(),

@@ -46,8 +46,13 @@ pub const RECIPE_TABLE_TORCH: f64 = 5e-4;
 pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;
 
 /// inv_freq of rotary scalings against transformers' `ROPE_INIT_FUNCTIONS`: units in the
-/// last place, from torch's power, which errs by one.
+/// last place, from torch's power, which is not correctly rounded in one case out of 100.
 pub const ROTARY_INV_FREQ_ULP: u32 = 1;
+
+/// Cosines and sines of the recipe hf-f32 against the reference's own, made from the
+/// reference's frequencies: torch's functions err by one unit, and the product with the
+/// attention factor rounds once more.
+pub const ROTARY_TABLE_ULP: u32 = 2;
 
 /// Exact rotary frequencies against transformers' f32 ones, relative. The exponent is
 /// rounded to f32 (2^-25 of at most 1, times ln of a base up to 5 million: 4.6e-7), and up
@@ -56,3 +61,7 @@ pub const ROTARY_REFERENCE_F32: f64 = 7e-7;
 
 /// The attention factor against Python's, relative: a few f64 roundings.
 pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
+
+/// Vision tables against the reference's, positions below 20: a frequency that differs by a
+/// unit of f32 (6e-8 of at most 1) times the position.
+pub const AXIAL_TABLE: f64 = 1.3e-6;

@@ -23,10 +23,21 @@
 //! `MALLOC_MMAP_THRESHOLD_`, makes results cost what the work in place costs and a copy.
 
 mod add;
+mod heads;
+#[allow(dead_code)]
+pub(crate) mod isa;
 mod mask;
-mod number;
+#[allow(dead_code)]
+pub(crate) mod number;
+#[allow(dead_code)]
+mod raw;
+mod rotate;
+mod rotation;
 mod run;
+mod turn;
 mod view;
 
 pub(crate) use add::{AddEncoding, Gradient, Positions};
 pub(crate) use mask::{Mask, Masking};
+pub(crate) use rotation::{Rotation, Tokens};
+pub(crate) use turn::Direction;

@@ -1,51 +1,171 @@
-//! Element types and their conversions, without branches, so that loops over them
-//! become vector code on every instruction set.
+//! Element types, their conversions, and what is computed with them: one by one, and in
+//! steps of [`STEP`] on an instruction set.
 //!
-//! `half`'s own conversions ask the processor for F16C element by element, or take
-//! branches: 4 to 18 ns per element where these take a fraction of one.
+//! The conversions of single numbers have no branches, so that loops over them become vector
+//! code on every instruction set, and are the plain twins of those that an instruction set
+//! has. `half`'s own ask the processor for F16C element by element, or take branches: 4 to
+//! 18 ns per element where these take a fraction of one.
 
 use std::ops::{Add, Mul};
 
 use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
+use pulp::bytemuck::Pod;
+use pulp::cast;
+
+use super::isa::{Isa, STEP, each};
 
 /// A type that is computed in: `f32` or `f64`.
-pub(crate) trait Wide: Copy + Send + Sync + Add<Output = Self> + Mul<Output = Self> {
+pub(crate) trait Wide:
+    Pod + Default + Send + Sync + Add<Output = Self> + Mul<Output = Self>
+{
     const ZERO: Self;
 
+    /// [`STEP`] numbers on an instruction set.
+    type Step<I: Isa>: Copy;
+
     fn from_f64(value: f64) -> Self;
+
+    fn step<I: Isa>(isa: I, from: [Self; STEP]) -> Self::Step<I>;
+    fn array<I: Isa>(isa: I, step: Self::Step<I>) -> [Self; STEP];
+    fn splat<I: Isa>(isa: I, value: Self) -> Self::Step<I>;
+    fn sum<I: Isa>(isa: I, a: Self::Step<I>, b: Self::Step<I>) -> Self::Step<I>;
+    fn product<I: Isa>(isa: I, a: Self::Step<I>, b: Self::Step<I>) -> Self::Step<I>;
+    /// Each number whose word is `threshold` or more, and +0 instead of the others.
+    fn keep<I: Isa>(isa: I, words: I::Words, threshold: u32, a: Self::Step<I>) -> Self::Step<I>;
 }
 
 impl Wide for f32 {
     const ZERO: Self = 0.0;
 
+    type Step<I: Isa> = I::Singles;
+
     fn from_f64(value: f64) -> Self {
         value as Self
     }
+
+    #[inline(always)]
+    fn step<I: Isa>(isa: I, from: [Self; STEP]) -> I::Singles {
+        isa.singles(from)
+    }
+
+    #[inline(always)]
+    fn array<I: Isa>(isa: I, step: I::Singles) -> [Self; STEP] {
+        isa.array(step)
+    }
+
+    #[inline(always)]
+    fn splat<I: Isa>(isa: I, value: Self) -> I::Singles {
+        isa.splat(value)
+    }
+
+    #[inline(always)]
+    fn sum<I: Isa>(isa: I, a: I::Singles, b: I::Singles) -> I::Singles {
+        isa.add(a, b)
+    }
+
+    #[inline(always)]
+    fn product<I: Isa>(isa: I, a: I::Singles, b: I::Singles) -> I::Singles {
+        isa.mul(a, b)
+    }
+
+    #[inline(always)]
+    fn keep<I: Isa>(isa: I, words: I::Words, threshold: u32, a: I::Singles) -> I::Singles {
+        isa.keep(words, threshold, a)
+    }
 }
 
+/// Arrays, which become vectors of whatever width there is.
 impl Wide for f64 {
     const ZERO: Self = 0.0;
+
+    type Step<I: Isa> = [Self; STEP];
 
     fn from_f64(value: f64) -> Self {
         value
     }
+
+    #[inline(always)]
+    fn step<I: Isa>(_: I, from: [Self; STEP]) -> [Self; STEP] {
+        from
+    }
+
+    #[inline(always)]
+    fn array<I: Isa>(_: I, step: [Self; STEP]) -> [Self; STEP] {
+        step
+    }
+
+    #[inline(always)]
+    fn splat<I: Isa>(_: I, value: Self) -> [Self; STEP] {
+        [value; STEP]
+    }
+
+    #[inline(always)]
+    fn sum<I: Isa>(_: I, a: [Self; STEP], b: [Self; STEP]) -> [Self; STEP] {
+        each(|lane| a[lane] + b[lane])
+    }
+
+    #[inline(always)]
+    fn product<I: Isa>(_: I, a: [Self; STEP], b: [Self; STEP]) -> [Self; STEP] {
+        each(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn keep<I: Isa>(isa: I, words: I::Words, threshold: u32, a: [Self; STEP]) -> [Self; STEP] {
+        let words = isa.word_array(words);
+        each(|lane| {
+            if words[lane] >= threshold {
+                a[lane]
+            } else {
+                0.0
+            }
+        })
+    }
 }
 
 /// An element of an input, and the type it is computed in.
-pub(crate) trait Number: Copy + Default + Send + Sync + Entry<Self::Wide> {
+pub(crate) trait Number: Default + Entry<Self::Wide> {
     type Wide: Wide;
 
     /// The nearest number of this type, ties to even.
     fn narrow(wide: Self::Wide) -> Self;
+
+    /// The nearest numbers of this type, ties to even.
+    fn store<I: Isa>(isa: I, wide: <Self::Wide as Wide>::Step<I>) -> [Self; STEP];
 
     /// Zeros, fresh from the allocator and perhaps not yet touched.
     fn zeros(len: usize) -> Vec<Self>;
 }
 
 /// A number that a computation in `W` takes without loss.
-pub(crate) trait Entry<W>: Copy + Send + Sync {
+pub(crate) trait Entry<W: Wide>: Pod + Send + Sync {
     fn widen(self) -> W;
+
+    fn load<I: Isa>(isa: I, from: [Self; STEP]) -> W::Step<I>;
+}
+
+/// Widens a slice into another of the same length.
+#[inline(always)]
+pub(crate) fn widen_run<I: Isa, W: Wide, T: Entry<W>>(isa: I, from: &[T], to: &mut [W]) {
+    let ((from, last), (to, last_to)) = (from.as_chunks(), to.as_chunks_mut());
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = W::array(isa, T::load(isa, *from));
+    }
+    for (to, from) in last_to.iter_mut().zip(last) {
+        *to = from.widen();
+    }
+}
+
+/// Rounds a slice into another of the same length.
+#[inline(always)]
+pub(crate) fn narrow_run<I: Isa, T: Number>(isa: I, from: &[T::Wide], to: &mut [T]) {
+    let ((from, last), (to, last_to)) = (from.as_chunks(), to.as_chunks_mut());
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = T::store(isa, T::Wide::step(isa, *from));
+    }
+    for (to, from) in last_to.iter_mut().zip(last) {
+        *to = T::narrow(*from);
+    }
 }
 
 macro_rules! own_type {
@@ -55,6 +175,11 @@ macro_rules! own_type {
             fn widen(self) -> $type {
                 self
             }
+
+            #[inline(always)]
+            fn load<I: Isa>(isa: I, from: [Self; STEP]) -> <$type as Wide>::Step<I> {
+                <$type>::step(isa, from)
+            }
         }
 
         impl Number for $type {
@@ -63,6 +188,11 @@ macro_rules! own_type {
             #[inline(always)]
             fn narrow(wide: $type) -> $type {
                 wide
+            }
+
+            #[inline(always)]
+            fn store<I: Isa>(isa: I, wide: <$type as Wide>::Step<I>) -> [Self; STEP] {
+                <$type>::array(isa, wide)
             }
 
             fn zeros(len: usize) -> Vec<Self> {
@@ -80,6 +210,11 @@ impl Entry<f64> for f32 {
     fn widen(self) -> f64 {
         f64::from(self)
     }
+
+    #[inline(always)]
+    fn load<I: Isa>(_: I, from: [Self; STEP]) -> [f64; STEP] {
+        each(|lane| f64::from(from[lane]))
+    }
 }
 
 macro_rules! half_type {
@@ -89,6 +224,11 @@ macro_rules! half_type {
             fn widen(self) -> f32 {
                 $widen(self.to_bits())
             }
+
+            #[inline(always)]
+            fn load<I: Isa>(isa: I, from: [Self; STEP]) -> I::Singles {
+                isa.$widen(cast(from))
+            }
         }
 
         impl Number for $type {
@@ -97,6 +237,11 @@ macro_rules! half_type {
             #[inline(always)]
             fn narrow(wide: f32) -> Self {
                 Self::from_bits($narrow(wide))
+            }
+
+            #[inline(always)]
+            fn store<I: Isa>(isa: I, wide: I::Singles) -> [Self; STEP] {
+                cast(isa.$narrow(wide))
             }
 
             fn zeros(len: usize) -> Vec<Self> {
@@ -112,13 +257,15 @@ half_type!(f16, widen_f16, narrow_f16);
 const INFINITY: u32 = 0x7f80_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
 
+/// From the bits of a `bf16`.
 #[inline(always)]
-fn widen_bf16(bits: u16) -> f32 {
+pub(super) fn widen_bf16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
+/// The bits of the nearest `bf16`.
 #[inline(always)]
-fn narrow_bf16(single: f32) -> u16 {
+pub(super) fn narrow_bf16(single: f32) -> u16 {
     let bits = single.to_bits();
     let nearest = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
     let nan = (bits >> 16) | 0x40;
@@ -126,10 +273,12 @@ fn narrow_bf16(single: f32) -> u16 {
     (if is_nan { nan } else { nearest }) as u16
 }
 
+/// From the bits of an `f16`.
 #[inline(always)]
-fn widen_f16(bits: u16) -> f32 {
+pub(super) fn widen_f16(bits: u16) -> f32 {
     /// What is added to an exponent: 127 - 15.
     const SHIFT: u32 = 112 << 23;
+    const QUIET: u32 = 1 << 22;
     const SUBNORMAL_UNIT: f32 = 1.0 / (1 << 24) as f32;
     let bits = u32::from(bits);
     let size = bits & 0x7fff;
@@ -137,13 +286,20 @@ fn widen_f16(bits: u16) -> f32 {
     // Infinity and NaN have the largest exponent in either type.
     let special = normal + SHIFT;
     let subnormal = (size as i32 as f32 * SUBNORMAL_UNIT).to_bits();
+    // As processors do, a NaN becomes quiet.
+    let special = if size > 0x7c00 {
+        special | QUIET
+    } else {
+        special
+    };
     let wide = if size >= 0x7c00 { special } else { normal };
     let wide = if size < 0x400 { subnormal } else { wide };
     f32::from_bits(wide | (bits & 0x8000) << 16)
 }
 
+/// The bits of the nearest `f16`.
 #[inline(always)]
-fn narrow_f16(single: f32) -> u16 {
+pub(super) fn narrow_f16(single: f32) -> u16 {
     /// 2^-14 and 2^16: from here on numbers are normal, from there on infinite.
     const NORMAL: u32 = (127 - 14) << 23;
     const TOO_LARGE: u32 = (127 + 16) << 23;

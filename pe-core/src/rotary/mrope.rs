@@ -20,8 +20,8 @@ pub enum MropeSegment {
         /// (`spatial_merge_size`, 2 in the Qwen models).
         merge: u32,
         /// How far apart two frames are in time: 1 for Qwen2-VL and Qwen3-VL;
-        /// `tokens_per_second x seconds_per_grid` for videos in Qwen2.5-VL. Times are
-        /// rounded down.
+        /// `tokens_per_second x seconds_per_grid` for videos in Qwen2.5-VL. The product
+        /// with the frame is taken in f32, as there, and rounded down.
         time_interval: f64,
     },
 }
@@ -112,7 +112,8 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 let merged = grid.merged(merge)?;
                 total = total.saturating_add(merged.tokens());
                 check_tokens(total)?;
-                let time = |frame: u32| (f64::from(frame) * time_interval).floor();
+                // The reference multiplies in f32.
+                let time = |frame: u32| (frame as f32 * time_interval as f32).floor();
                 let last = time(merged.frames.saturating_sub(1));
                 let side = u64::from(merged.rows.max(merged.columns));
                 let furthest = side.saturating_sub(1).max(last as u64);

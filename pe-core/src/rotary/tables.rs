@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use super::factor;
 use super::frequencies::{Inner, RotaryFrequencies, Source, Turning};
+use super::{f32_recipe, factor};
 use crate::backend::Backend;
 use crate::direct;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
-use crate::recipe;
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
@@ -246,13 +245,7 @@ impl<'a, T: Element> RowWriter<'a, T> {
                 still(factor, pairs, cos, sin);
             }
             Source::F32(inv_freq) => {
-                let factor = factor as f32;
-                for ((inv_freq, cos), sin) in inv_freq.iter().zip(cos).zip(sin) {
-                    let (s, c): (f32, f32) =
-                        recipe::sin_cos(&self.radian, *inv_freq, f64::from(position as f32));
-                    *sin = T::from_f64(f64::from(s * factor));
-                    *cos = T::from_f64(f64::from(c * factor));
-                }
+                f32_recipe::fill_row(&self.radian, inv_freq, factor as f32, position, cos, sin);
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use candle_core::{ModuleT, Result, Tensor};
 use candle_nn::{Linear, Module, VarBuilder};
-use pe_candle::Dropout;
+use pe_candle::{Dropout, RotaryEmbedding};
 
 use super::{EncoderConfig, Norm, Residual};
-use crate::attention::{SelfAttention, Turn, linear};
+use crate::attention::{SelfAttention, linear};
 use crate::mask::Mask;
 
 /// Attention and feed-forward.
@@ -46,12 +46,12 @@ impl Layer {
         &self,
         xs: &Tensor,
         mask: &Mask,
-        turn: Option<&Turn>,
+        rotary: Option<&RotaryEmbedding>,
         config: &EncoderConfig,
         train: bool,
     ) -> Result<(Tensor, Tensor)> {
         let input = self.attention_norm.before(xs, config.norm)?;
-        let (ys, weights) = self.attention.forward(&input, mask, turn)?;
+        let (ys, weights) = self.attention.forward(&input, mask, rotary)?;
         let ys = self.dropouts[0].forward_t(&ys, train)?;
         let xs = self
             .attention_norm

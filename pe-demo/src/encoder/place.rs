@@ -2,10 +2,9 @@
 
 use candle_core::{ModuleT, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
-use pe_candle::PositionalEncoding;
+use pe_candle::{PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig};
 
 use super::{EncoderConfig, Scheme};
-use crate::attention::Turn;
 
 /// What an encoder has for each scheme.
 #[derive(Debug, Clone)]
@@ -14,13 +13,18 @@ pub(super) struct Place {
     pub(super) sinusoidal: PositionalEncoding,
     /// [rows, d_model], a weight.
     learned: Option<Tensor>,
-    rotary: Option<Turn>,
+    /// Shared by all layers; its tables are no weights.
+    rotary: Option<RotaryEmbedding>,
 }
 
 impl Place {
-    pub(super) fn new(config: &EncoderConfig, vb: &VarBuilder<'_>) -> Result<Self> {
+    /// For a config that was checked.
+    pub(super) fn new(
+        config: &EncoderConfig,
+        sinusoidal: PositionalEncoding,
+        vb: &VarBuilder<'_>,
+    ) -> Result<Self> {
         let position = &config.position;
-        let sinusoidal = PositionalEncoding::new(position.clone(), vb.dtype(), vb.device())?;
         let learned = match config.scheme {
             Scheme::Learned => {
                 let shape = (position.max_seq_len, config.d_model());
@@ -31,13 +35,11 @@ impl Place {
         };
         let rotary = match config.scheme {
             Scheme::Rotary => {
-                let head_dim = config.d_model() / config.heads;
-                Some(Turn::new(
-                    head_dim,
-                    position.max_seq_len,
-                    vb.dtype(),
-                    vb.device(),
-                )?)
+                let config = RotaryEmbeddingConfig {
+                    max_seq_len: position.max_seq_len,
+                    ..RotaryEmbeddingConfig::new(config.d_model() / config.heads)
+                };
+                Some(RotaryEmbedding::new(config, vb.dtype(), vb.device())?)
             }
             Scheme::None | Scheme::Sinusoidal | Scheme::Learned => None,
         };
@@ -70,10 +72,10 @@ impl Place {
     }
 
     /// What turns queries and keys, where the scheme does.
-    pub(super) fn turn(&self, scheme: Scheme) -> Result<Option<&Turn>> {
+    pub(super) fn rotary(&self, scheme: Scheme) -> Result<Option<&RotaryEmbedding>> {
         match (scheme, &self.rotary) {
             (Scheme::Rotary, None) => absent(scheme),
-            (Scheme::Rotary, turn) => Ok(turn.as_ref()),
+            (Scheme::Rotary, rotary) => Ok(rotary.as_ref()),
             (Scheme::None | Scheme::Sinusoidal | Scheme::Learned, _) => Ok(None),
         }
     }

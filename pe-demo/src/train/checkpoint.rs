@@ -27,6 +27,9 @@ const VERSION: u32 = 1;
 /// The largest file that is read: the largest encoder, its moments and its best weights.
 const MAX_BYTES: u64 = 4 << 30;
 
+/// The most tokens that a sentence in training may have had.
+const MAX_ROWS: usize = 4096;
+
 /// What a model is and how it is trained: what has to be the same for a training to go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +130,11 @@ impl Checkpoint {
         );
         let header: Header = serde_json::from_str(json)
             .with_context(|| format!("{name}: metadata {METADATA_KEY}"))?;
+        let rows = header.model.max_seq_len;
+        ensure!(
+            (1..=MAX_ROWS).contains(&rows),
+            "{name}: max_seq_len {rows} is outside 1..={MAX_ROWS}"
+        );
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))

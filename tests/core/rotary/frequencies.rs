@@ -2,8 +2,8 @@
 //! against the same formulas in interval arithmetic.
 
 use pe_core::hf_config::{self, UnknownKeys};
-use pe_core::{Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe};
-use pe_tests::rotary::{Case, cases};
+use pe_core::{Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, bf16};
+use pe_tests::rotary::{Case, cases, tables};
 use pe_tests::tolerance;
 
 fn frequencies(case: &Case, recipe: RotaryRecipe) -> RotaryFrequencies {
@@ -113,8 +113,89 @@ fn the_f32_recipe_is_within_one_unit_of_the_reference() {
             case.attention_factor
         );
     }
-    println!("{equal} of {all} frequencies have the reference's bits");
-    assert!(equal * 10 > all * 9, "{equal} of {all}");
+    assert!(equal * 100 > all * 99, "{equal} of {all}");
+}
+
+/// Tables of the f32 recipe against the reference's forward pass, from the reference's own
+/// frequencies, so that only angle, functions and factor are compared.
+#[test]
+fn tables_of_the_f32_recipe_are_those_of_the_reference() {
+    let (mut equal, mut all) = (0, 0);
+    for tables in tables() {
+        let set = Rotary::new(RotaryConfig {
+            scaling: pe_core::RopeScaling::Custom {
+                inv_freq: tables.inv_freq.iter().map(|f| f64::from(*f)).collect(),
+                attention_factor: tables.attention_factor,
+            },
+            recipe: RotaryRecipe::HfF32,
+            ..RotaryConfig::new(2 * tables.inv_freq.len())
+        })
+        .unwrap()
+        .frequencies(0)
+        .unwrap();
+        let found = set.tables_at::<f32>(&tables.positions).unwrap();
+        for (row, position) in tables.positions.iter().enumerate() {
+            for (found, expected) in [(&found.cos, &tables.cos), (&found.sin, &tables.sin)] {
+                for (pair, (found, expected)) in found
+                    .row(row)
+                    .unwrap()
+                    .iter()
+                    .zip(&expected[row])
+                    .enumerate()
+                {
+                    let units = (found - expected).abs() / ulp(*expected);
+                    assert!(
+                        units <= tolerance::ROTARY_TABLE_ULP as f32,
+                        "{} position {position} pair {pair}: {found} {expected}",
+                        tables.name
+                    );
+                    equal += usize::from(units == 0.0);
+                    all += 1;
+                }
+            }
+        }
+    }
+    assert!(all > 2_000 && equal * 10 > all * 9, "{equal} of {all}");
+}
+
+/// The distance from an f32 to the next.
+fn ulp(value: f32) -> f32 {
+    let next = f32::from_bits(value.abs().to_bits() + 1);
+    next - value.abs()
+}
+
+/// The f32 recipe, made in bulk and by itself, in every type.
+#[test]
+fn the_f32_recipe_rounds_to_half_types_from_f32() {
+    let model = "Qwen2.5-7B-Instruct with yarn||";
+    let case = cases().into_iter().find(|case| case.name == model).unwrap();
+    let set = frequencies(&case, RotaryRecipe::HfF32);
+    for start in [0, 100_000, (1 << 32) - 200] {
+        let singles = set.tables::<f32>(start..start + 200).unwrap();
+        let halves = set.tables::<bf16>(start..start + 200).unwrap();
+        let doubles = set.tables::<f64>(start..start + 200).unwrap();
+        let positions: Vec<u32> = (start..start + 200).map(|p| p as u32).collect();
+        assert_eq!(set.tables_at::<f32>(&positions).unwrap(), singles);
+        let factor = set.attention_factor() as f32;
+        for (row, position) in positions.iter().enumerate() {
+            for (pair, inv_freq) in set.inv_freq_f32().iter().enumerate() {
+                let angle = *position as f32 * inv_freq;
+                let (sine, cosine) = reference_sin_cos(angle);
+                let single = singles.cos.get(row, pair).unwrap();
+                assert_eq!(single, cosine * factor, "{start} {row} {pair}");
+                assert_eq!(singles.sin.get(row, pair), Some(sine * factor));
+                assert_eq!(halves.cos.get(row, pair), Some(bf16::from_f32(single)));
+                assert_eq!(doubles.cos.get(row, pair), Some(f64::from(single)));
+            }
+        }
+    }
+}
+
+/// Correctly rounded sine and cosine of an f32 angle, by way of the sinusoidal tables.
+fn reference_sin_cos(angle: f32) -> (f32, f32) {
+    use pe_core::{Rungs, Sinusoidal};
+    let one = Sinusoidal::paper(2).unwrap();
+    one.entry_pair(0, f64::from(angle), Rungs::FullOnly)
 }
 
 /// Sets by sequence length change where they should, and only there.

@@ -1,5 +1,10 @@
 //! Rotary embeddings: frequencies, tables, configurations, layouts.
 
+mod axes;
+mod config;
+mod errors;
 mod frequencies;
 mod golden;
+mod permute;
+mod rerotate;
 mod tables;

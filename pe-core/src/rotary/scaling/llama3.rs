@@ -59,7 +59,7 @@ impl Llama3Scaling {
         let per_radian = trained / Number::two_pi();
         let scale = |f: Number| {
             let turns = f * per_radian;
-            if turns > high || turns == high {
+            if turns >= high {
                 f
             } else if turns < low {
                 f / factor
@@ -80,13 +80,15 @@ impl Llama3Scaling {
         let factor = self.factor as f32;
         let scale = |power: f32| {
             let f = 1.0 / power;
-            let wavelength = std::f32::consts::TAU / f;
+            // torch divides a number by a tensor as the tensor's reciprocal times the number.
+            let wavelength = (1.0 / f) * std::f32::consts::TAU;
             if wavelength > longest {
                 f / factor
             } else if wavelength < shortest || low == high {
                 f
             } else {
-                let smooth = (trained as f32 / wavelength - low as f32) / (high - low) as f32;
+                let turns = (1.0 / wavelength) * trained as f32;
+                let smooth = (turns - low as f32) / (high - low) as f32;
                 (1.0 - smooth) * f / factor + smooth * f
             }
         };

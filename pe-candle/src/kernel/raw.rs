@@ -1,0 +1,12 @@
+//! The only unsafe code of the crate: what safe code cannot ask for.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod f16c;
+mod fresh;
+mod pages;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use f16c::{narrow_f16, run_avx2, widen_f16};
+pub(crate) use fresh::{Room, fresh};
+pub(crate) use pages::advise_huge_pages;

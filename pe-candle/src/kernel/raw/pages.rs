@@ -1,0 +1,36 @@
+//! Huge pages for large results.
+
+use std::mem::MaybeUninit;
+
+/// Bytes from which on huge pages are asked for.
+#[cfg(target_os = "linux")]
+const LARGE: usize = 4 << 20;
+
+/// Asks the system to back memory that is about to be written with huge pages: it is free to
+/// do so, or not. It concerns the pages that lie within the slice as a whole, no more memory is
+/// taken than without.
+#[cfg(target_os = "linux")]
+pub(crate) fn advise_huge_pages<T>(fresh: &mut [MaybeUninit<T>]) {
+    /// What a huge page is aligned to, on most machines. Where they are larger, fewer of them
+    /// fit in.
+    const HUGE: usize = 2 << 20;
+    let bytes = size_of_val(fresh);
+    if bytes < LARGE {
+        return;
+    }
+    let start = fresh.as_mut_ptr().cast::<u8>();
+    let before = start.align_offset(HUGE);
+    let inside = bytes.saturating_sub(before) / HUGE * HUGE;
+    if inside == 0 {
+        return;
+    }
+    // SAFETY: the range lies within `fresh`: `before + inside <= bytes`. The advice changes no
+    // byte and no access right. An error is no harm: the pages stay small.
+    unsafe {
+        libc::madvise(start.add(before).cast(), inside, libc::MADV_HUGEPAGE);
+    }
+}
+
+/// Other systems have no such advice.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn advise_huge_pages<T>(_: &mut [MaybeUninit<T>]) {}

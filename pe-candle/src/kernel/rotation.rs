@@ -1,0 +1,212 @@
+//! The rotation as one operation, its gradient, and its variant in place.
+
+use std::sync::Arc;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CustomOp1, DType, InplaceOp3, Layout, Result, Shape, Storage, Tensor, WithDType,
+    bail,
+};
+
+use super::heads::{Heads, TokenRows};
+use super::number::{Entry, Number};
+use super::rotate::Rotate;
+use super::turn::Direction;
+use crate::rotary::config::HeadOrder;
+use pe_core::{Backend, PairLayout};
+
+/// Which row of the tables each token takes.
+#[derive(Debug, Clone)]
+pub(crate) enum Tokens {
+    /// The first, and the others in order along time.
+    From(usize),
+    /// One for each step, `[T]`.
+    PerStep(Arc<[u32]>),
+    /// One for each token, `[B, T]`.
+    PerToken(Arc<[u32]>),
+    /// The first of each sequence, `[B]`, and the others in order along time.
+    PerSequence(Arc<[u32]>),
+    /// The tables have a row for each token, `[B, T]`.
+    Each,
+}
+
+/// Turns the pairs of every head by the angles of its token, in one pass, rounded as
+/// [`composed::rotate`](crate::rotary::composed) does.
+///
+/// The tables are no operands: constants have no gradient to be computed. The rotation is
+/// linear, and its gradient is the rotation back.
+#[derive(Debug, Clone)]
+pub(crate) struct Rotation {
+    /// `[.., pairs]`, contiguous, and of one type.
+    pub(crate) cos: Tensor,
+    pub(crate) sin: Tensor,
+    pub(crate) tokens: Tokens,
+    pub(crate) layout: PairLayout,
+    pub(crate) order: HeadOrder,
+    pub(crate) direction: Direction,
+    pub(crate) backend: Backend,
+}
+
+impl Rotation {
+    /// The rotated heads, as a tensor that gradients flow through.
+    pub(crate) fn apply(&self, xs: &Tensor) -> Result<Tensor> {
+        if xs.track_op() {
+            xs.apply_op1(self.clone())
+        } else {
+            xs.apply_op1_no_bwd(self)
+        }
+    }
+
+    /// The rotated heads in the memory of `xs`.
+    pub(crate) fn apply_in_place(&self, xs: &Tensor) -> Result<()> {
+        xs.inplace_op3(&self.cos, &self.sin, self)
+    }
+
+    fn rotate<'a, T: Number, P>(
+        &'a self,
+        layout: &Layout,
+        cos: &'a [P],
+        sin: &'a [P],
+    ) -> Result<Rotate<'a, T, P>> {
+        let Some(heads) = Heads::new(layout, self.order) else {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        };
+        Ok(Rotate {
+            level: self.backend.into(),
+            heads,
+            cos,
+            sin,
+            pairs: self.cos.dims().last().copied().unwrap_or(0),
+            tokens: match &self.tokens {
+                Tokens::From(first) => TokenRows::From(*first),
+                Tokens::PerStep(ids) => TokenRows::PerStep(ids),
+                Tokens::PerToken(ids) => TokenRows::PerToken(ids),
+                Tokens::PerSequence(starts) => TokenRows::PerSequence(starts),
+                Tokens::Each => TokenRows::Each,
+            },
+            layout: self.layout,
+            sign: self.direction.sign(),
+        })
+    }
+}
+
+/// The part of a storage that a contiguous layout names.
+fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
+    let all = storage.as_slice::<T>()?;
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&all[start..end]),
+        None => bail!("the table is not contiguous"),
+    }
+}
+
+/// Runs an expression for the types of input and tables that go together:
+/// `(input, type of the tables) => |xs, entry type| expression`.
+macro_rules! by_type {
+    ($xs:expr, $table:expr, |$x:ident, $entry:ident| $call:expr) => {{
+        use CpuStorage as C;
+        use half::{bf16, f16};
+        let types = ($xs.dtype(), $table);
+        match ($xs, types.1) {
+            (C::F32($x), DType::F32) => {
+                type $entry = f32;
+                $call
+            }
+            (C::F64($x), DType::F64) => {
+                type $entry = f64;
+                $call
+            }
+            (C::F64($x), DType::F32) => {
+                type $entry = f32;
+                $call
+            }
+            (C::F16($x), DType::F16) => {
+                type $entry = f16;
+                $call
+            }
+            (C::F16($x), DType::F32) => {
+                type $entry = f32;
+                $call
+            }
+            (C::BF16($x), DType::BF16) => {
+                type $entry = bf16;
+                $call
+            }
+            (C::BF16($x), DType::F32) => {
+                type $entry = f32;
+                $call
+            }
+            (_, table) => {
+                let (xs, table) = (types.0.as_str(), table.as_str());
+                bail!("no kernel rotates an input of {xs} by a table of {table}")
+            }
+        }
+    }};
+}
+
+impl CustomOp1 for Rotation {
+    fn name(&self) -> &'static str {
+        "rotary-embedding"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        fn map<T: Number + WithDType, P: Entry<T::Wide> + WithDType>(
+            op: &Rotation,
+            xs: &[T],
+            layout: &Layout,
+            [cos, sin]: [(&CpuStorage, &Layout); 2],
+        ) -> Result<CpuStorage> {
+            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
+            let ys = op.rotate::<T, P>(layout, cos, sin)?.map(xs);
+            Ok(T::to_cpu_storage_owned(ys))
+        }
+        let (cos, cos_layout) = self.cos.storage_and_layout();
+        let (sin, sin_layout) = self.sin.storage_and_layout();
+        let (Storage::Cpu(cos), Storage::Cpu(sin)) = (&*cos, &*sin) else {
+            bail!("the tables are not on the cpu");
+        };
+        let tables = [(cos, cos_layout), (sin, sin_layout)];
+        let ys = by_type!(storage, cos.dtype(), |xs, Entry| {
+            map::<_, Entry>(self, xs, layout, tables)?
+        });
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let back = Self {
+            direction: self.direction.reversed(),
+            ..self.clone()
+        };
+        back.apply(grad).map(Some)
+    }
+}
+
+impl InplaceOp3 for Rotation {
+    fn name(&self) -> &'static str {
+        "rotary-embedding in place"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        cos: &CpuStorage,
+        cos_layout: &Layout,
+        sin: &CpuStorage,
+        sin_layout: &Layout,
+    ) -> Result<()> {
+        fn map<T: Number, P: Entry<T::Wide> + WithDType>(
+            op: &Rotation,
+            xs: &mut [T],
+            layout: &Layout,
+            [cos, sin]: [(&CpuStorage, &Layout); 2],
+        ) -> Result<()> {
+            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
+            op.rotate::<T, P>(layout, cos, sin)?.map_in_place(xs);
+            Ok(())
+        }
+        let tables = [(cos, cos_layout), (sin, sin_layout)];
+        by_type!(storage, cos.dtype(), |xs, Entry| {
+            map::<_, Entry>(self, xs, layout, tables)
+        })
+    }
+}

@@ -1,0 +1,572 @@
+//! Rotary position embeddings as a layer, in place of the private copies that models carry.
+//!
+//! [`RotaryEmbedding`] turns pairs of columns of queries and keys by an angle that grows with the
+//! position, so that their products depend on distances alone (J. Su et al.: "RoFormer: Enhanced
+//! Transformer with Rotary Position Embedding", 2021). A model makes one, and hands each of its
+//! attention blocks a clone:
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor};
+//! use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+//!
+//! let device = &Device::Cpu;
+//! let rotary = RotaryEmbedding::new(RotaryEmbeddingConfig::new(64), DType::BF16, device)?;
+//! let q = Tensor::zeros((1, 32, 10, 64), DType::BF16, device)?; // [B, H, T, head_dim]
+//! let k = Tensor::zeros((1, 8, 10, 64), DType::BF16, device)?; // fewer heads
+//! let (q, k) = rotary.apply_rotary_emb_qkv(&q, &k, 0)?;
+//! # assert_eq!((q.dims4()?, k.dims4()?), ((1, 32, 10, 64), (1, 8, 10, 64)));
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! # In place of what models have
+//!
+//! Here `rotary` is a `RotaryEmbedding` in place of a model's own struct, of its `cos` and `sin`
+//! tensors, or of its cache's.
+//!
+//! | candle-transformers 0.11.1 | in its place |
+//! |---|---|
+//! | `Arc::new(RotaryEmbedding::new(dtype, cfg, dev)?)` (qwen2, mistral, gemma, olmo, yi, ...) | `RotaryEmbedding::new(config, dtype, dev)?` with the config below; clones share, no `Arc` is needed |
+//! | `rotary_emb.apply_rotary_emb_qkv(&q, &k, seqlen_offset)?` (qwen2, mistral, gemma, phi3, olmo, ...) | the same line |
+//! | `rotary_emb.apply(&q, &k, offset)?` (qwen3), `forward(&q, &k, offset)?` (deepseek2) | `rotary.apply_rotary_emb_qkv(&q, &k, offset)?` |
+//! | `rope(&x.contiguous()?, &cos.narrow(0, pos, t)?, &sin.narrow(0, pos, t)?)?` (llama, granite, lfm2, voxtral, quantized_qwen2, ...) | `rotary.apply(&x, pos)?`; `contiguous` may go |
+//! | `rope_i(..)?` (helium, csm, deepseek2, quantized_llama) | `layout: PairLayout::Interleaved`, then `rotary.apply(&x, pos)?` |
+//! | `rope_thd(..)?` on `[B, T, H, D]` (mixformer) | `axis_order: HeadOrder::TimeFirst`, then `rotary.apply(&x, pos)?` |
+//! | `(q.broadcast_mul(&cos)? + rotate_half(q)?.broadcast_mul(&sin))?` with doubled tables (yi, mixtral, starcoder2, recurrent_gemma) | `rotary.apply(q, pos)?` |
+//! | the same on `[B * H, T, D]` (falcon) | `rotary.apply(&q.unsqueeze(1)?, pos)?.squeeze(1)?` |
+//! | `x` as complex numbers, `[B, T, H, D / 2, 2]` (llama2_c) | `layout: PairLayout::Interleaved, axis_order: HeadOrder::TimeFirst`, then `rotary.apply(&x, pos)?` |
+//! | cut at `rotary_dim`, rotate, `Tensor::cat` with the rest (phi, phi3, stable_lm, glm4, mixformer) | `RotaryEmbeddingConfig::of(RotaryConfig::new(rotary_dim), head_dim)`, then `rotary.apply(&x, pos)?` |
+//! | `rope(&qk.to_dtype(DType::F32)?, &c, &s)?.to_dtype(qk_dtype)?` (mimi) | `rotary.apply(&qk, pos)?`: half types are computed in `f32` as it is |
+//! | a loop over the batch with an offset each, and `Tensor::cat` (qwen3_vl text) | `rotary.apply_rotary_emb_qkv_at_offsets(&q, &k, seqlen_offsets)?` |
+//! | `rope(q, &cos.index_select(pos, 0)?, &sin.index_select(pos, 0)?)?` (pixtral) | `rotary.apply_with_positions(q, pos)?` |
+//! | tables for each token from elsewhere, doubled (M-RoPE of paddleocr_vl, vision of qwen3_vl) | `rotary.apply_with_cos_sin(&q, &cos, &sin)?` with the first half of their columns |
+//! | `cos` and `sin` needed as tensors | `rotary.cos_sin(offset, len)?` |
+//!
+//! The config that most of them amount to, `rope_theta` and all:
+//!
+//! ```
+//! # use candle_core::{DType, Device};
+//! # use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+//! # use pe_core::RotaryConfig;
+//! # struct Config { rope_theta: f64, max_position_embeddings: usize, head_dim: usize }
+//! # let cfg = Config { rope_theta: 1e6, max_position_embeddings: 64, head_dim: 128 };
+//! let config = RotaryEmbeddingConfig {
+//!     rotary: RotaryConfig { base: cfg.rope_theta, ..RotaryConfig::new(cfg.head_dim) },
+//!     max_seq_len: cfg.max_position_embeddings,
+//!     ..RotaryEmbeddingConfig::new(cfg.head_dim)
+//! };
+//! let rotary = RotaryEmbedding::new(config, DType::BF16, &Device::Cpu)?;
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
+//! What changes in the numbers: tables are exact and in `f32` whatever the model's type, where
+//! models round positions, angles or tables to it; half types are computed in `f32` and rounded
+//! once; gradients arrive, where `candle_nn::rotary_emb` drops them.
+
+#[doc(hidden)]
+pub mod composed;
+pub(crate) mod config;
+mod input;
+mod tables;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+use pe_core::{Backend, Rotary};
+
+use self::composed::Route;
+use self::config::RotaryEmbeddingConfig;
+use self::tables::{Angles, Tables};
+use crate::config::Growth;
+use crate::convert::core_error;
+use crate::kernel::{Direction, Rotation, Tokens};
+
+/// Turns the pairs of queries and keys by their tokens' angles:
+///
+/// ```text
+/// (a, b) -> (a cos - b sin, a sin + b cos)      cos, sin of position * inv_freq[pair],
+///                                               times the attention factor
+/// ```
+///
+/// where a pair is columns `i` and `i + rotary_dim / 2`, or `2i` and `2i + 1`
+/// ([`PairLayout`](pe_core::PairLayout)). Columns from `rotary_dim` on pass unchanged.
+///
+/// # Shapes
+/// `[B, H, T, head_dim]` or `[B, T, H, head_dim]`, as the config's
+/// [`HeadOrder`](crate::HeadOrder) says, of any strides; no `contiguous` is needed before or
+/// after. Queries and keys may have different numbers of heads.
+///
+/// # Positions
+/// A token's position is its index along `T` plus an offset ([`apply`](Self::apply)), plus an
+/// offset of its own sequence ([`apply_at_offsets`](Self::apply_at_offsets)), or any id
+/// ([`apply_with_positions`](Self::apply_with_positions)). The result for a position does not
+/// depend on which of them was used, bit for bit.
+///
+/// # Types
+/// The result has the type of the input. Tables are `f32` unless the layer is made for `f64`,
+/// or [`table_dtype`](RotaryEmbeddingConfig::table_dtype) says otherwise.
+///
+/// | input | tables | computed in | rounded to the input's type |
+/// |---|---|---|---|
+/// | `f32` | `f32` | `f32` | |
+/// | `f64` | `f64` or `f32` | `f64` | |
+/// | `f16` | `f32` or `f16` | `f32` | once |
+/// | `bf16` | `f32` or `bf16` | `f32` | once |
+///
+/// Every other pair is an error. In `f32` the products and the sum are rounded one by one: with
+/// equal tables the bits are those of `candle_nn::rotary_emb::rope`.
+///
+/// # Frequencies that depend on the length
+/// With dynamic NTK and LongRoPE the frequencies are those of the sequence seen: of length
+/// `offset + T`, or of the largest position plus one, over the whole batch, as transformers has
+/// it. Keys that were cached at a shorter length keep the angles that they got. (transformers
+/// remembers the longest sequence seen until a short one comes; here the numbers depend on the
+/// call alone.) The tables of the two sets used last are kept; dynamic scaling beyond the trained
+/// length makes the rows of each call anew, once for all layers that share the tables.
+///
+/// # Gradients
+/// They flow, to any order: the backward pass is the rotation by the negative angles, costs what
+/// the forward pass costs, and nothing is stored for it but a handle to the tables. The tables
+/// are constants: no variables, in no `VarMap` and in no checkpoint.
+///
+/// # Devices
+/// On the CPU one pass does it all. On CUDA and Metal Candle's own kernel does, converted to and
+/// from `f32` for half types, and a composition of differentiable operations where gradients are
+/// tracked.
+///
+/// # Clones and threads
+/// Clones are cheap and share the tables, and so can all attention blocks of a model. A layer may be
+/// used from any number of threads at once.
+#[derive(Debug, Clone)]
+pub struct RotaryEmbedding {
+    shared: Arc<Shared>,
+    backend: Backend,
+}
+
+#[derive(Debug)]
+struct Shared {
+    config: RotaryEmbeddingConfig,
+    dtype: DType,
+    tables: Tables,
+}
+
+/// What a call turns by.
+struct Turn {
+    angles: Angles,
+    tokens: Tokens,
+}
+
+impl RotaryEmbedding {
+    /// Makes the tables and the layer, for inputs of type `dtype` on `device`.
+    ///
+    /// # Errors
+    /// Invalid frequencies (see [`Rotary::new`]), an odd `rotary_dim` among them; a `rotary_dim`
+    /// above `head_dim`; a `max_seq_len` of 0 or tables that are too large; a growth limit
+    /// below `max_seq_len`; a `dtype` other than `f32`, `f64`, `f16` and `bf16`; a
+    /// `table_dtype` other than `dtype` and `f32`.
+    pub fn new(config: RotaryEmbeddingConfig, dtype: DType, device: &Device) -> Result<Self> {
+        let rotary = Rotary::new(config.rotary.clone()).map_err(core_error)?;
+        config.check()?;
+        let table_dtype = config.table_dtype(dtype);
+        input::check_dtypes("the layer", dtype, table_dtype)?;
+        let limit = match config.growth {
+            Growth::Fixed => config.max_seq_len,
+            Growth::Grow { limit } => limit,
+        };
+        let tables = Tables::new(rotary, config.max_seq_len, limit, table_dtype, device)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                config,
+                dtype,
+                tables,
+            }),
+            backend: Backend::best(),
+        })
+    }
+
+    /// Turns one tensor by the positions `offset ..`, one per step along `T`.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let k = Tensor::randn(0f32, 1., (1, 8, 10, 64), &Device::Cpu)?;
+    /// let whole = rotary.apply(&k, 0)?;
+    /// let last = rotary.apply(&k.narrow(2, 9, 1)?, 9)?; // a step of decoding
+    /// let wanted = whole.narrow(2, 9, 1)?;
+    /// assert_eq!(last.flatten_all()?.to_vec1::<f32>()?, wanted.flatten_all()?.to_vec1::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An input whose shape is not that of the config's axis order, whose type does not go with
+    /// the tables', or that is on another device; positions beyond the tables.
+    pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
+        let (_, time) = self.check("the input", xs)?;
+        match self.from_offset(offset, time)? {
+            Some(turn) => self.turn(xs, &turn),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// Turns queries and keys by the positions `seqlen_offset ..`: the call of Candle's own
+    /// models. Their numbers of heads may differ.
+    ///
+    /// # Errors
+    /// Queries and keys of different batch or length; else as [`apply`](Self::apply), for
+    /// either.
+    pub fn apply_rotary_emb_qkv(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        seqlen_offset: usize,
+    ) -> Result<(Tensor, Tensor)> {
+        let (_, time) = self.check_pair(q, k)?;
+        self.turn_both(q, k, self.from_offset(seqlen_offset, time)?)
+    }
+
+    /// Turns one tensor by each token's own position.
+    ///
+    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike, or `[B, T]`, for either axis
+    /// order; `u32` or `i64`, on any device. Those of a GPU are copied to the host to be
+    /// checked, since Candle reads certain wrong ids as a row of zeros.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig, position_ids_for_packed};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// // Two sequences of 3 and 2 tokens, in one row.
+    /// let q = Tensor::ones((1, 4, 5, 64), DType::F32, &Device::Cpu)?;
+    /// let ids = position_ids_for_packed(&[3, 2], &Device::Cpu)?;
+    /// let q = rotary.apply_with_positions(&q, &ids)?;
+    /// let at = |t| q.narrow(2, t, 1)?.flatten_all()?.to_vec1::<f32>();
+    /// assert_eq!(at(1)?, at(4)?); // both are position 1
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Ids of another shape or type; an id that the tables have no row for, with its place; else
+    /// as [`apply`](Self::apply).
+    pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.from_ids(position_ids, batch, time)? {
+            Some(turn) => self.turn(xs, &turn),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// Turns queries and keys by each token's own position.
+    ///
+    /// # Errors
+    /// As [`apply_with_positions`](Self::apply_with_positions) and
+    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
+    pub fn apply_rotary_emb_qkv_with_positions(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        position_ids: &Tensor,
+    ) -> Result<(Tensor, Tensor)> {
+        let (batch, time) = self.check_pair(q, k)?;
+        self.turn_both(q, k, self.from_ids(position_ids, batch, time)?)
+    }
+
+    /// Turns one tensor by positions that begin at an offset of each sequence's own: `T`
+    /// positions from `offsets[b]` on, as a server has it that decodes sequences of different
+    /// lengths together.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::ones((2, 4, 1, 64), DType::F32, &Device::Cpu)?;
+    /// let q = rotary.apply_at_offsets(&q, &[17, 3])?;
+    /// # assert_eq!(q.dims(), [2, 4, 1, 64]);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A number of offsets that is not the batch; else as [`apply`](Self::apply).
+    pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.from_offsets(offsets, batch, time)? {
+            Some(turn) => self.turn(xs, &turn),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// Turns queries and keys by positions that begin at an offset of each sequence's own.
+    ///
+    /// # Errors
+    /// As [`apply_at_offsets`](Self::apply_at_offsets) and
+    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
+    pub fn apply_rotary_emb_qkv_at_offsets(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        offsets: &[usize],
+    ) -> Result<(Tensor, Tensor)> {
+        let (batch, time) = self.check_pair(q, k)?;
+        self.turn_both(q, k, self.from_offsets(offsets, batch, time)?)
+    }
+
+    /// Turns one tensor by angles from elsewhere: cosines and sines of each step, `[T,
+    /// rotary_dim / 2]`, or of each token, `[B, T, rotary_dim / 2]`. The general door: positions
+    /// in several dimensions (M-RoPE, images), learned or interpolated angles.
+    ///
+    /// They are constants to this operation.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::ones((2, 4, 6, 64), DType::F32, &Device::Cpu)?;
+    /// let (cos, sin) = rotary.cos_sin(0, 6)?;
+    /// let a = rotary.apply_with_cos_sin(&q, &cos, &sin)?;
+    /// let b = rotary.apply(&q, 0)?;
+    /// assert_eq!(a.flatten_all()?.to_vec1::<f32>()?, b.flatten_all()?.to_vec1::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Cosines and sines of other or different shapes or types, on another device than the
+    /// input, or tracked for gradients, which would not reach them; else as
+    /// [`apply`](Self::apply).
+    pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+        match self.from_cos_sin(xs, cos, sin)? {
+            Some(turn) => self.turn(xs, &turn),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// Turns `xs` itself by the positions `offset ..`: for inference.
+    ///
+    /// The numbers are those of [`apply`](Self::apply). No memory is asked for. Candle's clones,
+    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
+    /// well, and gradients that need the old numbers come out wrong. Called from a thread of
+    /// rayon's pool it works on that thread alone.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
+    /// let wanted = rotary.apply(&q, 3)?;
+    /// rotary.apply_inplace(&q, 3)?;
+    /// assert_eq!(q.flatten_all()?.to_vec1::<f32>()?, wanted.flatten_all()?.to_vec1::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An input that is a variable or was computed from one, since its gradient would be that
+    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
+    /// input that shares its memory with the tables; an input that is not on the CPU; else as
+    /// [`apply`](Self::apply). The input is unchanged then.
+    pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
+        let (_, time) = self.check("the input", xs)?;
+        input::check_own(xs)?;
+        match self.from_offset(offset, time)? {
+            Some(turn) => self.turn_in_place(xs, turn),
+            None => Ok(()),
+        }
+    }
+
+    /// Turns `xs` itself by each token's own position.
+    ///
+    /// # Errors
+    /// As [`apply_inplace`](Self::apply_inplace) and
+    /// [`apply_with_positions`](Self::apply_with_positions).
+    pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
+        let (batch, time) = self.check("the input", xs)?;
+        input::check_own(xs)?;
+        match self.from_ids(position_ids, batch, time)? {
+            Some(turn) => self.turn_in_place(xs, turn),
+            None => Ok(()),
+        }
+    }
+
+    /// Cosines and sines of the positions `offset .. offset + len`, `[len, rotary_dim / 2]`
+    /// each, in the type that the layer was made for: what `candle_nn::rotary_emb::rope` takes.
+    ///
+    /// They are views of the tables where the types agree, and made afresh with one rounding
+    /// where not. Copy them before changing them in place.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
+    /// let (cos, sin) = rotary.cos_sin(5, 10)?;
+    /// let theirs = candle_nn::rotary_emb::rope(&q, &cos, &sin)?;
+    /// let ours = rotary.apply(&q, 5)?;
+    /// assert_eq!(ours.flatten_all()?.to_vec1::<f32>()?, theirs.flatten_all()?.to_vec1::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Positions beyond the tables.
+    pub fn cos_sin(&self, offset: usize, len: usize) -> Result<(Tensor, Tensor)> {
+        let Shared { dtype, tables, .. } = &*self.shared;
+        let end = self.end_of(offset, len)?;
+        if *dtype != tables.dtype() || len == 0 {
+            let frequencies = tables.rotary().frequencies(end).map_err(core_error)?;
+            let made = Angles::make(&frequencies, offset..end, *dtype, tables.device())?;
+            return Ok((made.cos, made.sin));
+        }
+        let angles = tables.get(offset..end, end)?;
+        let of = |table: &Tensor| table.narrow(0, offset - angles.start, len);
+        Ok((of(&angles.cos)?, of(&angles.sin)?))
+    }
+
+    /// What the layer was made from.
+    pub fn config(&self) -> &RotaryEmbeddingConfig {
+        &self.shared.config
+    }
+
+    /// The frequencies.
+    pub fn rotary(&self) -> &Rotary {
+        self.shared.tables.rotary()
+    }
+
+    /// The type that the layer was made for.
+    pub fn dtype(&self) -> DType {
+        self.shared.dtype
+    }
+
+    /// The most positions there may be: `max_seq_len`, or the limit of its growth.
+    pub fn limit(&self) -> usize {
+        self.shared.tables.limit()
+    }
+
+    /// [`apply`](Self::apply) composed of Candle's operations: for the tests, which compare them
+    /// on the CPU.
+    #[doc(hidden)]
+    pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
+        let (_, time) = self.check("the input", xs)?;
+        match self.from_offset(offset, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_positions_composed(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.from_ids(position_ids, batch, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_at_offsets_composed(
+        &self,
+        xs: &Tensor,
+        offsets: &[usize],
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.from_offsets(offsets, batch, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_cos_sin_composed(
+        &self,
+        xs: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        match self.from_cos_sin(xs, cos, sin)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// The same layer on an instruction set: for the tests.
+    #[doc(hidden)]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        Self { backend, ..self }
+    }
+
+    fn turn_both(&self, q: &Tensor, k: &Tensor, turn: Option<Turn>) -> Result<(Tensor, Tensor)> {
+        match turn {
+            Some(turn) => Ok((self.turn(q, &turn)?, self.turn(k, &turn)?)),
+            None => Ok((q.clone(), k.clone())),
+        }
+    }
+
+    fn turn(&self, xs: &Tensor, turn: &Turn) -> Result<Tensor> {
+        if xs.elem_count() == 0 {
+            return Ok(xs.clone());
+        }
+        if xs.device().is_cpu() {
+            return self.rotation(turn).apply(xs);
+        }
+        let route = match xs.track_op() {
+            true => Route::Operations,
+            false => Route::Rope,
+        };
+        self.compose(xs, turn, route)
+    }
+
+    fn turn_in_place(&self, xs: &Tensor, turn: Turn) -> Result<()> {
+        if xs.elem_count() == 0 {
+            return Ok(());
+        }
+        self.rotation(&turn).apply_in_place(xs)
+    }
+
+    /// The operation that does it all in one pass.
+    fn rotation(&self, turn: &Turn) -> Rotation {
+        Rotation {
+            cos: turn.angles.cos.clone(),
+            sin: turn.angles.sin.clone(),
+            tokens: turn.tokens.clone(),
+            layout: self.shared.config.layout,
+            order: self.shared.config.axis_order,
+            direction: Direction::Forward,
+            backend: self.backend,
+        }
+    }
+
+    fn compose(&self, xs: &Tensor, turn: &Turn, route: Route) -> Result<Tensor> {
+        let config = &self.shared.config;
+        if xs.elem_count() == 0 {
+            return Ok(xs.clone());
+        }
+        let Some((batch, time)) = config.axis_order.read(xs.dims()) else {
+            bail!("{}, got {:?}", config.axis_order.describe(), xs.dims());
+        };
+        let rows = |table: &Tensor| turn.tokens.rows_of(table, batch, time);
+        composed::rotate(
+            xs,
+            &rows(&turn.angles.cos)?,
+            &rows(&turn.angles.sin)?,
+            config.layout,
+            config.axis_order,
+            route,
+        )
+    }
+}

@@ -1,0 +1,239 @@
+//! What a call is given, checked, and the angles that it asks for.
+
+use candle_core::{D, DType, Result, Tensor, bail};
+
+use super::tables::Angles;
+use super::{RotaryEmbedding, Turn};
+use crate::config::Growth;
+use crate::kernel::Tokens;
+use crate::plain;
+use crate::positions::CheckedIds;
+
+impl RotaryEmbedding {
+    /// Checks shape, type and device, and returns batch and time.
+    pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
+        let (config, tables) = (&self.shared.config, &self.shared.tables);
+        let (order, head_dim) = (config.axis_order, config.head_dim);
+        let found = match order.read(xs.dims()) {
+            Some(found) if xs.dims().last() == Some(&head_dim) => found,
+            _ => bail!(
+                "{what}: {} with head_dim {head_dim}, got {:?}",
+                order.describe(),
+                xs.dims()
+            ),
+        };
+        check_dtypes(what, xs.dtype(), tables.dtype())?;
+        if !xs.device().same_device(tables.device()) {
+            let (input, tables) = (xs.device().location(), tables.device().location());
+            bail!("{what} is on {input:?}, but the tables are on {tables:?}");
+        }
+        Ok(found)
+    }
+
+    /// Checks queries and keys, and returns their batch and time.
+    pub(super) fn check_pair(&self, q: &Tensor, k: &Tensor) -> Result<(usize, usize)> {
+        let (of_q, of_k) = (self.check("the query", q)?, self.check("the key", k)?);
+        if of_q != of_k {
+            bail!(
+                "query and key must agree in batch and time: query {:?} has {of_q:?}, key {:?} \
+                 has {of_k:?}",
+                q.dims(),
+                k.dims()
+            );
+        }
+        Ok(of_q)
+    }
+
+    /// One past the last of `len` positions from `offset` on.
+    pub(super) fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
+        let Some(end) = offset.checked_add(len) else {
+            bail!("offset {offset} plus length {len} overflows");
+        };
+        let limit = self.shared.tables.limit();
+        if end > limit && len != 0 {
+            match self.shared.config.growth {
+                Growth::Fixed => bail!(
+                    "positions {offset}..{end} were asked for, but the tables hold {limit} rows \
+                     (max_seq_len {limit})"
+                ),
+                Growth::Grow { .. } => bail!(
+                    "positions {offset}..{end} were asked for, but the tables may grow to \
+                     {limit} rows at most"
+                ),
+            }
+        }
+        Ok(end)
+    }
+
+    /// The positions `offset ..`; `None` if there are none.
+    pub(super) fn from_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
+        let end = self.end_of(offset, time)?;
+        if time == 0 {
+            return Ok(None);
+        }
+        let angles = self.shared.tables.get(offset..end, end)?;
+        let tokens = Tokens::From(offset - angles.start);
+        Ok(Some(Turn { angles, tokens }))
+    }
+
+    /// The positions `offsets[b] ..` of each sequence.
+    pub(super) fn from_offsets(
+        &self,
+        offsets: &[usize],
+        batch: usize,
+        time: usize,
+    ) -> Result<Option<Turn>> {
+        if offsets.len() != batch {
+            let count = offsets.len();
+            bail!("there are {count} offsets, but the batch has {batch} sequences");
+        }
+        let (mut first, mut end) = (usize::MAX, 0);
+        for offset in offsets {
+            end = end.max(self.end_of(*offset, time)?);
+            first = first.min(*offset);
+        }
+        if batch == 0 || time == 0 {
+            return Ok(None);
+        }
+        let angles = self.shared.tables.get(first..end, end)?;
+        // Positions are below 2^32: the limit is.
+        let starts = offsets.iter().map(|offset| (offset - angles.start) as u32);
+        let tokens = Tokens::PerSequence(starts.collect());
+        Ok(Some(Turn { angles, tokens }))
+    }
+
+    /// A position for each step or token.
+    pub(super) fn from_ids(
+        &self,
+        position_ids: &Tensor,
+        batch: usize,
+        time: usize,
+    ) -> Result<Option<Turn>> {
+        let per_token = match position_ids.dims() {
+            [t] | [1, t] if *t == time => false,
+            [b, t] if (*b, *t) == (batch, time) => true,
+            dims => bail!(
+                "position ids must have shape [{time}], [1, {time}] or [{batch}, {time}], got \
+                 {dims:?}"
+            ),
+        };
+        let checked = CheckedIds::read(position_ids, self.shared.tables.limit())?;
+        let Some(first) = checked.ids.iter().min() else {
+            return Ok(None);
+        };
+        let end = checked.rows;
+        let angles = self.shared.tables.get(*first as usize..end, end)?;
+        let start = angles.start as u32;
+        let rows = checked.ids.iter().map(|id| id - start).collect();
+        let tokens = match per_token {
+            true => Tokens::PerToken(rows),
+            false => Tokens::PerStep(rows),
+        };
+        Ok(Some(Turn { angles, tokens }))
+    }
+
+    /// Angles from elsewhere.
+    pub(super) fn from_cos_sin(
+        &self,
+        xs: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+    ) -> Result<Option<Turn>> {
+        let (batch, time) = self.check("the input", xs)?;
+        let pairs = self.shared.tables.rotary().pairs();
+        let tokens = match cos.dims() {
+            [t, p] if (*t, *p) == (time, pairs) => Tokens::From(0),
+            [b, t, p] if (*b, *t, *p) == (batch, time, pairs) => Tokens::Each,
+            dims => bail!(
+                "cos must have shape [{time}, {pairs}] or [{batch}, {time}, {pairs}], got {dims:?}"
+            ),
+        };
+        if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
+            bail!(
+                "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
+                cos.dtype().as_str(),
+                cos.dims(),
+                sin.dtype().as_str(),
+                sin.dims()
+            );
+        }
+        for (name, table) in [("cos", cos), ("sin", sin)] {
+            check_dtypes("the input", xs.dtype(), table.dtype())?;
+            if !xs.device().same_device(table.device()) {
+                let (input, table) = (xs.device().location(), table.device().location());
+                bail!("the input is on {input:?}, but {name} is on {table:?}");
+            }
+            if table.track_op() {
+                bail!("{name} is tracked for gradients, which would not reach it: detach it");
+            }
+        }
+        if xs.elem_count() == 0 {
+            return Ok(None);
+        }
+        let angles = Angles {
+            start: 0,
+            cos: cos.contiguous()?,
+            sin: sin.contiguous()?,
+        };
+        Ok(Some(Turn { angles, tokens }))
+    }
+}
+
+impl Tokens {
+    /// The rows of a table that the tokens take, `[T, pairs]` or `[B, T, pairs]`. They must have
+    /// been checked: Candle reads some that are out of range as zeros.
+    pub(super) fn rows_of(&self, table: &Tensor, batch: usize, time: usize) -> Result<Tensor> {
+        let pairs = table.dim(D::Minus1)?;
+        let per_token = |ids| plain::gather(table, ids)?.reshape((batch, time, pairs));
+        match self {
+            Self::From(first) => table.narrow(0, *first, time),
+            Self::PerStep(ids) => plain::gather(table, ids.to_vec()),
+            Self::PerToken(ids) => per_token(ids.to_vec()),
+            Self::PerSequence(starts) => {
+                let ids = starts.iter().flat_map(|start| *start..*start + time as u32);
+                per_token(ids.collect())
+            }
+            Self::Each => Ok(table.clone()),
+        }
+    }
+}
+
+/// Checks that an input can be changed in place.
+pub(super) fn check_own(xs: &Tensor) -> Result<()> {
+    if !xs.device().is_cpu() {
+        let location = xs.device().location();
+        bail!("rotating in place works on the cpu only, the input is on {location:?}");
+    }
+    if xs.track_op() {
+        let what = match xs.is_variable() {
+            true => "is a variable",
+            false => "was computed from a variable",
+        };
+        bail!("the input {what}: take a copy (detach, then copy) to rotate in place");
+    }
+    if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
+        let (dims, strides) = (xs.dims(), xs.stride());
+        bail!(
+            "elements of the input share their places: shape {dims:?} with strides {strides:?} \
+             cannot be rotated in place"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the type of the tables goes with that of an input.
+pub(super) fn check_dtypes(what: &str, input: DType, tables: DType) -> Result<()> {
+    use DType::{BF16, F16, F32, F64};
+    match (input, tables) {
+        (F32, F32) | (F64, F64 | F32) | (F16, F16 | F32) | (BF16, BF16 | F32) => Ok(()),
+        (F32 | F64 | F16 | BF16, _) => bail!(
+            "{what} is {}, but the tables are {}: they must be of that type or f32",
+            input.as_str(),
+            tables.as_str()
+        ),
+        _ => bail!(
+            "{what} must be f32, f64, f16 or bf16, not {}",
+            input.as_str()
+        ),
+    }
+}

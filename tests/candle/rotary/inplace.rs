@@ -1,0 +1,97 @@
+//! The variant in place.
+
+use super::*;
+use candle_core::Var;
+
+#[test]
+fn in_place_gives_the_bits_of_apply() -> Result<()> {
+    let ids = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2]], CPU)?;
+    for (dtype, table) in TYPES {
+        for layout in LAYOUTS {
+            for axis_order in ORDERS {
+                let config = RotaryEmbeddingConfig {
+                    layout,
+                    axis_order,
+                    table_dtype: Some(table),
+                    ..config(38, 44)
+                };
+                let layer = layer(config, dtype);
+                let shape = shape_of(axis_order, 2, 3, 4, 44);
+                for (view, xs) in views(shape, dtype) {
+                    if view == "broadcast" || view == "one column" {
+                        continue;
+                    }
+                    for (set, layer) in on_each_set(&layer) {
+                        let what = format!("{dtype:?} {layout:?} {axis_order:?} {view} {set}");
+                        // Of the same strides, with memory of its own.
+                        let fresh = || views(shape, dtype).into_iter().find(|(v, _)| *v == view);
+                        let (_, own) = fresh().unwrap();
+                        let wanted = layer.apply(&xs, 60)?;
+                        layer.apply_inplace(&own, 60)?;
+                        assert_eq!(bits(&own), bits(&wanted), "{what}");
+                        let (_, own) = fresh().unwrap();
+                        let wanted = layer.apply_with_positions(&xs, &ids)?;
+                        layer.apply_inplace_with_positions(&own, &ids)?;
+                        assert_eq!(bits(&own), bits(&wanted), "{what} ids");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_lies_around_a_view_stays() -> Result<()> {
+    let layer = layer(config(8, 8), DType::F32);
+    let qkv = numbers(&[1, 2, 3, 24], DType::F32, 1);
+    let before = bits(&qkv);
+    let q = qkv.narrow(3, 8, 8)?;
+    layer.apply_inplace(&q, 1)?;
+    for (index, (before, after)) in before.iter().zip(bits(&qkv)).enumerate() {
+        let inside = (8..16).contains(&(index % 24));
+        assert!(inside || *before == after, "{index}");
+    }
+    assert_ne!(bits(&qkv), before);
+    Ok(())
+}
+
+#[test]
+fn what_must_not_change_is_refused_and_unchanged() -> Result<()> {
+    let layer = layer(config(8, 8), DType::F32);
+    let start = numbers(&[1, 2, 3, 8], DType::F32, 1);
+    let var = Var::from_tensor(&start)?;
+    let computed = (var.as_tensor() * 1.0)?;
+    let row = start.narrow(2, 0, 1)?;
+    let shared = row.broadcast_as((1, 2, 3, 8))?;
+    let ids = Tensor::new(&[0u32, 1, 2], CPU)?;
+    for (xs, message) in [
+        (
+            var.as_tensor(),
+            "the input is a variable: take a copy (detach, then copy) to rotate in place",
+        ),
+        (
+            &computed,
+            "the input was computed from a variable: take a copy (detach, then copy) to rotate in place",
+        ),
+        (
+            &shared,
+            "elements of the input share their places: shape [1, 2, 3, 8] with strides [48, 24, 0, 1] cannot be rotated in place",
+        ),
+    ] {
+        let before = bits(xs);
+        assert_eq!(error_of(layer.apply_inplace(xs, 0)), message);
+        assert_eq!(
+            error_of(layer.apply_inplace_with_positions(xs, &ids)),
+            message
+        );
+        assert_eq!(bits(xs), before);
+    }
+    // The tables themselves.
+    let (cos, _) = layer.cos_sin(0, 64)?;
+    let before = bits(&cos);
+    let inside = cos.reshape((1, 1, 32, 8))?;
+    assert!(layer.apply_inplace(&inside, 0).is_err());
+    assert_eq!(bits(&cos), before);
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Offsets, ids, and nothing at all.
+
+use super::*;
+
+#[test]
+fn steps_of_decoding_give_the_rows_of_the_whole() -> Result<()> {
+    for dtype in [DType::F32, DType::BF16] {
+        for axis_order in ORDERS {
+            let config = RotaryEmbeddingConfig {
+                axis_order,
+                ..config(16, 24)
+            };
+            let layer = layer(config, dtype);
+            let axis = time_axis(axis_order);
+            let q = numbers(&shape_of(axis_order, 2, 4, 20, 24), dtype, 1);
+            let k = numbers(&shape_of(axis_order, 2, 2, 20, 24), dtype, 2);
+            let whole = layer.apply_rotary_emb_qkv(&q, &k, 0)?;
+            let mut parts = (Vec::new(), Vec::new());
+            let mut offset = 0;
+            for len in [12, 1, 1, 3, 1, 2] {
+                let (q, k) = (q.narrow(axis, offset, len)?, k.narrow(axis, offset, len)?);
+                let (q, k) = layer.apply_rotary_emb_qkv(&q, &k, offset)?;
+                parts.0.push(q);
+                parts.1.push(k);
+                offset += len;
+            }
+            assert_eq!(bits(&Tensor::cat(&parts.0, axis)?), bits(&whole.0));
+            assert_eq!(bits(&Tensor::cat(&parts.1, axis)?), bits(&whole.1));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn ids_offsets_and_order_agree() -> Result<()> {
+    for axis_order in ORDERS {
+        let config = RotaryEmbeddingConfig {
+            axis_order,
+            ..config(16, 16)
+        };
+        let layer = layer(config, DType::F32);
+        let xs = numbers(&shape_of(axis_order, 3, 2, 5, 16), DType::F32, 3);
+        let wanted = bits(&layer.apply(&xs, 7)?);
+        let row = [7u32, 8, 9, 10, 11];
+        let ids = Tensor::new(&row, CPU)?;
+        for ids in [
+            ids.clone(),
+            ids.unsqueeze(0)?,
+            ids.to_dtype(DType::I64)?,
+            Tensor::new(&[row, row, row], CPU)?,
+            ids.unsqueeze(0)?.broadcast_as((3, 5))?,
+        ] {
+            assert_eq!(bits(&layer.apply_with_positions(&xs, &ids)?), wanted);
+            let (q, k) = layer.apply_rotary_emb_qkv_with_positions(&xs, &xs, &ids)?;
+            assert_eq!((bits(&q), bits(&k)), (wanted.clone(), wanted.clone()));
+        }
+        assert_eq!(bits(&layer.apply_at_offsets(&xs, &[7, 7, 7])?), wanted);
+        // Sequences by themselves.
+        let own = layer.apply_at_offsets(&xs, &[0, 59, 30])?;
+        let (q, k) = layer.apply_rotary_emb_qkv_at_offsets(&xs, &xs, &[0, 59, 30])?;
+        assert_eq!((bits(&q), bits(&k)), (bits(&own), bits(&own)));
+        for (batch, offset) in [0, 59, 30].into_iter().enumerate() {
+            let alone = layer.apply(&xs.narrow(0, batch, 1)?, offset)?;
+            assert_eq!(bits(&own.narrow(0, batch, 1)?), bits(&alone));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_in_gives_nothing_out() -> Result<()> {
+    for axis_order in ORDERS {
+        let config = RotaryEmbeddingConfig {
+            axis_order,
+            ..config(8, 8)
+        };
+        let layer = layer(config, DType::BF16);
+        for (batch, heads, time) in [(2, 3, 0), (0, 3, 2), (2, 0, 2), (0, 0, 0)] {
+            let shape = shape_of(axis_order, batch, heads, time, 8);
+            let xs = Tensor::zeros(shape.as_slice(), DType::BF16, CPU)?;
+            let ids = Tensor::zeros((batch, time), DType::U32, CPU)?;
+            let (cos, sin) = (
+                Tensor::zeros((time, 4), DType::F32, CPU)?,
+                Tensor::zeros((time, 4), DType::F32, CPU)?,
+            );
+            layer.apply_inplace(&xs, 5)?;
+            layer.apply_inplace_with_positions(&xs, &ids)?;
+            for ys in [
+                layer.apply(&xs, 5)?,
+                layer.apply_rotary_emb_qkv(&xs, &xs, 64 - time)?.1,
+                layer.apply_with_positions(&xs, &ids)?,
+                layer.apply_at_offsets(&xs, &vec![3; batch])?,
+                layer.apply_with_cos_sin(&xs, &cos, &sin)?,
+                layer.apply_composed(&xs, 5, Route::Rope)?,
+                layer.apply_composed(&xs, 5, Route::Operations)?,
+            ] {
+                assert_eq!((ys.dims(), ys.dtype()), (&shape[..], DType::BF16));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Positions in three dimensions, as M-RoPE has them: each pair takes its angle from one axis.
+#[test]
+fn angles_of_several_axes_come_in_through_cos_and_sin() -> Result<()> {
+    let (batch, time, pairs) = (2, 3, 8);
+    let axis_of = |pair: usize| [0, 0, 0, 1, 1, 1, 2, 2][pair];
+    let ids: [[[usize; 3]; 2]; 3] = [
+        [[0, 1, 2], [5, 5, 5]],
+        [[9, 9, 3], [0, 1, 0]],
+        [[4, 5, 6], [60, 0, 7]],
+    ];
+    let layer = layer(config(16, 16), DType::F32);
+    let (cos, sin) = layer.cos_sin(0, 64)?;
+    let (cos, sin) = (cos.to_vec2::<f32>()?, sin.to_vec2::<f32>()?);
+    let chosen = |table: &[Vec<f32>]| {
+        let mut out = Vec::new();
+        for b in 0..batch {
+            for t in 0..time {
+                out.extend((0..pairs).map(|pair| table[ids[axis_of(pair)][b][t]][pair]));
+            }
+        }
+        Tensor::from_vec(out, (batch, time, pairs), CPU)
+    };
+    let xs = numbers(&[batch, 2, time, 16], DType::F32, 4);
+    let ys = layer.apply_with_cos_sin(&xs, &chosen(&cos)?, &chosen(&sin)?)?;
+    // Each axis alone, of which the columns of its pairs are taken.
+    for (axis, ids) in ids.iter().enumerate() {
+        let ids: Vec<u32> = ids.iter().flatten().map(|id| *id as u32).collect();
+        let ids = Tensor::from_vec(ids, (batch, time), CPU)?;
+        let alone = layer.apply_with_positions(&xs, &ids)?;
+        for pair in (0..pairs).filter(|pair| axis_of(*pair) == axis) {
+            for column in [pair, pair + pairs] {
+                let of = |tensor: &Tensor| bits(&tensor.narrow(3, column, 1).unwrap());
+                assert_eq!(of(&ys), of(&alone), "{axis} {column}");
+            }
+        }
+    }
+    Ok(())
+}

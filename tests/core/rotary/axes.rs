@@ -1,0 +1,197 @@
+//! Positions with several coordinates, against transformers.
+
+use pe_core::{
+    AxialFrequencies, AxialRotary, Error, Mrope, MropeArrangement, MropeSegment, PatchGrid,
+    PatchPositions, Rotary, RotaryConfig, RotaryRecipe, mrope_position_ids, vision_position_ids,
+};
+use pe_tests::{golden, tolerance};
+use serde_json::Value;
+
+fn all(key: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(&golden::text("rotary_axes.json")).unwrap();
+    all[key].as_array().unwrap().clone()
+}
+
+fn list<T: serde::de::DeserializeOwned>(value: &Value) -> Vec<T> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn grid(value: &Value) -> PatchGrid {
+    let size: Vec<u32> = list(value);
+    PatchGrid {
+        frames: size[0],
+        rows: size[1],
+        columns: size[2],
+    }
+}
+
+#[test]
+fn position_ids_of_mixed_sequences() {
+    let sequences = all("sequences");
+    assert!(sequences.len() >= 8);
+    for sequence in &sequences {
+        let interval = sequence["time_interval"].as_f64().unwrap();
+        let segments: Vec<MropeSegment> = sequence["pieces"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|piece| match piece[0].as_str().unwrap() {
+                "text" => MropeSegment::Text {
+                    tokens: piece[1].as_u64().unwrap() as u32,
+                },
+                kind => MropeSegment::Vision {
+                    grid: grid(&piece[1]),
+                    merge: 2,
+                    time_interval: if kind == "video" { interval } else { 1.0 },
+                },
+            })
+            .collect();
+        let found = mrope_position_ids(&segments).unwrap();
+        let expected: Vec<Vec<u32>> = list(&sequence["positions"]);
+        let lists = found.lists().map(<[u32]>::to_vec);
+        assert_eq!(lists.to_vec(), expected, "{sequence}");
+        assert_eq!(found.delta, sequence["delta"].as_i64().unwrap());
+    }
+}
+
+#[test]
+fn pairs_follow_the_coordinates_of_the_reference() {
+    for case in all("axes") {
+        let sections: Vec<usize> = list(&case["sections"]);
+        let mrope = Mrope {
+            sections: sections.try_into().unwrap(),
+            arrangement: serde_json::from_value(case["arrangement"].clone()).unwrap(),
+        };
+        let expected: Vec<u8> = list(&case["axes"]);
+        assert_eq!(mrope.axes(expected.len()).unwrap(), expected, "{case}");
+    }
+}
+
+#[test]
+fn patches_stand_in_the_order_of_the_reference() {
+    for case in all("patches") {
+        let grids: Vec<PatchGrid> = case["grids"].as_array().unwrap().iter().map(grid).collect();
+        let merge = case["merge"].as_u64().unwrap() as u32;
+        let found = vision_position_ids(&grids, merge).unwrap();
+        assert_eq!(found.rows, list::<u32>(&case["rows"]), "{case}");
+        assert_eq!(found.columns, list::<u32>(&case["columns"]), "{case}");
+    }
+}
+
+#[test]
+fn vision_tables_are_those_of_the_reference() {
+    for case in all("vision") {
+        let frequencies: AxialFrequencies =
+            serde_json::from_value(case["frequencies"].clone()).unwrap();
+        let head_dim = case["head_dim"].as_u64().unwrap() as usize;
+        let rotary = AxialRotary::from_config(
+            RotaryConfig {
+                base: case["base"].as_f64().unwrap(),
+                recipe: RotaryRecipe::HfF32,
+                ..RotaryConfig::new(head_dim)
+            },
+            frequencies,
+        )
+        .unwrap();
+        let patches = PatchPositions {
+            rows: list(&case["rows"]),
+            columns: list(&case["columns"]),
+        };
+        let found = rotary.tables::<f32>(&patches).unwrap();
+        for (found, key) in [(&found.cos, "cos"), (&found.sin, "sin")] {
+            let expected: Vec<Vec<f64>> = list(&case[key]);
+            assert_eq!(found.rows(), expected.len());
+            for (found, expected) in found.iter_rows().zip(&expected) {
+                for (found, expected) in found.iter().zip(expected) {
+                    let error = (f64::from(*found) - expected).abs();
+                    assert!(error <= tolerance::AXIAL_TABLE, "{found} {expected}");
+                }
+            }
+        }
+    }
+}
+
+/// Tokens whose coordinates agree have ordinary rows; the others mix rows pair by pair.
+#[test]
+fn tables_by_axis_pick_each_pair_at_its_coordinate() {
+    let frequencies = Rotary::new(RotaryConfig::new(12)).unwrap();
+    let frequencies = frequencies.frequencies(0).unwrap();
+    let axes = [0, 1, 2, 2, 1, 0];
+    let positions: [&[u32]; 3] = [&[5, 7, 9, 1_000_000], &[5, 8, 9, 3], &[5, 70, 10, 3]];
+    let mixed = frequencies
+        .tables_by_axis::<f32>(&axes, &positions)
+        .unwrap();
+    for (token, pair) in (0..4).flat_map(|token| (0..6).map(move |pair| (token, pair))) {
+        let position = positions[usize::from(axes[pair])][token];
+        let row = frequencies.tables_at::<f32>(&[position]).unwrap();
+        assert_eq!(mixed.cos.get(token, pair), row.cos.get(0, pair));
+        assert_eq!(mixed.sin.get(token, pair), row.sin.get(0, pair));
+    }
+    let text: [&[u32]; 3] = [&[0, 1, 2]; 3];
+    assert_eq!(
+        frequencies.tables_by_axis::<f32>(&axes, &text).unwrap(),
+        frequencies.tables::<f32>(0..3).unwrap()
+    );
+}
+
+#[test]
+fn wrong_sizes_are_errors() {
+    let mrope = |sections, arrangement| Mrope {
+        sections,
+        arrangement,
+    };
+    use MropeArrangement::{Chunked, Interleaved};
+    let message = |error: Error| error.to_string();
+    assert_eq!(
+        message(mrope([16, 24, 24], Chunked).check(32).unwrap_err()),
+        "mrope_section, summed up, holds 64 elements, 32 are needed"
+    );
+    assert!(mrope([usize::MAX, 1, 1], Chunked).check(1).is_err());
+    assert!(mrope([2, 6, 4], Interleaved).check(12).is_err());
+    assert!(mrope([2, 6, 4], Chunked).check(12).is_ok());
+    let set = Rotary::new(RotaryConfig::new(4)).unwrap();
+    let set = set.frequencies(0).unwrap();
+    assert!(set.tables_by_axis::<f32>(&[0], &[&[1]]).is_err());
+    assert!(set.tables_by_axis::<f32>(&[0, 1], &[&[1]]).is_err());
+    assert!(
+        set.tables_by_axis::<f32>(&[0, 1], &[&[1], &[1, 2]])
+            .is_err()
+    );
+    assert!(set.tables_by_axis::<f32>(&[0, 1], &[]).is_err());
+    for head_dim in [0, 2, 66] {
+        assert!(AxialRotary::new(head_dim, 1e4, AxialFrequencies::Same).is_err());
+    }
+    let grid = |rows, columns| PatchGrid {
+        frames: 1,
+        rows,
+        columns,
+    };
+    for merge in [0, 3] {
+        let error = vision_position_ids(&[grid(4, 6)], merge).unwrap_err();
+        assert_eq!(
+            message(error),
+            format!(
+                "the operands belong to different specifications: a grid of 4 x 6 patches \
+                 and squares of {merge} x {merge} patches"
+            )
+        );
+    }
+    let huge = [grid(u32::MAX - 1, u32::MAX - 1)];
+    assert!(vision_position_ids(&huge, 2).is_err());
+    let vision = |grid, time_interval| MropeSegment::Vision {
+        grid,
+        merge: 2,
+        time_interval,
+    };
+    assert!(mrope_position_ids(&[vision(huge[0], 1.0)]).is_err());
+    for interval in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(mrope_position_ids(&[vision(grid(2, 2), interval)]).is_err());
+    }
+    let late = PatchGrid {
+        frames: 3,
+        ..grid(2, 2)
+    };
+    assert!(mrope_position_ids(&[vision(late, 3e9)]).is_err());
+    assert!(mrope_position_ids(&[MropeSegment::Text { tokens: u32::MAX }]).is_err());
+    assert_eq!(mrope_position_ids(&[]).unwrap().delta, 0);
+}
