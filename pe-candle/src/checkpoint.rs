@@ -8,6 +8,7 @@
 //! file ──► report                  inspect     any safetensors file
 //! file + spec ──► comparison       compare     how many entries differ, and the first
 //! VarBuilder ──► tensor            from_var_builder
+//! any bytes ────────────► file     replace     in one step
 //!
 //! rotary spec ──► file             export_rotary     cosines, sines and frequencies
 //! file ──► three tensors           load_rotary

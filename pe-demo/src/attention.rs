@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor};
 use candle_nn::{Init, Linear, Module, VarBuilder};
+use pe_candle::RotaryEmbedding;
 
 use crate::mask::Mask;
 
@@ -31,11 +32,17 @@ impl SelfAttention {
         })
     }
 
-    /// The attended values [B, T, d] of `xs` [B, T, d], and the weights [B, H, T, T].
+    /// The attended values [B, T, d] of `xs` [B, T, d], and the weights [B, H, T, T]. Queries and
+    /// keys are turned by their positions first, if `rotary` is given.
     ///
     /// # Errors
-    /// Shapes that do not fit.
-    pub fn forward(&self, xs: &Tensor, mask: &Mask) -> Result<(Tensor, Tensor)> {
+    /// Shapes that do not fit; more tokens than `rotary` has rows.
+    pub fn forward(
+        &self,
+        xs: &Tensor,
+        mask: &Mask,
+        rotary: Option<&RotaryEmbedding>,
+    ) -> Result<(Tensor, Tensor)> {
         let (batch, len, d_model) = xs.dims3()?;
         let width = d_model / self.heads;
         let split = |xs: Tensor| {
@@ -46,6 +53,10 @@ impl SelfAttention {
         let query = split(self.query.forward(xs)?)?;
         let key = split(self.key.forward(xs)?)?;
         let value = split(self.value.forward(xs)?)?;
+        let (query, key) = match rotary {
+            Some(rotary) => rotary.apply_rotary_emb_qkv(&query, &key, 0)?,
+            None => (query, key),
+        };
 
         let scores = (query.matmul(&key.t()?)? / (width as f64).sqrt())?;
         let weights = mask.softmax(&scores)?;

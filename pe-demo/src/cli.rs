@@ -2,6 +2,7 @@
 
 mod plot;
 mod rotary;
+mod train;
 mod values;
 
 use std::path::PathBuf;
@@ -12,17 +13,19 @@ use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 pub(crate) use rotary::{RotaryArgs, Scaling, TableArg, UnknownKeysArg};
+use train::TRAIN_EXAMPLES;
+pub(crate) use train::{SchemeArg, SchemesArg, TrainArgs};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
 use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
-use values::{input, output, positive, sentence, whole};
+use values::{input, output, picture, positive, sentence, whole};
 
 const ABOUT: &str = "\
 Shows what positional encodings do, with a toy transformer encoder and in figures;
-exports and inspects exact tables.
+trains it with and without them; exports and inspects exact tables.
 
 Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
-The encoder is not trained: what it shows follows from how it is built. The same
-input and seed give the same output.";
+Unless --weights says otherwise the encoder is not trained: what it shows follows
+from how it is built. The same input and seed give the same output.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +34,9 @@ Examples:
   pe-demo --file text.txt --causal       one per line, looking back only
   pe-demo - < text.txt                   from standard input
   pe-demo --tokenizer google-bert/bert-base-uncased --json
+  pe-demo --scheme rotary                positions in the attention instead
+  pe-demo train                          what positions buy: about a minute
+  pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
   pe-demo inspect config.json            a model's rotary embedding, explained
@@ -38,10 +44,11 @@ Examples:
   pe-demo report -o report.html          all of them on one page
 
 Exit codes:
-  0  done
-  1  a failure while running (files, network, memory, size limits), or a file
-     whose entries are wrong
-  2  bad usage: an argument, or a combination of arguments, that makes no sense";
+  0    done
+  1    a failure while running (files, network, memory, size limits), or a file
+       whose entries are wrong
+  2    bad usage: an argument, or a combination of arguments, that makes no sense
+  130  a training that Ctrl-C stopped";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -92,6 +99,7 @@ impl Cli {
             Some(Command::Encode(_)) => Some("encode"),
             Some(Command::Export(_)) => Some("export"),
             Some(Command::Inspect(_)) => Some("inspect"),
+            Some(Command::Train(_)) => Some("train"),
             Some(Command::Plot(_)) => Some("plot"),
             Some(Command::Report(_)) => Some("report"),
         };
@@ -114,6 +122,9 @@ pub(crate) enum Command {
     /// Show what a safetensors file holds and whether it is right; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Train the toy encoder on a task that word order decides, with and without positions
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(TrainArgs),
     /// Draw figures of encodings: rates, maps, distances, rings
     #[command(after_help = plot::plot_help())]
     Plot(PlotArgs),
@@ -134,6 +145,23 @@ pub(crate) struct EncodeArgs {
     /// A tokenizer.json, or a repository on the Hugging Face hub: owner/name[@revision]
     #[arg(long, value_name = "FILE|REPO", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
+    /// Weights that `pe-demo train` made; what the encoder is follows from them
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = input(),
+        conflicts_with_all = [
+            "tokenizer", "scheme", "d_model", "heads", "layers", "max_seq_len", "norm", "causal",
+            "seed", "table"
+        ]
+    )]
+    pub(crate) weights: Option<PathBuf>,
+    /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
+    #[arg(long, value_name = "FILE", value_parser = picture(), requires = "weights")]
+    pub(crate) attention: Option<PathBuf>,
+    /// How positions come in
+    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    pub(crate) scheme: SchemeArg,
     /// Width of the vectors
     #[arg(
         long,
@@ -190,7 +218,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    /// Where to write the table of encodings [default: pe-demo-table.safetensors]
+    /// Where to write the table of sinusoidal encodings [default: pe-demo-table.safetensors]
     #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
     pub(crate) table: Option<PathBuf>,
     /// Do not write the table

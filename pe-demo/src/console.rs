@@ -14,6 +14,8 @@ pub enum Outcome {
     Failure,
     /// The arguments make no sense, each by itself or together. Exit code 2.
     Usage,
+    /// A training that Ctrl-C stopped; what was reached is kept. Exit code 130.
+    Interrupted,
 }
 
 /// Arguments that make no sense together; the text names them.
@@ -34,6 +36,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Success => Self::SUCCESS,
             Outcome::Failure => Self::FAILURE,
             Outcome::Usage => Self::from(2),
+            Outcome::Interrupted => Self::from(130),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
+//!                   ├─► train ─► the toy encoder with each scheme ─► accuracy, losses, weights
 //!                   ├─► export ─► table in a safetensors file
 //!                   ├─► inspect ─► what a file holds, and whether it is right; what the
 //!                   │              rotary embedding of a config.json is
@@ -42,6 +43,7 @@ mod report;
 pub mod sentences;
 pub mod studies;
 pub mod tokenizer;
+mod train;
 pub mod weights;
 
 use std::ffi::OsString;
@@ -115,6 +117,7 @@ fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::
         Some(Command::Encode(args)) => encode::run(args, stdin, out),
         Some(Command::Export(args)) => export::run(args, out),
         Some(Command::Inspect(args)) => inspect::run(args, out),
+        Some(Command::Train(args)) => train::run(args, out),
         Some(Command::Plot(args)) => plot::run(args, out),
         Some(Command::Report(args)) => report::run(args, out),
     }

@@ -14,6 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let mut stdin = io::stdin().lock();
     let mut stdout = BufWriter::new(io::stdout().lock());
-    let mut stderr = io::stderr().lock();
+    // Not locked: progress bars draw there from other threads.
+    let mut stderr = io::stderr();
     pe_demo::run(std::env::args_os(), &mut stdin, &mut stdout, &mut stderr).into()
 }

@@ -15,6 +15,12 @@ pub const BUILT_IN: [&str; 4] = [
     "Without an order, a sentence is only a bag of words.",
 ];
 
+/// Two sentences of the same words, of the kind that `pe-demo train` trains on.
+pub const TWINS: [&str; 2] = [
+    "The king from the city never feared the dwarf.",
+    "The dwarf from the city never feared the king.",
+];
+
 /// The most bytes read from a file or from standard input.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -25,6 +31,7 @@ pub(crate) fn collect(
     given: &[String],
     file: Option<&Path>,
     stdin: &mut dyn BufRead,
+    built_in: &[&str],
 ) -> Result<Vec<String>> {
     let from_stdin = given == ["-"] || file == Some(Path::new("-"));
     if from_stdin {
@@ -36,7 +43,7 @@ pub(crate) fn collect(
         return lines(&mut BufReader::new(file), &name);
     }
     if given.is_empty() {
-        return Ok(BUILT_IN.map(str::to_owned).to_vec());
+        return Ok(built_in.iter().map(|text| (*text).to_owned()).collect());
     }
     for (index, sentence) in given.iter().enumerate() {
         ensure!(

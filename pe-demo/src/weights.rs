@@ -1,6 +1,9 @@
-//! Weights that nobody trained, the same for the same seed on every machine.
+//! Weights before any training, the same for the same seed on every machine.
 
-use candle_core::{DType, Device, Result, Shape, Tensor, bail};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candle_core::{DType, Device, Result, Shape, Tensor, Var, bail};
 use candle_nn::Init;
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
@@ -40,6 +43,14 @@ impl Seeded {
         VarBuilder::from_backend(Box::new(self), dtype, device.clone())
     }
 
+    /// The same weights as variables.
+    pub fn trainable(self) -> Trainable {
+        Trainable {
+            seeded: self,
+            vars: Arc::default(),
+        }
+    }
+
     /// The values of a tensor.
     fn values(self, name: &str, count: usize, init: Distribution) -> Vec<f32> {
         let (mean, half_width) = match init {
@@ -64,6 +75,73 @@ impl Seeded {
         }
         values.truncate(count);
         values
+    }
+}
+
+/// Seeded weights as variables: what a `VarMap` is, but repeatable.
+///
+/// ```
+/// use candle_core::{DType, Device};
+/// use pe_demo::weights::Seeded;
+///
+/// let source = Seeded::new(7).trainable();
+/// let vb = source.var_builder(DType::F32, &Device::Cpu);
+/// let layer = candle_nn::linear(8, 8, vb.pp("layer"))?;
+/// let loss = layer.weight().sqr()?.sum_all()?;
+/// let gradients = loss.backward()?;
+/// let vars = source.vars();
+/// assert_eq!(vars.keys().collect::<Vec<_>>(), ["layer.bias", "layer.weight"]);
+/// assert!(gradients.get(&vars["layer.weight"]).is_some());
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Trainable {
+    seeded: Seeded,
+    vars: Arc<Mutex<BTreeMap<String, Var>>>,
+}
+
+impl Trainable {
+    /// A builder that makes a variable of each weight that it is asked for.
+    pub fn var_builder(&self, dtype: DType, device: &Device) -> VarBuilder<'static> {
+        VarBuilder::from_backend(Box::new(self.clone()), dtype, device.clone())
+    }
+
+    /// The variables made so far.
+    pub fn vars(&self) -> BTreeMap<String, Var> {
+        let vars = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
+        vars.clone()
+    }
+}
+
+impl SimpleBackend for Trainable {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        init: Init,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let mut vars = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(var) = vars.get(name) {
+            if var.shape() != &shape {
+                bail!("{name} has shape {:?}, not {shape:?}", var.shape());
+            }
+            return Ok(var.as_tensor().clone());
+        }
+        let initial = self.seeded.get(shape, name, init, dtype, device)?;
+        let var = Var::from_tensor(&initial)?;
+        let weight = var.as_tensor().clone();
+        vars.insert(name.to_owned(), var);
+        Ok(weight)
+    }
+
+    fn get_unchecked(&self, name: &str, dtype: DType, device: &Device) -> Result<Tensor> {
+        self.seeded.get_unchecked(name, dtype, device)
+    }
+
+    fn contains_tensor(&self, _: &str) -> bool {
+        true
     }
 }
 

@@ -132,8 +132,7 @@ impl RotaryFrequencies {
                 let factor = self.inner.attention_factor;
                 let turning_pairs = frequencies.len();
                 if factor == 1.0 && many(rotate::few_rows::<T>()) {
-                    let mut rotation =
-                        Rotation::<T>::new(arch, frequencies, columns, start as u32);
+                    let mut rotation = Rotation::<T>::new(arch, frequencies, columns, start as u32);
                     let mut block = vec![T::default(); rows.min(BLOCK) * columns.width];
                     for (cos, sin) in blocks {
                         let block = &mut block[..cos.len() / pairs * columns.width];

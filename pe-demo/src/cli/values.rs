@@ -146,6 +146,14 @@ pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
     }
 }
 
+/// Numbers from 0 up to but not including 1.
+pub(super) fn probability(text: &str) -> Result<f32, &'static str> {
+    match text.parse::<f32>() {
+        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
+        _ => Err("not a number of at least 0 and below 1"),
+    }
+}
+
 /// Sentences that are not blank.
 pub(super) fn sentence(text: &str) -> Result<String, &'static str> {
     match text.trim() {
@@ -167,6 +175,17 @@ pub(super) fn page() -> impl TypedValueParser<Value = PathBuf> {
 /// A file to read: a name, never standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard input is not supported for such files (./- is the file named -)")
+}
+
+/// A picture to write: its name tells the format.
+pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        match ending.as_ref().and_then(|ending| ending.to_str()) {
+            Some("png" | "svg") => Ok(path),
+            _ => Err("the name must end in .png or .svg"),
+        }
+    })
 }
 
 fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {

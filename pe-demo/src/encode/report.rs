@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use candle_core::DType;
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
 use serde::Serialize;
 
-use super::{batches, first};
+use super::maps::Maps;
+use super::{Answer, Trained, batches, first};
 use crate::cli::EncodeArgs;
-use crate::encoder::{Encoder, Norm};
+use crate::encoder::{Encoder, Norm, Scheme};
 use crate::mask::Sight;
 use crate::page::{self, Page, clean};
+use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
 use crate::tokenizer::{Sentence, Token, TokenizerSource};
 
@@ -25,10 +27,20 @@ pub(super) struct Report {
     version: &'static str,
     model: Model,
     sentences: Vec<Sentence>,
+    /// What a trained encoder answers, for each sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<Vec<Answer>>,
     order: Option<Order>,
+    /// About the sinusoidal table; null with another scheme.
     same_shift: Option<SameShift>,
-    trace: Trace,
+    /// About the sinusoidal table; null with another scheme.
+    trace: Option<Trace>,
     masks: Option<Masks>,
+    /// Where the tokens of a trained encoder look.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attention: Vec<Maps>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attention_file: Option<PathBuf>,
     table: Option<TableFile>,
 }
 
@@ -39,9 +51,15 @@ struct Model {
     layers: usize,
     d_ff: usize,
     norm: &'static str,
+    scheme: Scheme,
     causal: bool,
     seed: u64,
+    /// The number of weights of the encoder.
     weights: u64,
+    /// The file that they come from, if they were trained.
+    weights_file: Option<PathBuf>,
+    /// The steps of training that they had.
+    trained_steps: Option<u64>,
     tokenizer: String,
     vocab_size: usize,
 }
@@ -64,12 +82,23 @@ impl Report {
         source: &TokenizerSource,
         encoder: &Encoder,
         sentences: Vec<Sentence>,
+        trained: Option<&Trained>,
     ) -> Result<Self> {
         let sight = match args.causal {
             true => Sight::Past,
             false => Sight::Whole,
         };
         let config = encoder.config();
+        let sinusoidal = config.scheme == Scheme::Sinusoidal;
+        let shown = batches(first(&sentences), config.heads);
+        let trace = || Trace::of(encoder, &shown, sight);
+        let attention = match trained {
+            Some(_) => Maps::of(encoder, &sentences, sight)?,
+            None => Vec::new(),
+        };
+        if let Some(file) = &args.attention {
+            draw(file, &attention, &sentences)?;
+        }
         Ok(Self {
             program: env!("CARGO_PKG_NAME"),
             version: env!("CARGO_PKG_VERSION"),
@@ -82,16 +111,25 @@ impl Report {
                     Norm::Post => "post",
                     Norm::Pre => "pre",
                 },
+                scheme: config.scheme,
                 causal: args.causal,
-                seed: args.seed,
+                seed: trained.map_or(args.seed, |trained| trained.checkpoint.model.seed),
                 weights: config.parameters().unwrap_or(0),
+                weights_file: args.weights.clone(),
+                trained_steps: trained.and_then(|trained| Some(trained.checkpoint.best?.step)),
                 tokenizer: source.to_string(),
                 vocab_size: config.vocab_size,
             },
             order: Order::of(encoder, &sentences, sight)?,
-            same_shift: SameShift::of(encoder, &sentences)?,
-            trace: Trace::of(encoder, &batches(first(&sentences), config.heads), sight)?,
+            answers: trained.map(|trained| trained.answers.clone()),
+            same_shift: match sinusoidal {
+                true => SameShift::of(encoder, &sentences)?,
+                false => None,
+            },
+            trace: sinusoidal.then(trace).transpose()?,
             masks: Masks::of(encoder, &sentences)?,
+            attention,
+            attention_file: args.attention.clone(),
             table: write_table(args, encoder)?,
             sentences,
         })
@@ -107,14 +145,19 @@ impl Report {
         page.wrap(
             "",
             &format!(
-                "d_model {}, {} layers of {} heads, {}-norm, {} weights from seed {} (not \
-                 trained), tokenizer {} with {} entries{}",
+                "d_model {}, {} layers of {} heads, {}-norm, {}{}, tokenizer {} with {} \
+                 entries{}",
                 model.d_model,
                 model.layers,
                 model.heads,
                 model.norm,
-                page::thousands(model.weights),
-                model.seed,
+                match model.scheme {
+                    Scheme::None => "no positions, ",
+                    Scheme::Sinusoidal => "",
+                    Scheme::Learned => "learned positions, ",
+                    Scheme::Rotary => "rotary positions, ",
+                },
+                model.origin(),
                 clean(&model.tokenizer, 60),
                 model.vocab_size,
                 if model.causal {
@@ -142,13 +185,45 @@ impl Report {
                 ],
             );
         }
+        if let Some(answers) = &self.answers {
+            page.heading("Who does it?");
+            for (index, answer) in answers.iter().enumerate() {
+                page.line(format!(
+                    "{:>3}  {:<12} {:>5.1} %",
+                    index + 1,
+                    clean(&answer.answer, 12),
+                    100.0 * answer.probability
+                ));
+            }
+            page.paragraph(
+                "The likeliest of the people that the encoder was trained to tell apart. Only \
+                 sentences about two of them, one of whom does something to the other, have an \
+                 answer.",
+            );
+        }
+        if !self.attention.is_empty() {
+            page.heading("Where the tokens look");
+            page.paragraph(
+                "Who looks (a line each) at whom (columns in the same order): █ 3/4 of the \
+                 attention or more, ▓ 1/2, ▒ 1/4, ░ 1/8, · less.",
+            );
+            for maps in &self.attention {
+                maps.print(&mut page, &self.sentences);
+            }
+            if let Some(file) = &self.attention_file {
+                page.line("");
+                page.wrap("the first of them as a figure: ", &page::path(file));
+            }
+        }
         if let Some(order) = &self.order {
             order.print(&mut page, &self.sentences);
         }
         if let Some(shift) = &self.same_shift {
             shift.print(&mut page, &self.sentences);
         }
-        self.trace.print(&mut page);
+        if let Some(trace) = &self.trace {
+            trace.print(&mut page);
+        }
         if let Some(masks) = &self.masks {
             masks.print(&mut page, &self.sentences);
         }
@@ -179,13 +254,74 @@ impl Report {
                 }
             }
         }
+        if let Some(why) = self.model.not_shown() {
+            page.heading("Not shown");
+            page.paragraph(&format!(
+                "Which shifts are the same rotation, how much of the encoding is left after each \
+                 layer, and the table itself are about sines and cosines that are added before the \
+                 first layer (--scheme sinusoidal). {why}"
+            ));
+        }
         page
     }
 }
 
+impl Model {
+    /// Where the weights come from.
+    fn origin(&self) -> String {
+        let weights = page::thousands(self.weights);
+        match (&self.weights_file, self.trained_steps) {
+            (Some(file), Some(steps)) => format!(
+                "{weights} weights from {} ({} steps of training)",
+                page::path(file),
+                page::thousands(steps)
+            ),
+            (Some(file), None) => format!("{weights} weights from {}", page::path(file)),
+            (None, _) => format!("{weights} weights from seed {} (not trained)", self.seed),
+        }
+    }
+
+    /// Why parts of the report are left out, if any are.
+    fn not_shown(&self) -> Option<&'static str> {
+        match self.scheme {
+            Scheme::Sinusoidal => None,
+            Scheme::None => Some("This encoder adds nothing."),
+            Scheme::Learned => Some(
+                "This encoder adds a vector of weights for each position, of which nothing is \
+                 known beforehand.",
+            ),
+            Scheme::Rotary => Some(
+                "This encoder adds nothing: it turns queries and keys in every layer, so that \
+                 scores depend on distances.",
+            ),
+        }
+    }
+}
+
+/// Draws the maps of the first sentence.
+fn draw(file: &Path, maps: &[Maps], sentences: &[Sentence]) -> Result<()> {
+    let Some(maps) = maps.first() else {
+        bail!("no sentence is short enough for a map of attention");
+    };
+    let figure = maps.figure(sentences);
+    let png = file
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+    plot::write(
+        file,
+        &if png {
+            plot::png(&figure)?
+        } else {
+            plot::svg(&figure)?
+        },
+    )
+}
+
 /// Writes the encoder's own table. Only a place that was asked for must be writable.
 fn write_table(args: &EncodeArgs, encoder: &Encoder) -> Result<Option<TableFile>> {
-    if args.no_table {
+    // With trained weights the table is the same as without, and no one asked for it.
+    let wanted = args.table.is_some() || (!args.no_table && args.weights.is_none());
+    if !wanted || encoder.config().scheme != Scheme::Sinusoidal {
         return Ok(None);
     }
     let position = &encoder.config().position;

@@ -2,7 +2,7 @@
 
 use candle_core::{ModuleT, Result, Tensor};
 use candle_nn::{Linear, Module, VarBuilder};
-use pe_candle::Dropout;
+use pe_candle::{Dropout, RotaryEmbedding};
 
 use super::{EncoderConfig, Norm, Residual};
 use crate::attention::{SelfAttention, linear};
@@ -36,15 +36,22 @@ impl Layer {
         })
     }
 
+    pub(super) fn set_dropout_step(&self, step: u64) {
+        for dropout in &self.dropouts {
+            dropout.set_step(step);
+        }
+    }
+
     pub(super) fn forward(
         &self,
         xs: &Tensor,
         mask: &Mask,
+        rotary: Option<&RotaryEmbedding>,
         config: &EncoderConfig,
         train: bool,
     ) -> Result<(Tensor, Tensor)> {
         let input = self.attention_norm.before(xs, config.norm)?;
-        let (ys, weights) = self.attention.forward(&input, mask)?;
+        let (ys, weights) = self.attention.forward(&input, mask, rotary)?;
         let ys = self.dropouts[0].forward_t(&ys, train)?;
         let xs = self
             .attention_norm

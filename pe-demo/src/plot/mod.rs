@@ -27,11 +27,12 @@ use crate::console::{BadUsage, Outcome};
 use crate::page::{self, Page};
 
 pub(crate) use catalogue::{CATALOGUE, Entry};
-pub(crate) use figure::Figure;
+pub(crate) use figure::{Axis, Content, Curve, Figure, Map, Mark, Panel, Shape};
 pub(crate) use figures::Settings;
 
 use catalogue::Setting;
-use paint::colour::{AXIS, Colours, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
+pub(crate) use paint::colour::Colours;
+use paint::colour::{AXIS, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
 use paint::{Background, Raster};
 
 /// Pixels of a PNG for each of the layout's.
@@ -134,6 +135,18 @@ fn files(figure: &Figure, args: &PlotArgs) -> Result<Vec<(PathBuf, Vec<u8>, Stri
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     checkpoint::replace(path, |file| file.write_all(bytes))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A figure as an SVG document.
+pub(crate) fn svg(figure: &Figure) -> Result<Vec<u8>> {
+    let scene = draw::scene(figure, draw::fitted(figure, None))?;
+    Ok(paint::document(&scene, Background::White, &figure.title)?.into_bytes())
+}
+
+/// A figure as a PNG.
+pub(crate) fn png(figure: &Figure) -> Result<Vec<u8>> {
+    let scene = draw::scene(figure, draw::fitted(figure, None))?;
+    paint::picture(&Raster::of(&scene, SCALE)?)
 }
 
 /// A figure inside a page, at most `width` pixels wide.

@@ -22,14 +22,16 @@ pub struct Order {
     pub permutation: Option<usize>,
     /// Largest difference between the vectors of the same token in both orders, without positions.
     pub without: f64,
-    /// The same with the encoding.
+    /// The same with the encoder's own scheme.
     pub with: f64,
     /// Largest difference between the means of all vectors, without positions.
     pub mean_without: f64,
-    /// The same with the encoding.
+    /// The same with the encoder's own scheme.
     pub mean_with: f64,
     /// Whether tokens saw only what came before them. Then the mask gives the order away.
     pub causal: bool,
+    /// The encoder's scheme. With [`Scheme::None`] both measures are without positions.
+    pub scheme: Scheme,
 }
 
 impl Order {
@@ -63,7 +65,7 @@ impl Order {
             Ok((tokens, means))
         };
         let (without, mean_without) = compare(Scheme::None)?;
-        let (with, mean_with) = compare(Scheme::Sinusoidal)?;
+        let (with, mean_with) = compare(encoder.config().scheme)?;
         Ok(Some(Self {
             sentence,
             permutation,
@@ -72,6 +74,7 @@ impl Order {
             mean_without,
             mean_with,
             causal: sight == Sight::Past,
+            scheme: encoder.config().scheme,
         }))
     }
 
@@ -84,13 +87,20 @@ impl Order {
             None => page.line("  B  the tokens of A backwards"),
         }
         page.line("");
-        page.line("Largest difference between A and B in                 without  encoding");
+        let columns = match self.scheme {
+            Scheme::None => "without",
+            Scheme::Sinusoidal | Scheme::Learned => "without  encoding",
+            Scheme::Rotary => "without    rotary",
+        };
+        page.line(format!(
+            "Largest difference between A and B in                 {columns}"
+        ));
         let line = |what: &str, without, with| {
-            format!(
-                "  {what:<50}{:>9}  {:>8}",
-                difference(without),
-                difference(with)
-            )
+            let with = match self.scheme {
+                Scheme::None => String::new(),
+                _ => difference(with),
+            };
+            format!("  {what:<50}{:>9}  {with:>8}", difference(without))
         };
         page.line(line(
             "the vectors of the same token",
@@ -103,12 +113,23 @@ impl Order {
             self.mean_with,
         ));
         page.line("");
-        page.paragraph(if self.causal {
-            "With the look-ahead mask a token sees only what came before it, and that tells \
-             the order even without the encoding."
-        } else {
-            "Without the encoding, permuting the words permutes the outputs and nothing else: \
-             A and B are the same bag of words, up to rounding. With it they are two sentences."
+        page.paragraph(match (self.causal, self.scheme) {
+            (true, Scheme::None) => {
+                "With the look-ahead mask a token sees only what came before it, and that tells \
+                 the order even without positions."
+            }
+            (false, Scheme::None) => {
+                "Without positions, permuting the words permutes the outputs and nothing else: \
+                 A and B are the same bag of words, up to rounding."
+            }
+            (true, _) => {
+                "With the look-ahead mask a token sees only what came before it, and that tells \
+                 the order even without the encoding."
+            }
+            (false, _) => {
+                "Without the encoding, permuting the words permutes the outputs and nothing else: \
+                 A and B are the same bag of words, up to rounding. With it they are two sentences."
+            }
         });
     }
 }

@@ -1,0 +1,76 @@
+//! Ctrl-C.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context, Error, Result};
+
+/// While one lives, Ctrl-C asks the training to stop; a second one, or one at any other time,
+/// ends the program as it would without this.
+#[derive(Debug)]
+pub(super) struct Interrupt {
+    signal: &'static Signal,
+}
+
+/// The process has one Ctrl-C for all trainings that run in it.
+#[derive(Debug)]
+struct Signal {
+    /// Set by Ctrl-C.
+    asked: Arc<AtomicBool>,
+    /// Whether Ctrl-C ends the program: set by Ctrl-C, and when no training runs.
+    fatal: Arc<AtomicBool>,
+    running: Mutex<usize>,
+}
+
+impl Interrupt {
+    pub(super) fn catch() -> Result<Self> {
+        static SIGNAL: OnceLock<Result<Signal, String>> = OnceLock::new();
+        let signal = SIGNAL.get_or_init(|| Signal::register().map_err(|error| error.to_string()));
+        let signal = signal.as_ref().map_err(|error| Error::msg(error.clone()));
+        let signal = signal.context("Ctrl-C cannot be caught")?;
+        let mut running = signal
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *running == 0 {
+            signal.asked.store(false, Ordering::SeqCst);
+            signal.fatal.store(false, Ordering::SeqCst);
+        }
+        *running += 1;
+        Ok(Self { signal })
+    }
+
+    /// Whether the training is to stop.
+    pub(super) fn asked(&self) -> bool {
+        self.signal.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        let running = &self.signal.running;
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        *running -= 1;
+        if *running == 0 {
+            self.signal.fatal.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Signal {
+    fn register() -> std::io::Result<Self> {
+        use signal_hook::consts::SIGINT;
+        use signal_hook::flag::{register, register_conditional_default};
+        let asked = Arc::new(AtomicBool::new(false));
+        let fatal = Arc::new(AtomicBool::new(true));
+        // In this order: the first of them sees what the flag was before.
+        register_conditional_default(SIGINT, Arc::clone(&fatal))?;
+        register(SIGINT, Arc::clone(&fatal))?;
+        register(SIGINT, Arc::clone(&asked))?;
+        Ok(Self {
+            asked,
+            fatal,
+            running: Mutex::new(0),
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! What `pe-demo train` shows, as text and as JSON.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::chart::{self, Curve};
+use super::session::{Ending, Trained};
+use super::task::{Example, PEOPLE, SHORTEST};
+use super::{TEST_TWINS, seconds};
+use crate::cli::TrainArgs;
+use crate::encoder::Scheme;
+use crate::page::{self, Page, pad_left};
+
+/// The steps at the end over which the last loss is averaged.
+const LAST: usize = 50;
+
+/// All that is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    program: &'static str,
+    version: &'static str,
+    settings: Settings,
+    /// The share of right answers that two names to choose from give to a guess.
+    chance: f64,
+    test_sentences: usize,
+    /// Tokens of the sentences of each test.
+    test_lengths: Vec<usize>,
+    schemes: Vec<Line>,
+    losses_files: [PathBuf; 2],
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    steps: u64,
+    batch: usize,
+    seed: u64,
+    length: usize,
+    d_model: usize,
+    heads: usize,
+    layers: usize,
+    learning_rate: f64,
+    dropout: f32,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    scheme: Scheme,
+    weights: u64,
+    steps: u64,
+    interrupted: bool,
+    /// The mean loss of the last steps.
+    loss: Option<f64>,
+    /// The step of the best weights.
+    best_step: Option<u64>,
+    /// The share of right answers at each length; null where there are no positions, none after
+    /// an interruption.
+    accuracy: Vec<Option<f64>>,
+    seconds: f64,
+    weights_file: Option<PathBuf>,
+    state_file: PathBuf,
+    #[serde(skip)]
+    losses: Vec<f32>,
+}
+
+impl Report {
+    pub(super) fn of(
+        args: &TrainArgs,
+        tests: &[(usize, Vec<Example>)],
+        trained: &[Trained],
+        losses_files: [PathBuf; 2],
+        time: Duration,
+    ) -> Self {
+        Self {
+            program: env!("CARGO_PKG_NAME"),
+            version: env!("CARGO_PKG_VERSION"),
+            settings: Settings {
+                steps: args.steps,
+                batch: args.batch,
+                seed: args.seed,
+                length: args.length,
+                d_model: args.d_model,
+                heads: args.heads,
+                layers: args.layers,
+                learning_rate: args.learning_rate,
+                dropout: args.dropout,
+            },
+            chance: 0.5,
+            test_sentences: 2 * TEST_TWINS,
+            test_lengths: tests.iter().map(|(len, _)| *len).collect(),
+            schemes: trained.iter().map(Line::of).collect(),
+            losses_files,
+            seconds: time.as_secs_f64(),
+        }
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let mut page = Page::new();
+        let settings = &self.settings;
+        page.line(format!(
+            "{} {}: does a transformer need to be told the order of the words?",
+            self.program, self.version
+        ));
+        page.wrap(
+            "",
+            &format!(
+                "d_model {}, {} layers of {} heads, pre-norm, dropout {}, seed {}; {} steps of {} \
+                 sentences of {SHORTEST} to {} tokens",
+                settings.d_model,
+                settings.layers,
+                settings.heads,
+                settings.dropout,
+                settings.seed,
+                settings.steps,
+                settings.batch,
+                settings.length
+            ),
+        );
+        page.heading("Who does it?");
+        page.line("  the king feared the dwarf.                              king");
+        page.line("  the dwarf feared the king.                              dwarf");
+        page.line("  last year the dwarf from the city never feared the king.");
+        page.line("                                                          dwarf");
+        page.line("");
+        page.paragraph(&format!(
+            "The answer is one of {} people. Sentences come in twins with the same words, so that \
+             only the order tells which of the two named is meant: guessing between them gives \
+             50 %. The pairs of people in the test do not stand in the training.",
+            PEOPLE.len()
+        ));
+        if self.schemes.iter().all(|line| !line.interrupted) {
+            self.table(&mut page);
+        } else {
+            page.heading("Interrupted");
+            for line in &self.schemes {
+                page.line(format!(
+                    "  {:<11} {:>6} of {} steps done",
+                    line.scheme.name(),
+                    line.steps,
+                    settings.steps
+                ));
+            }
+            page.paragraph(
+                "The best weights so far are kept. The same command with --resume goes on to the \
+                 same bits as if nothing had happened.",
+            );
+        }
+        page.heading("Loss in training (nats)");
+        let curves: Vec<Curve<'_>> = self
+            .schemes
+            .iter()
+            .map(|line| Curve {
+                letter: line.scheme.name().chars().next().unwrap_or('?'),
+                name: line.scheme.name(),
+                values: &line.losses,
+            })
+            .collect();
+        chart::draw(&mut page, &curves);
+        page.line("");
+        page.paragraph("Knowing both names and guessing between them is ln 2 = 0.69.");
+        page.heading("Files");
+        for line in &self.schemes {
+            if let Some(file) = &line.weights_file {
+                page.wrap("  weights  ", &page::path(file));
+            }
+        }
+        for file in &self.losses_files {
+            page.wrap("  losses   ", &page::path(file));
+        }
+        page.line("  look at what was learned with: pe-demo encode --weights FILE");
+        page
+    }
+
+    fn table(&self, page: &mut Page) {
+        page.heading(&format!(
+            "Right answers to {} new sentences of each length",
+            page::thousands(self.test_sentences as u64)
+        ));
+        let mut header = format!("  {:<11}{:>9}", "scheme", "weights");
+        for (index, len) in self.test_lengths.iter().enumerate() {
+            let times = len / self.settings.length;
+            let title = match index {
+                0 => format!("{len} tokens"),
+                _ => format!("{len} ({times} x)"),
+            };
+            header += &pad_left(&title, 12);
+        }
+        page.line(format!("{header}{:>8}{:>10}", "loss", "time"));
+        for line in &self.schemes {
+            let mut text = format!(
+                "  {:<11}{:>9}",
+                line.scheme.name(),
+                page::thousands(line.weights)
+            );
+            for accuracy in &line.accuracy {
+                let cell = match accuracy {
+                    Some(share) => format!("{:.1} %", 100.0 * share),
+                    None => "no rows".to_owned(),
+                };
+                text += &pad_left(&cell, 12);
+            }
+            let loss = line
+                .loss
+                .map_or("-".to_owned(), |loss| format!("{loss:.3}"));
+            let time = seconds(Duration::from_secs_f64(line.seconds));
+            page.line(format!("{text}{loss:>8}{time:>10}"));
+        }
+        page.line("");
+        page.line(format!(
+            "  all together in {}",
+            seconds(Duration::from_secs_f64(self.seconds))
+        ));
+        page.line("");
+        for line in &self.schemes {
+            page.wrap(
+                &format!("{}: ", line.scheme.name()),
+                &line.verdict(&self.test_lengths),
+            );
+        }
+    }
+}
+
+impl Line {
+    fn of(trained: &Trained) -> Self {
+        let last = trained.losses.len().saturating_sub(LAST);
+        let last = &trained.losses[last..];
+        let sum: f64 = last.iter().copied().map(f64::from).sum();
+        Self {
+            scheme: trained.scheme,
+            weights: trained.weights,
+            steps: trained.step,
+            interrupted: trained.ending == Ending::Interrupted,
+            loss: (!last.is_empty()).then(|| sum / last.len() as f64),
+            best_step: trained.best.map(|best| best.step),
+            accuracy: trained.accuracy.clone(),
+            seconds: trained.time.as_secs_f64(),
+            weights_file: trained.best.map(|_| trained.files.weights.clone()),
+            state_file: trained.files.state.clone(),
+            losses: trained.losses.clone(),
+        }
+    }
+
+    /// What the figures say, in words.
+    fn verdict(&self, lengths: &[usize]) -> String {
+        let Some(Some(trained)) = self.accuracy.first().copied() else {
+            return "not tested".to_owned();
+        };
+        let mut text = match trained {
+            share if share >= 0.9 => "tells who does it at the trained length".to_owned(),
+            share if share > 0.55 => "does better than a guess at the trained length".to_owned(),
+            _ => {
+                "no better than a guess: it sees which words there are, not their order".to_owned()
+            }
+        };
+        if trained <= 0.55 {
+            return text;
+        }
+        let rows = lengths.first().copied().unwrap_or(0);
+        if self.accuracy.contains(&None) {
+            text += &format!("; it has {rows} rows, and cannot read longer sentences");
+        }
+        for (len, accuracy) in lengths.iter().zip(&self.accuracy).skip(1) {
+            text += &match accuracy {
+                None => continue,
+                Some(share) if *share >= trained - 0.05 => format!("; as good at {len}"),
+                Some(share) if *share > 0.55 => format!("; loses some at {len}"),
+                Some(_) => format!("; fails at {len}"),
+            };
+        }
+        text
+    }
+}

@@ -1,0 +1,115 @@
+//! `pe-demo encode --scheme`: the toy encoder with other positions, or none.
+
+use candle_core::Device;
+use pe_candle::PositionalEncodingConfig;
+use pe_demo::encoder::{Batch, Encoder, EncoderConfig, Mode, Norm, Residual, Scheme};
+use pe_demo::mask::Sight;
+
+use crate::tolerance::F32_ENCODER;
+use crate::util::{encoder_of, max_difference, run, run_json, run_usage};
+
+const WORDS: [u32; 6] = [109, 862, 1132, 297, 652, 1128];
+
+fn with(scheme: Scheme) -> Encoder {
+    encoder_of(EncoderConfig {
+        scheme,
+        position: PositionalEncodingConfig {
+            max_seq_len: 32,
+            ..PositionalEncodingConfig::new(64)
+        },
+        ..EncoderConfig::new(2000, 64)
+    })
+}
+
+/// The mean of a sentence's vectors.
+fn mean(encoder: &Encoder, ids: &[u32]) -> candle_core::Tensor {
+    let batch = Batch::new(&[ids], 0, &Device::Cpu).unwrap();
+    let output = encoder.forward(&batch, Sight::Whole, Mode::Eval).unwrap();
+    output.last().unwrap().mean(1).unwrap()
+}
+
+#[test]
+fn every_scheme_but_none_sees_the_order() {
+    let mut backwards = WORDS;
+    backwards.reverse();
+    for scheme in Scheme::ALL {
+        let encoder = with(scheme);
+        let difference = max_difference(&mean(&encoder, &WORDS), &mean(&encoder, &backwards));
+        match scheme {
+            Scheme::None => assert!(difference <= F32_ENCODER, "{difference}"),
+            _ => assert!(difference > 0.02, "{}: {difference}", scheme.name()),
+        }
+    }
+}
+
+#[test]
+fn rotary_scores_depend_on_distances() {
+    // One layer's attention between the same words is the same wherever they stand.
+    let encoder = with(Scheme::Rotary);
+    let shifted = [&[7; 5][..], &WORDS].concat();
+    let attention = |ids: &[u32], from: usize| {
+        let batch = Batch::new(&[ids], 0, &Device::Cpu).unwrap();
+        let output = encoder.forward(&batch, Sight::Whole, Mode::Eval).unwrap();
+        let weights = output.attention[0].narrow(2, from, 6).unwrap();
+        let weights = weights.narrow(3, from, 6).unwrap();
+        let sums = weights.sum_keepdim(3).unwrap();
+        weights.broadcast_div(&sums).unwrap()
+    };
+    let difference = max_difference(&attention(&WORDS, 0), &attention(&shifted, 5));
+    assert!(difference <= F32_ENCODER, "{difference}");
+    // Another order is another score.
+    let mut other = WORDS;
+    other.swap(0, 5);
+    assert!(max_difference(&attention(&WORDS, 0), &attention(&other, 0)) > 1e-2);
+}
+
+#[test]
+fn learned_positions_end_where_they_were_made_for() {
+    let encoder = with(Scheme::Learned);
+    let run = |len: usize| {
+        let batch = Batch::new(&[&vec![7; len]], 0, &Device::Cpu).unwrap();
+        encoder.forward(&batch, Sight::Whole, Mode::Eval)
+    };
+    assert!(run(32).is_ok());
+    let error = run(33).unwrap_err().to_string();
+    assert!(
+        error.contains("33 tokens") && error.contains("first 32"),
+        "{error}"
+    );
+    // Rows are weights.
+    let without = with(Scheme::None).config().parameters().unwrap();
+    assert_eq!(encoder.config().parameters(), Some(without + 32 * 64));
+    let other = with(Scheme::None).variant(Scheme::Learned, Norm::Post, Residual::Added);
+    let batch = Batch::new(&[&WORDS], 0, &Device::Cpu).unwrap();
+    let error = other.forward(&batch, Sight::Whole, Mode::Eval).unwrap_err();
+    assert!(error.to_string().contains("not made for learned positions"));
+}
+
+#[test]
+fn reports_tell_only_what_holds_for_the_scheme() {
+    let json = |scheme| run_json(&["--scheme", scheme, "--d-model", "32"]);
+    for scheme in ["none", "learned", "rotary"] {
+        let report = json(scheme);
+        assert_eq!(report["model"]["scheme"], scheme);
+        for absent in ["same_shift", "trace", "table"] {
+            assert!(report[absent].is_null(), "{scheme}: {absent}");
+        }
+        assert!(report["order"]["without"].as_f64().unwrap() < 1e-4);
+        let with = report["order"]["with"].as_f64().unwrap();
+        assert_eq!(with > 1e-2, scheme != "none", "{scheme}: {with}");
+        let page = run(&["--scheme", scheme, "--d-model", "32"]);
+        assert!(page.contains("Not shown") && !page.contains("the same rotation\n---"));
+    }
+    assert_eq!(
+        run(&["--scheme", "sinusoidal", "--no-table"]),
+        run(&["--no-table"])
+    );
+    assert_eq!(
+        run_usage(&["--scheme", "rotary", "--table", "x.safetensors"]),
+        "--table writes the table of --scheme sinusoidal, not of rotary"
+    );
+    assert_eq!(
+        run_usage(&["--scheme", "rotary", "--d-model", "12", "--heads", "4"]),
+        "--d-model 12 by --heads 4 makes heads of width 3: rotary positions turn pairs"
+    );
+}

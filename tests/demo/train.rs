@@ -1,0 +1,376 @@
+//! `pe-demo train`, on encoders small enough to learn in seconds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use pe_demo::Outcome;
+use serde_json::Value;
+
+use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with};
+
+/// Sizes at which every scheme with positions learns the task within 150 steps.
+const SMALL: [&str; 13] = [
+    "train",
+    "--d-model",
+    "32",
+    "--heads",
+    "2",
+    "--layers",
+    "1",
+    "--batch",
+    "16",
+    "--length",
+    "8",
+    "--learning-rate",
+    "0.01",
+];
+
+fn small<'a>(directory: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    [&SMALL[..], &["-o", arg(directory)], more].concat()
+}
+
+/// The files of a directory.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+/// Equal names and bytes; a difference is told without printing the bytes.
+fn assert_same_files(left: &Path, right: &Path) {
+    let (left, right) = (files(left), files(right));
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&left), names(&right));
+    for (name, bytes) in &left {
+        assert!(bytes == &right[name], "{name} differs");
+    }
+}
+
+#[test]
+fn only_order_tells_the_answer_and_only_positions_show_the_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = run_json(&small(directory.path(), &["--steps", "150"]));
+    assert_eq!(report["test_lengths"], serde_json::json!([8, 16, 32]));
+    let schemes = report["schemes"].as_array().unwrap();
+    let accuracy = |index: usize, length: usize| schemes[index]["accuracy"][length].as_f64();
+    let names: Vec<&str> = schemes
+        .iter()
+        .map(|one| one["scheme"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["none", "sinusoidal", "learned", "rotary"]);
+    // Twins have the same words. Without positions both get the same answer, which is right for
+    // one of them at most, at every length.
+    for length in 0..3 {
+        let share = accuracy(0, length).unwrap();
+        assert!(share <= 0.5, "none: {share}");
+    }
+    assert!(accuracy(0, 0).unwrap() > 0.25);
+    for index in 1..4 {
+        let share = accuracy(index, 0).unwrap();
+        assert!(share >= 0.9, "{}: {share}", names[index]);
+    }
+    // There are rows for 8 tokens.
+    assert_eq!((accuracy(2, 1), accuracy(2, 2)), (None, None));
+    assert!(accuracy(1, 2).is_some() && accuracy(3, 2).is_some());
+
+    // Files: losses of every step, and a picture.
+    let losses = std::fs::read_to_string(directory.path().join("losses.csv")).unwrap();
+    assert_eq!(
+        losses.lines().next(),
+        Some("step,none,sinusoidal,learned,rotary")
+    );
+    assert_eq!(losses.lines().count(), 151);
+    let picture = std::fs::read_to_string(directory.path().join("losses.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("sinusoidal"));
+
+    weights_are_what_is_saved(directory.path(), schemes);
+    trained_weights_answer(directory.path());
+}
+
+/// No table that can be computed is in a file.
+fn weights_are_what_is_saved(directory: &Path, schemes: &[Value]) {
+    let saved = |scheme: &str| {
+        let path = directory.join(format!("{scheme}.safetensors"));
+        pe_candle::checkpoint::inspect(path).unwrap()
+    };
+    let names = |scheme: &str| -> Vec<(String, Vec<usize>)> {
+        let tensors = saved(scheme).tensors.into_iter();
+        tensors.map(|tensor| (tensor.name, tensor.shape)).collect()
+    };
+    for scheme in schemes {
+        let report = saved(scheme["scheme"].as_str().unwrap());
+        let bytes: u64 = report.tensors.iter().map(|tensor| tensor.bytes).sum();
+        assert_eq!(bytes, 4 * scheme["weights"].as_u64().unwrap());
+        assert_eq!(report.metadata.len(), 1);
+        let json: Value = serde_json::from_str(&report.metadata[0].1).unwrap();
+        assert_eq!(json["model"]["scheme"], scheme["scheme"]);
+    }
+    let none = names("none");
+    assert!(none.iter().all(|(name, _)| !name.contains("position")));
+    assert_eq!(names("sinusoidal"), none);
+    assert_eq!(names("rotary"), none);
+    let mut learned = names("learned");
+    learned.retain(|tensor| !none.contains(tensor));
+    let table = ("encoder.position.weight".to_owned(), vec![8, 32]);
+    assert_eq!(learned, [table]);
+}
+
+/// `encode --weights`.
+fn trained_weights_answer(directory: &Path) {
+    let weights = |scheme: &str| directory.join(format!("{scheme}.safetensors"));
+    let twins = ["The king feared the dwarf.", "The dwarf feared the king."];
+    for scheme in ["sinusoidal", "learned", "rotary"] {
+        let path = weights(scheme);
+        let report = run_json(&["encode", "--weights", arg(&path), twins[0], twins[1]]);
+        assert_eq!(report["model"]["scheme"], scheme);
+        assert_eq!(report["answers"][0]["answer"], "king", "{scheme}");
+        assert_eq!(report["answers"][1]["answer"], "dwarf", "{scheme}");
+        assert_eq!(
+            report["attention"][0]["weights"][0][0][0]
+                .as_array()
+                .unwrap()
+                .len(),
+            8
+        );
+        assert!(report["table"].is_null());
+    }
+    let none = run_json(&[
+        "encode",
+        "--weights",
+        arg(&weights("none")),
+        twins[0],
+        twins[1],
+    ]);
+    assert_eq!(none["answers"][0]["answer"], none["answers"][1]["answer"]);
+
+    let picture = directory.join("attention.svg");
+    let rotary = weights("rotary");
+    let page = run(&[
+        "encode",
+        "--weights",
+        arg(&rotary),
+        "--attention",
+        arg(&picture),
+    ]);
+    for part in [
+        "Who does it?",
+        "layer 1 head 2",
+        "steps of training",
+        "rotary positions",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.lines().all(|line| line.chars().count() <= 80));
+    let picture = std::fs::read_to_string(picture).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("layer 1 head 2"));
+
+    let long = "The king who slept in the garden feared the dwarf.";
+    let learned = weights("learned");
+    let error = run_error(&["encode", "--weights", arg(&learned), long]);
+    assert!(
+        error.contains("sentence 1 has 13 tokens, at most 8") && error.contains("learned"),
+        "{error}"
+    );
+    let state = directory.join("rotary.state.safetensors");
+    let error = run_error(&["encode", "--weights", arg(&state)]);
+    assert!(error.contains("the state of a training"), "{error}");
+}
+
+#[test]
+fn a_resumed_training_gives_the_same_bits() {
+    let whole = tempfile::tempdir().unwrap();
+    let parts = tempfile::tempdir().unwrap();
+    run(&small(whole.path(), &["--steps", "110"]));
+    run(&small(parts.path(), &["--steps", "20"]));
+    run(&small(parts.path(), &["--steps", "70", "--resume"]));
+    run(&small(parts.path(), &["--steps", "110", "--resume"]));
+    assert_same_files(whole.path(), parts.path());
+    // Done is done.
+    run(&small(parts.path(), &["--steps", "110", "--resume"]));
+    assert_same_files(whole.path(), parts.path());
+}
+
+/// Sizes at which Candle uses several threads, if there are.
+const WIDE: [&str; 5] = ["train", "--steps", "6", "--batch", "40"];
+
+#[test]
+fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
+    let here = tempfile::tempdir().unwrap();
+    run(&[&WIDE[..], &["-o", arg(here.path())]].concat());
+    for threads in ["1", "2", "3"] {
+        let there = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--ignored",
+                "--exact",
+                "train::trains_in_a_process_of_its_own",
+            ])
+            .env("RAYON_NUM_THREADS", threads)
+            .env("PE_DEMO_TEST_OUTPUT", there.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
+        assert_same_files(here.path(), there.path());
+    }
+    let other = tempfile::tempdir().unwrap();
+    run(&[&WIDE[..], &["--seed", "1", "-o", arg(other.path())]].concat());
+    assert_ne!(
+        files(here.path())["losses.csv"],
+        files(other.path())["losses.csv"]
+    );
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn trains_in_a_process_of_its_own() {
+    let Some(directory) = std::env::var_os("PE_DEMO_TEST_OUTPUT") else {
+        return;
+    };
+    run(&[&WIDE[..], &["-o", directory.to_str().unwrap()]].concat());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_was_reached() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "--exact",
+            "train::trains_until_it_is_interrupted",
+        ])
+        .env("PE_DEMO_TEST_OUTPUT", directory.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let weights = directory.path().join("rotary.safetensors");
+    while !weights.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(child.wait().unwrap().success());
+
+    // The best weights are there, and the training goes on from where it was.
+    run(&["encode", "--weights", arg(&weights)]);
+    let losses = std::fs::read_to_string(directory.path().join("losses.csv")).unwrap();
+    let steps = (losses.lines().count() + 5).to_string();
+    let rotary = ["--scheme", "rotary", "--resume", "--steps", &steps];
+    run(&small(directory.path(), &rotary));
+    let whole = tempfile::tempdir().unwrap();
+    run(&small(
+        whole.path(),
+        &["--scheme", "rotary", "--steps", &steps],
+    ));
+    assert_same_files(whole.path(), directory.path());
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "run by another test, which interrupts it"]
+fn trains_until_it_is_interrupted() {
+    let Some(directory) = std::env::var_os("PE_DEMO_TEST_OUTPUT") else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let args = small(directory, &["--scheme", "rotary", "--steps", "1000000"]);
+    let run = run_with(&args, "");
+    assert_eq!((run.outcome, run.err.as_str()), (Outcome::Interrupted, ""));
+    assert!(run.out.contains("Interrupted") && run.out.contains("--resume"));
+    let code = std::process::ExitCode::from(run.outcome);
+    assert_eq!(
+        format!("{code:?}"),
+        format!("{:?}", std::process::ExitCode::from(130))
+    );
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_bad_usage() {
+    for (option, value) in [
+        ("--scheme", "alibi"),
+        ("--steps", "0"),
+        ("--batch", "0"),
+        ("--length", "7"),
+        ("--length", "257"),
+        ("--d-model", "-1"),
+        ("--heads", "0"),
+        ("--layers", "two"),
+        ("--learning-rate", "0"),
+        ("--learning-rate", "-1"),
+        ("--dropout", "1"),
+        ("--dropout", "NaN"),
+        ("--seed", "-1"),
+    ] {
+        let error = run_usage(&["train", option, value]);
+        assert!(
+            error.contains(&format!("invalid value '{value}' for '{option}")),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        run_usage(&["train", "--d-model", "30", "--heads", "4"]),
+        "--d-model 30 cannot be shared evenly by --heads 4"
+    );
+    assert_eq!(
+        run_usage(&["train", "--d-model", "12", "--heads", "4"]),
+        "--d-model 12 by --heads 4 makes heads of width 3: rotary positions turn pairs"
+    );
+    for option in [
+        ["--scheme", "rotary"],
+        ["--d-model", "64"],
+        ["--seed", "1"],
+        ["--tokenizer", "x.json"],
+    ] {
+        let error = run_usage(&[&["encode", "--weights", "x.safetensors"], &option[..]].concat());
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+    let error = run_usage(&["encode", "--weights", "x", "--attention", "x.gif"]);
+    assert!(error.contains("must end in .png or .svg"), "{error}");
+    assert!(run_usage(&["encode", "--attention", "x.png"]).contains("required"));
+}
+
+#[test]
+fn files_that_are_none_of_ours_are_refused() {
+    let (guard, path) = file("table.safetensors");
+    run(&["--table", arg(&path), "--d-model", "16"]);
+    let error = run_error(&["encode", "--weights", arg(&path)]);
+    assert!(error.contains("not written by pe-demo train"), "{error}");
+
+    let directory = guard.path().join("training");
+    let short = ["--scheme", "none", "--steps", "2"];
+    run(&small(&directory, &short));
+    let other = [&short[..], &["--resume", "--seed", "9"]].concat();
+    let error = run_error(&small(&directory, &other));
+    assert!(error.contains("trained with seed 0, not 9"), "{error}");
+
+    // Cut short, and with a tensor less than its description needs.
+    let weights = directory.join("none.safetensors");
+    let bytes = std::fs::read(&weights).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
+    assert!(run_error(&["encode", "--weights", arg(&path)]).contains("table.safetensors"));
+    let changed = String::from_utf8_lossy(&bytes[8..2000]).into_owned();
+    let at = 8 + changed.find("answer.weight").unwrap();
+    let mut changed = bytes.clone();
+    changed[at..at + 13].copy_from_slice(b"answer.weighs");
+    std::fs::write(&path, &changed).unwrap();
+    let error = run_error(&["encode", "--weights", arg(&path)]);
+    assert!(error.contains("answer.weight"), "{error}");
+    assert!(run_error(&["train", "-o", arg(&weights)]).contains("none.safetensors"));
+}
