@@ -53,6 +53,14 @@ impl Heads {
             && self.strides[0] == j * k * row
     }
 
+    /// The length of the runs of rows along time, where heads lie closer together in memory than
+    /// positions: as they do where a projection's result is seen head first.
+    pub(super) fn scattered_runs(&self) -> Option<usize> {
+        let ([_, heads, time], [_, of_head, of_time]) = (self.dims, self.strides);
+        let scattered = self.order == HeadOrder::HeadFirst && of_head < of_time;
+        (scattered && heads > 1).then_some(time)
+    }
+
     /// The length of the axis of time.
     pub(super) fn time(&self) -> usize {
         match self.order {

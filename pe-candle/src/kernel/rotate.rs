@@ -13,6 +13,9 @@ use super::turn::{turn, write_turned};
 /// Elements from which on a second thread pays: as for the additive kernels.
 const PARALLEL: usize = 1 << 18;
 
+/// Positions of a run that are turned at a time where runs of many heads are written side by side.
+const TILE: usize = 32;
+
 /// A rotation of the rows of a tensor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rotate<'a, T: Number, P> {
@@ -32,13 +35,32 @@ impl<T: Number, P: Entry<T::Wide>> Rotate<'_, T, P> {
     /// The rotated rows in row-major order.
     pub(super) fn map(&self, xs: &[T]) -> Vec<T> {
         let (rows, width) = (self.heads.rows(), self.heads.width);
-        let piece = share(rows, width).unwrap_or(rows) * width;
-        fresh(rows * width, piece, |first, room| {
+        let write = |first, end, room: &mut Room<'_, T>| {
             self.level.run(Turn {
                 rotate: *self,
-                first: first / width,
-                end: (first + room.left()) / width,
+                first,
+                end,
                 to: New { xs, room },
+            });
+        };
+        let share = share(rows, width).unwrap_or(rows);
+        let Some(time) = self.heads.scattered_runs().filter(|time| *time > TILE) else {
+            return fresh(rows * width, share * width, |first, room| {
+                let first = first / width;
+                write(first, first + room.left() / width, room);
+            });
+        };
+        // Runs of heads side by side, some positions at a time: what lies together is read
+        // together.
+        let share = share.next_multiple_of(time);
+        fresh(rows * width, share * width, |first, room| {
+            let (first, runs) = (first / width, room.left() / (time * width));
+            room.write_runs(runs, time * width, |rooms| {
+                for tile in (0..time).step_by(TILE) {
+                    for (room, first) in rooms.iter_mut().zip((first..).step_by(time)) {
+                        write(first + tile, first + time.min(tile + TILE), room);
+                    }
+                }
             });
         })
     }

@@ -77,6 +77,37 @@ impl<T: Copy> Room<'_, T> {
         self.left = rest;
     }
 
+    /// Writes `runs` runs of `len` elements each, one behind the other, through rooms of their
+    /// own, in whatever order.
+    ///
+    /// # Panics
+    /// If there is no room, or a run is not filled.
+    pub(crate) fn write_runs(&mut self, runs: usize, len: usize, fill: impl FnOnce(&mut [Self])) {
+        let (mine, rest) = take(&mut self.left).split_at_mut(runs * len);
+        let ends: Vec<_> = mine
+            .chunks_mut(len)
+            .map(|run| run.as_ptr_range().end)
+            .collect();
+        let mut rooms: Vec<_> = mine
+            .chunks_mut(len)
+            .map(|left| Self {
+                left,
+                brand: PhantomData,
+            })
+            .collect();
+        fill(&mut rooms);
+        // As in `fresh`: what is left of each begins where its run ends.
+        for (room, end) in rooms.iter().zip(ends) {
+            let filled = room.left.is_empty() && room.left.as_ptr() == end;
+            assert!(
+                filled,
+                "a kernel has left {} elements unwritten",
+                room.left()
+            );
+        }
+        self.left = rest;
+    }
+
     /// Writes as many of the elements as there is room for.
     #[inline(always)]
     pub(crate) fn write(&mut self, elements: &[T]) {
@@ -126,7 +157,8 @@ pub(crate) fn fresh<T: Copy + Send>(
     // SAFETY: the capacity is at least `count`. Each of the first `count` elements lies in one
     // piece, and each piece was found filled above, or the assertion or `fill` had panicked: a
     // room's slice is private, gets shorter only in `write_blocks`, `write_two` and `write`, by
-    // what they have just written at its beginning (or becomes one without address, if a panic was caught
+    // what they have just written at its beginning, and in `write_runs`, by runs that were
+    // found filled in the same way (or becomes one without address, if a panic was caught
     // on the way: that is found too), and ends with the piece.
     unsafe { made.set_len(count) };
     made
