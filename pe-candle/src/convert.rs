@@ -109,3 +109,41 @@ fn large_zeros<T: Copy + Zeroable>(
     let entries = usize::try_from(entries).ok()?;
     pays.then(|| zeros(entries)).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tables_are_those_of_the_core() -> Result<()> {
+        let encoding = Sinusoidal::paper(1024).map_err(core_error)?;
+        // Just below and above what is large, not from position 0.
+        for rows in [1023, 1025] {
+            let table = encoding.table::<f32>(7..7 + rows).map_err(core_error)?;
+            let tensor = sinusoidal_tensor(&encoding, 7..7 + rows, DType::F32, &Device::Cpu)?;
+            assert_eq!(tensor.dims(), [rows as usize, 1024]);
+            let found = tensor.flatten_all()?.to_vec1::<f32>()?;
+            assert!(found == table.as_slice(), "{rows}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn ranges_that_are_wrong_are_named_whatever_their_size() -> Result<()> {
+        let encoding = Sinusoidal::paper(1024).map_err(core_error)?;
+        for range in [
+            9..3,
+            0..1 << 33,
+            (1 << 32) - 1..(1 << 32) + 4096,
+            0..1 << 32,
+        ] {
+            let of =
+                |range: Range<u64>| sinusoidal_tensor(&encoding, range, DType::F32, &Device::Cpu);
+            let wanted = encoding.table::<f32>(range.clone()).map(drop).unwrap_err();
+            let found = of(range).unwrap_err().to_string();
+            assert!(found.starts_with(&wanted.to_string()), "{found}");
+        }
+        Ok(())
+    }
+}

@@ -259,7 +259,12 @@ fn second_derivative() -> Result<()> {
 fn threads_change_nothing() -> Result<()> {
     // Enough for threads, and for memory straight from the system; neither a multiple of
     // anything.
-    for (dtype, time) in [(DType::F32, 1037), (DType::BF16, 1037), (DType::F64, 8209)] {
+    for (dtype, time) in [
+        (DType::F32, 2077),
+        (DType::F16, 2077),
+        (DType::BF16, 2077),
+        (DType::F64, 8209),
+    ] {
         let config = PositionalEncodingConfig {
             max_seq_len: time,
             scale: EmbeddingScale::SqrtDModel,
@@ -389,17 +394,55 @@ fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> 
     Ok(())
 }
 
+/// Long runs begin with the elements before the first line of the cache: for inputs and
+/// results that lie anywhere, and lengths with every remainder.
+#[test]
+fn long_runs_may_begin_and_end_anywhere() -> Result<()> {
+    for (dtype, table) in TYPES {
+        for (width, shift) in [(1024, 1), (1027, 2), (1100, 4), (2051, 7), (1039, 31)] {
+            let config = PositionalEncodingConfig {
+                scale: EmbeddingScale::Factor(1.7),
+                table_dtype: Some(table),
+                max_seq_len: 4,
+                ..config(width)
+            };
+            let layer = PositionalEncoding::new(config, dtype, CPU)?;
+            let flat = numbers(&[2 * 3 * width + shift], dtype, 32);
+            let xs = flat.narrow(0, shift, 6 * width)?.reshape((2, 3, width))?;
+            for train in [false, true] {
+                layer.dropout().set_step(1);
+                let wanted = bits(&layer.forward_at_composed(&xs, 1, train)?);
+                for (set, layer) in on_each_set(&layer) {
+                    let what = format!("{dtype:?} {table:?} {width} {shift} {set}");
+                    layer.dropout().set_step(1);
+                    let ys = layer.forward_at(&xs, 1, train)?;
+                    assert!(bits(&ys) == wanted, "{what}");
+                    if !train {
+                        let own = flat.copy()?;
+                        let part = own.narrow(0, shift, 6 * width)?.reshape((2, 3, width))?;
+                        layer.forward_inplace(&part, 1)?;
+                        assert!(bits(&part) == wanted, "{what} in place");
+                        let before = own.narrow(0, 0, shift)?;
+                        assert_eq!(bits(&before), bits(&flat.narrow(0, 0, shift)?), "{what}");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Views of one tensor changed from all threads of the pool: each call holds the lock of
 /// their memory, so none may wait for pieces that the pool hands to another.
 #[test]
 fn in_place_on_views_from_the_pool_comes_to_an_end() -> Result<()> {
     let layer = PositionalEncoding::new(config(64), DType::F32, CPU)?;
     let views = 8;
-    // Large enough for several threads: 256 Ki elements each.
-    let xs = Tensor::zeros((views, 4096, 64), DType::F32, CPU)?;
+    // Large enough for several threads: 1 Mi elements each.
+    let xs = Tensor::zeros((views, 16384, 64), DType::F32, CPU)?;
     let layer = PositionalEncoding::new(
         PositionalEncodingConfig {
-            max_seq_len: 4096,
+            max_seq_len: 16384,
             ..layer.config().clone()
         },
         DType::F32,

@@ -5,7 +5,7 @@ use super::mask::{Mask, Masking};
 use super::number::{Entry, Number, Wide};
 use super::place::Place;
 use super::run::{AddRows, MaskRows, RowIds, RowMap};
-use super::view::{self, Pass};
+use super::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::config::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
@@ -215,6 +215,10 @@ impl InplaceOp2 for AddEncoding {
     }
 }
 
+fn parallel_from(masked: bool) -> usize {
+    if masked { PARALLEL_MASK } else { PARALLEL }
+}
+
 struct AddPass<'a, T: Number, P> {
     level: Level,
     table: &'a [P],
@@ -224,6 +228,10 @@ struct AddPass<'a, T: Number, P> {
 }
 
 impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
+    fn parallel_from(&self) -> usize {
+        parallel_from(self.masking.is_some())
+    }
+
     fn apply(&self, first: usize, place: impl Place<T>) {
         self.level.run(AddRows {
             place,
@@ -307,6 +315,10 @@ struct MaskPass<T: Number> {
 }
 
 impl<T: Number> Pass<T> for MaskPass<T> {
+    fn parallel_from(&self) -> usize {
+        parallel_from(self.masking.is_some())
+    }
+
     fn apply(&self, first: usize, place: impl Place<T>) {
         self.level.run(MaskRows {
             place,

@@ -12,13 +12,20 @@ use super::raw::fresh;
 /// block of elements begins with a block of random words.
 const BLOCK: usize = 1024;
 
-/// Elements from which on a second thread pays. Waking it takes 12 to 40 us, and even where
-/// it is awake, 128 Ki elements of `f32` in the second-level cache take 20 us on either one or
-/// two; 256 Ki take 80 on one and 74 on two, 1024 Ki 430 and 250.
-const PARALLEL: usize = 1 << 18;
+/// Elements from which on a second thread pays, where each is only loaded, added to and stored.
+/// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
+/// one thread and 43 or more on two, 1024 Ki some 140 on either.
+pub(crate) const PARALLEL: usize = 1 << 20;
+
+/// The same with random words, which cost four times as much: 256 Ki take 105 us on one thread
+/// and 80 on two.
+pub(crate) const PARALLEL_MASK: usize = 1 << 18;
 
 /// Something done to each element by itself.
 pub(crate) trait Pass<T>: Sync {
+    /// How many elements there must be for threads to pay.
+    fn parallel_from(&self) -> usize;
+
     /// Does it to the elements `first ..` of the tensor, in row-major order.
     fn apply(&self, first: usize, place: impl Place<T>);
 }
@@ -100,7 +107,7 @@ pub(crate) fn map<T: Number>(xs: &[T], layout: &Layout, pass: &impl Pass<T>) -> 
     let count = layout.shape().elem_count();
     // Short runs are gathered first.
     let direct = layout.is_contiguous() || view.strides[2] == 1 && view.width >= 64;
-    let piece = if threads_pay(count) {
+    let piece = if threads_pay(count, pass) {
         piece(count)
     } else {
         count
@@ -133,7 +140,7 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
         // for its pieces may take up another task meanwhile, one that wants the same lock, and
         // then waits for itself.
         let in_pool = rayon::current_thread_index().is_some();
-        if threads_pay(count) && !in_pool {
+        if threads_pay(count, pass) && !in_pool {
             let piece = piece(count);
             let pieces = xs.par_chunks_mut(piece).enumerate();
             pieces.for_each(|(index, xs)| pass.apply(index * piece, Change(xs)));
@@ -170,7 +177,8 @@ fn piece(count: usize) -> usize {
     count.div_ceil(pieces).next_multiple_of(BLOCK)
 }
 
-/// Whether there are several threads, and work for them.
-fn threads_pay(count: usize) -> bool {
-    count >= PARALLEL && rayon::current_num_threads() > 1
+/// Whether there is work for several threads. The pool is asked last, since the first question
+/// starts it.
+fn threads_pay<T>(count: usize, pass: &impl Pass<T>) -> bool {
+    count >= pass.parallel_from() && rayon::current_num_threads() > 1
 }
