@@ -229,7 +229,7 @@ impl RotaryEmbedding {
     /// the tables', or that is on another device; positions beyond the tables.
     pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        match self.from_offset(offset, time)? {
+        match self.at_offset(offset, time)? {
             Some(turn) => self.turn(xs, &turn),
             None => Ok(xs.clone()),
         }
@@ -248,7 +248,7 @@ impl RotaryEmbedding {
         seqlen_offset: usize,
     ) -> Result<(Tensor, Tensor)> {
         let (_, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.from_offset(seqlen_offset, time)?)
+        self.turn_both(q, k, self.at_offset(seqlen_offset, time)?)
     }
 
     /// Turns one tensor by each token's own position.
@@ -277,7 +277,7 @@ impl RotaryEmbedding {
     /// as [`apply`](Self::apply).
     pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.from_ids(position_ids, batch, time)? {
+        match self.at_ids(position_ids, batch, time)? {
             Some(turn) => self.turn(xs, &turn),
             None => Ok(xs.clone()),
         }
@@ -295,7 +295,7 @@ impl RotaryEmbedding {
         position_ids: &Tensor,
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.from_ids(position_ids, batch, time)?)
+        self.turn_both(q, k, self.at_ids(position_ids, batch, time)?)
     }
 
     /// Turns one tensor by positions that begin at an offset of each sequence's own: `T`
@@ -318,7 +318,7 @@ impl RotaryEmbedding {
     /// A number of offsets that is not the batch; else as [`apply`](Self::apply).
     pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.from_offsets(offsets, batch, time)? {
+        match self.at_offsets(offsets, batch, time)? {
             Some(turn) => self.turn(xs, &turn),
             None => Ok(xs.clone()),
         }
@@ -336,7 +336,7 @@ impl RotaryEmbedding {
         offsets: &[usize],
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.from_offsets(offsets, batch, time)?)
+        self.turn_both(q, k, self.at_offsets(offsets, batch, time)?)
     }
 
     /// Turns one tensor by angles from elsewhere: cosines and sines of each step, `[T,
@@ -364,7 +364,7 @@ impl RotaryEmbedding {
     /// input, or tracked for gradients, which would not reach them; else as
     /// [`apply`](Self::apply).
     pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-        match self.from_cos_sin(xs, cos, sin)? {
+        match self.by_cos_sin(xs, cos, sin)? {
             Some(turn) => self.turn(xs, &turn),
             None => Ok(xs.clone()),
         }
@@ -398,7 +398,7 @@ impl RotaryEmbedding {
     pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check("the input", xs)?;
         input::check_own(xs)?;
-        match self.from_offset(offset, time)? {
+        match self.at_offset(offset, time)? {
             Some(turn) => self.turn_in_place(xs, turn),
             None => Ok(()),
         }
@@ -412,7 +412,7 @@ impl RotaryEmbedding {
     pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;
         input::check_own(xs)?;
-        match self.from_ids(position_ids, batch, time)? {
+        match self.at_ids(position_ids, batch, time)? {
             Some(turn) => self.turn_in_place(xs, turn),
             None => Ok(()),
         }
@@ -478,7 +478,7 @@ impl RotaryEmbedding {
     #[doc(hidden)]
     pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        match self.from_offset(offset, time)? {
+        match self.at_offset(offset, time)? {
             Some(turn) => self.compose(xs, &turn, route),
             None => Ok(xs.clone()),
         }
@@ -493,7 +493,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.from_ids(position_ids, batch, time)? {
+        match self.at_ids(position_ids, batch, time)? {
             Some(turn) => self.compose(xs, &turn, route),
             None => Ok(xs.clone()),
         }
@@ -508,7 +508,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.from_offsets(offsets, batch, time)? {
+        match self.at_offsets(offsets, batch, time)? {
             Some(turn) => self.compose(xs, &turn, route),
             None => Ok(xs.clone()),
         }
@@ -523,7 +523,7 @@ impl RotaryEmbedding {
         sin: &Tensor,
         route: Route,
     ) -> Result<Tensor> {
-        match self.from_cos_sin(xs, cos, sin)? {
+        match self.by_cos_sin(xs, cos, sin)? {
             Some(turn) => self.compose(xs, &turn, route),
             None => Ok(xs.clone()),
         }

@@ -5,9 +5,7 @@
 //! Numbers go through it in steps of [`STEP`]: loaded and widened by
 //! [`Entry::load`](super::number::Entry::load), computed with by the methods of
 //! [`Wide`](super::number::Wide), rounded and stored by
-//! [`Number::store`](super::number::Number::store). For loops that the compiler turns into
-//! vector code by itself, [`widen_run`](super::number::widen_run) and
-//! [`narrow_run`](super::number::narrow_run) convert whole slices before and after.
+//! [`Number::store`](super::number::Number::store).
 //!
 //! Every set gives the same bits, except that the payload of a sum of two NaNs is open.
 

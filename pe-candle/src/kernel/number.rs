@@ -132,30 +132,6 @@ pub(crate) trait Entry<W: Wide>: Pod + Default + Send + Sync {
     fn load<I: Isa>(isa: I, from: [Self; STEP]) -> W::Step<I>;
 }
 
-/// Widens a slice into another of the same length.
-#[inline(always)]
-pub(crate) fn widen_run<I: Isa, W: Wide, T: Entry<W>>(isa: I, from: &[T], to: &mut [W]) {
-    let ((from, last), (to, last_to)) = (from.as_chunks(), to.as_chunks_mut());
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = W::array(isa, T::load(isa, *from));
-    }
-    for (to, from) in last_to.iter_mut().zip(last) {
-        *to = from.widen();
-    }
-}
-
-/// Rounds a slice into another of the same length.
-#[inline(always)]
-pub(crate) fn narrow_run<I: Isa, T: Number>(isa: I, from: &[T::Wide], to: &mut [T]) {
-    let ((from, last), (to, last_to)) = (from.as_chunks(), to.as_chunks_mut());
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = T::store(isa, T::Wide::step(isa, *from));
-    }
-    for (to, from) in last_to.iter_mut().zip(last) {
-        *to = T::narrow(*from);
-    }
-}
-
 macro_rules! own_type {
     ($type:ty) => {
         impl Entry<$type> for $type {

@@ -66,7 +66,7 @@ impl RotaryEmbedding {
     }
 
     /// The positions `offset ..`; `None` if there are none.
-    pub(super) fn from_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
+    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
         let end = self.end_of(offset, time)?;
         if time == 0 {
             return Ok(None);
@@ -77,7 +77,7 @@ impl RotaryEmbedding {
     }
 
     /// The positions `offsets[b] ..` of each sequence.
-    pub(super) fn from_offsets(
+    pub(super) fn at_offsets(
         &self,
         offsets: &[usize],
         batch: usize,
@@ -103,7 +103,7 @@ impl RotaryEmbedding {
     }
 
     /// A position for each step or token.
-    pub(super) fn from_ids(
+    pub(super) fn at_ids(
         &self,
         position_ids: &Tensor,
         batch: usize,
@@ -133,7 +133,7 @@ impl RotaryEmbedding {
     }
 
     /// Angles from elsewhere.
-    pub(super) fn from_cos_sin(
+    pub(super) fn by_cos_sin(
         &self,
         xs: &Tensor,
         cos: &Tensor,
