@@ -181,13 +181,14 @@ impl<'a, T: Element> Rotation<'a, T> {
             undecided: &mut self.undecided,
         });
         for (row, pair) in self.undecided.drain(..) {
-            let position = first as u32 + row as u32;
+            // Twins beyond a short block's end have no row, nor need they have a position.
+            let position = first + row as u64;
             let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
                 continue;
             };
             let (sine, cosine) = sincos::sin_cos(
                 &self.frequencies[pair],
-                Position::Whole(position),
+                Position::Whole(position as u32),
                 Rungs::NarrowUp,
             );
             let (s, c) = self.columns.of_pair(pair);

@@ -74,7 +74,11 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
         // The part is multiplied by the width again, and cut: rounding must not lose a column.
         let part = rotary_dim as f64 / head_dim as f64;
         let back = (head_dim as f64 * part) as usize;
-        partial = Some(if back < rotary_dim { part.next_up() } else { part });
+        partial = Some(if back < rotary_dim {
+            part.next_up()
+        } else {
+            part
+        });
     }
     let mut layout = family.layout;
     for key in ["rope_interleave", "rope_interleaved"] {

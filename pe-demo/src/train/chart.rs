@@ -51,7 +51,7 @@ pub(super) fn draw(page: &mut Page, curves: &[Curve<'_>]) {
     page.line(format!("         +{}", "-".repeat(columns + 1)));
     let last = steps.to_string();
     let room = columns.saturating_sub(1);
-    page.line(format!("           1{last:>room$} steps"));
+    page.line(format!("  steps    1{last:>room$}"));
     let names: Vec<String> = curves
         .iter()
         .map(|curve| format!("{} {}", curve.letter, curve.name))
