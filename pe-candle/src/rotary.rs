@@ -128,7 +128,7 @@ use crate::kernel::{Direction, Rotation, Tokens};
 ///
 /// # Types
 /// The result has the type of the input. Tables are `f32` unless the layer is made for `f64`,
-/// or [`table_dtype`](RotaryEmbeddingConfig::table_dtype) says otherwise.
+/// or [`table_dtype`](field@RotaryEmbeddingConfig::table_dtype) says otherwise.
 ///
 /// | input | tables | computed in | rounded to the input's type |
 /// |---|---|---|---|

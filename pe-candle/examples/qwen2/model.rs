@@ -250,6 +250,8 @@ impl<R: Rotary> Model<R> {
         norm(&self.norm, &xs)?.apply(&self.lm_head)
     }
 
+    /// For the tests, which share this file.
+    #[allow(dead_code)]
     pub(crate) fn clear_kv_cache(&mut self) {
         for layer in self.layers.iter_mut() {
             layer.self_attn.kv_cache = None;

@@ -157,8 +157,8 @@ pub(crate) fn fresh<T: Copy + Send>(
     // SAFETY: the capacity is at least `count`. Each of the first `count` elements lies in one
     // piece, and each piece was found filled above, or the assertion or `fill` had panicked: a
     // room's slice is private, gets shorter only in `write_blocks`, `write_two` and `write`, by
-    // what they have just written at its beginning, and in `write_runs`, by runs that were
-    // found filled in the same way (or becomes one without address, if a panic was caught
+    // what they have just written at its beginning, and in `write_runs`, by runs that were found
+    // filled in the same way (or becomes one without address, if a panic was caught
     // on the way: that is found too), and ends with the piece.
     unsafe { made.set_len(count) };
     made
@@ -249,6 +249,60 @@ mod tests {
                 let made = std::panic::catch_unwind(|| fresh(200, piece, fill));
                 assert!(made.is_err());
             }
+        }
+    }
+
+    #[test]
+    fn two_runs_and_runs_of_their_own_are_written_whole() {
+        for len in 0..40u32 {
+            let made = fresh(2 * len as usize, 100, |_, room| {
+                let blocks = (0..len / 4).map(|block| {
+                    [0, len].map(|from| [0, 1, 2, 3].map(|lane| from + 4 * block + lane))
+                });
+                let elements = (len - len % 4..len).map(|at| [at, len + at]);
+                room.write_two(len as usize, blocks, elements);
+            });
+            assert!(made.iter().copied().eq(0..2 * len), "{len}");
+        }
+        let made = fresh(60, 30, |first, room| {
+            room.write_runs(3, 10, |rooms| {
+                for step in 0..5 {
+                    for (run, room) in rooms.iter_mut().enumerate().rev() {
+                        let next = (first + 10 * run + 2 * step) as u32;
+                        room.write(&[next, next + 1]);
+                    }
+                }
+            });
+        });
+        assert!(made.iter().copied().eq(0..60));
+    }
+
+    #[test]
+    fn runs_that_are_not_filled_are_found() {
+        type Fill = fn(&mut Room<'_, u32>);
+        let fills: [Fill; 6] = [
+            |room| room.write_two::<4>(10, std::iter::empty(), std::iter::empty()),
+            |room| room.write_two(10, std::iter::repeat([[1; 4]; 2]), std::iter::once([1; 2])),
+            |room| room.write_two::<4>(11, std::iter::empty(), std::iter::empty()),
+            |room| room.write_runs(2, 10, |rooms| rooms[0].write(&[1; 10])),
+            |room| {
+                room.write_runs(2, 10, |rooms| {
+                    // One room in the place of two.
+                    rooms[0].write(&[1; 10]);
+                    rooms.swap(0, 1);
+                    rooms[1].write(&[1; 10]);
+                });
+            },
+            |room| {
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    room.write_runs(2, 10, |_| panic!());
+                }));
+                assert!(caught.is_err());
+            },
+        ];
+        for (index, fill) in fills.into_iter().enumerate() {
+            let made = std::panic::catch_unwind(|| fresh(20, 20, |_, room| fill(room)));
+            assert!(made.is_err(), "{index}");
         }
     }
 
