@@ -20,12 +20,17 @@
 //!
 //! A file in the cache is used without asking the hub again, so a branch such as `main`
 //! stays as it was first seen. Give a tag or commit, or call [`Hub::download`].
+//!
+//! Of a large file (one that the hub names by its SHA-256) what came is kept when a download
+//! breaks off, beside the cache's contents as `<sha256>.pe-part`; the next one asks for the rest.
 
 mod cache;
 mod names;
+mod partial;
 mod transfer;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use candle_core::{Device, Result, bail};
@@ -135,6 +140,18 @@ impl Default for Timeouts {
     }
 }
 
+/// How far a download is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The bytes that are there, those of an earlier download that broke off included.
+    pub bytes: u64,
+    /// The bytes of the whole file, if the hub says.
+    pub total: Option<u64>,
+}
+
+/// Called when the content begins to come and after each piece of it, on the thread that fetches.
+pub type Progress = Arc<dyn Fn(Received) + Send + Sync>;
+
 /// Where files come from and where they are kept.
 #[derive(Clone)]
 pub struct Hub {
@@ -150,6 +167,8 @@ pub struct Hub {
     pub timeouts: Timeouts,
     /// The largest file fetched; by default the largest table with the largest header.
     pub max_bytes: u64,
+    /// Who is told how far a download is; by default nobody.
+    pub progress: Option<Progress>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -161,6 +180,7 @@ impl std::fmt::Debug for Hub {
             .field("network", &self.network)
             .field("timeouts", &self.timeouts)
             .field("max_bytes", &self.max_bytes)
+            .field("progress", &self.progress.as_ref().map(|_| "..."))
             .finish()
     }
 }
@@ -176,6 +196,7 @@ impl Hub {
             network: Network::Online,
             timeouts: Timeouts::default(),
             max_bytes: pe_core::MAX_TABLE_BYTES + 100_000_008,
+            progress: None,
         }
     }
 
@@ -223,7 +244,7 @@ impl Hub {
     /// A name that is not allowed; no network, or none allowed; an answer other than the
     /// file; one shorter, longer or other than the hub says; a safetensors or JSON
     /// file that is none; a cache that cannot be written.
-    /// The cache is then as it was.
+    /// The cache is then as it was, but for the part of a large file that is kept.
     pub fn download(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
         if self.network == Network::Offline {

@@ -5,6 +5,7 @@ mod downloads;
 mod environment;
 mod faults;
 mod names;
+mod resume;
 mod server;
 
 use std::fs;

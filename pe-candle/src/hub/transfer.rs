@@ -6,15 +6,15 @@
 //! stores. Here one request asks for the file; each redirect is one more.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 use tempfile::NamedTempFile;
 use ureq::http::{Response, Uri};
 use ureq::{Agent, Body};
 
-use super::{Hub, HubFile, cache, names};
+use super::{Hub, HubFile, Received, cache, names, partial};
 use crate::checkpoint::check_file;
 
 /// Redirects followed; the hub needs one or two.
@@ -40,7 +40,8 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     );
     let agent = agent(hub, &origin);
     let deadline = Instant::now() + hub.timeouts.total;
-    let (described, response) = request(hub, &agent, url, &origin, deadline)?;
+    let ask = |from| request(hub, &agent, url.clone(), &origin, deadline, from);
+    let (described, response) = ask(0)?;
 
     let Some(commit) = described.commit else {
         return Err("the answer has no X-Repo-Commit header (is this a hub?)".to_owned());
@@ -58,15 +59,25 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     let io = |error: std::io::Error| error.to_string();
     let in_cache = |error: std::io::Error| format!("cache {}: {error}", hub.cache_dir.display());
     let blobs = cache::blobs(&hub.cache_dir, file).map_err(in_cache)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".pe-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut content = builder.tempfile_in(blobs).map_err(in_cache)?;
-    let sha256 = receive(hub, response, described.size, &mut content)?;
+    let part = match names::is_sha256(etag) {
+        true => partial::open(&blobs, etag).map_err(in_cache)?,
+        false => None,
+    };
+    let resumable = part.is_some();
+    let mut content = match part {
+        Some(part) => part,
+        None => temporary(&blobs).map_err(in_cache)?,
+    };
+    let received = go_on(ask, described.size, response, &content)
+        .and_then(|(response, from)| receive(hub, response, described.size, from, &mut content));
+    let sha256 = match received {
+        Ok(sha256) => sha256,
+        Err(Failure::Broken(reason)) if resumable => {
+            partial::keep(content);
+            return Err(reason);
+        }
+        Err(Failure::Broken(reason) | Failure::Wrong(reason)) => return Err(reason),
+    };
     if names::is_sha256(etag) && sha256 != etag {
         return Err(format!(
             "the content's SHA-256 is {sha256}, the hub says {etag}"
@@ -77,13 +88,63 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     cache::store(&hub.cache_dir, file, content, etag, &commit).map_err(in_cache)
 }
 
-/// Asks for the file, through redirects, until an answer has it.
+/// Why the content is not there.
+enum Failure {
+    /// It broke off: what came of it is right.
+    Broken(String),
+    /// It is not what was asked for.
+    Wrong(String),
+}
+
+/// A file of no particular name.
+fn temporary(blobs: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pe-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(blobs)
+}
+
+/// Where a part of the content is there already, asks for the rest. The answer, and the byte from
+/// which on it has the content.
+fn go_on(
+    ask: impl Fn(u64) -> Result<(Described, Response<Body>), String>,
+    described: Option<u64>,
+    whole: Response<Body>,
+    content: &NamedTempFile,
+) -> Result<(Response<Body>, u64), Failure> {
+    let total = described.or(whole.body().content_length());
+    let there = content.as_file().metadata().map_or(0, |file| file.len());
+    let Some(total) = total.filter(|total| (1..*total).contains(&there)) else {
+        return Ok((whole, 0));
+    };
+    drop(whole);
+    let (_, rest) = ask(there).map_err(Failure::Broken)?;
+    if rest.status() == 200 {
+        return Ok((rest, 0));
+    }
+    let range = rest.headers().get("content-range");
+    let range = range.and_then(|range| range.to_str().ok()).unwrap_or("");
+    if range != format!("bytes {there}-{}/{total}", total - 1) {
+        return Err(Failure::Wrong(format!(
+            "asked for bytes {there} to {} of {total}, the answer has {range:?}",
+            total - 1
+        )));
+    }
+    Ok((rest, there))
+}
+
+/// Asks for the file from one of its bytes on, through redirects, until an answer has it.
 fn request(
     hub: &Hub,
     agent: &Agent,
     mut url: String,
     origin: &str,
     deadline: Instant,
+    from: u64,
 ) -> Result<(Described, Response<Body>), String> {
     let mut described = Described::default();
     for _ in 0..=MAX_REDIRECTS {
@@ -100,6 +161,9 @@ fn request(
             && (here.starts_with("https:") || is_loopback(&here))
         {
             request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        if from > 0 {
+            request = request.header("Range", format!("bytes={from}-"));
         }
         let response = request.call().map_err(|error| in_words(&error, &here))?;
         let header = |name: &str| {
@@ -118,6 +182,7 @@ fn request(
         let status = response.status().as_u16();
         match status {
             200 => return Ok((described, response)),
+            206 if from > 0 => return Ok((described, response)),
             301 | 302 | 303 | 307 | 308 => {
                 let Some(location) = header("location") else {
                     return Err(format!("status {status} without a Location"));
@@ -130,58 +195,75 @@ fn request(
     Err(format!("more than {MAX_REDIRECTS} redirects"))
 }
 
-/// Writes the answer's body to the file and returns its SHA-256.
+/// Writes the answer's body, which is the content from one of its bytes on, to the file, and
+/// returns the content's SHA-256.
 fn receive(
     hub: &Hub,
     response: Response<Body>,
     described: Option<u64>,
+    from: u64,
     content: &mut NamedTempFile,
-) -> Result<String, String> {
+) -> Result<String, Failure> {
+    let wrong = |reason| Err(Failure::Wrong(reason));
     if let Some(encoding) = response.headers().get("content-encoding")
         && encoding != "identity"
     {
-        return Err(format!("the content comes in the encoding {encoding:?}"));
+        return wrong(format!("the content comes in the encoding {encoding:?}"));
     }
     let length = response.body().content_length();
+    let length = length.map(|length| length.saturating_add(from));
     if let (Some(described), Some(length)) = (described, length)
         && described != length
     {
-        return Err(format!(
+        return wrong(format!(
             "the answer has {length} bytes, the hub says {described}"
         ));
     }
     let expected = length.or(described);
     if expected.is_some_and(|bytes| bytes > hub.max_bytes) {
-        return Err(format!(
+        return wrong(format!(
             "the file has {} bytes, above the limit of {}",
             expected.unwrap_or_default(),
             hub.max_bytes
         ));
     }
     let limit = expected.unwrap_or(hub.max_bytes);
+    let in_cache = |error: std::io::Error| {
+        Failure::Wrong(format!("cache {}: {error}", hub.cache_dir.display()))
+    };
+    let mut hash = partial::hash(content, from).map_err(in_cache)?;
     let mut reader = response.into_body().into_reader();
-    let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
-    let mut received = 0u64;
+    let mut received = from;
+    let tell = |bytes| {
+        if let Some(progress) = &hub.progress {
+            progress(Received {
+                bytes,
+                total: expected,
+            });
+        }
+    };
+    tell(received);
     loop {
         let count = match reader.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => count,
-            Err(error) => return Err(format!("after {received} bytes: {error}")),
+            Err(error) => {
+                return Err(Failure::Broken(format!("after {received} bytes: {error}")));
+            }
         };
         received += count as u64;
         if received > limit {
-            return Err(format!("the content is longer than {limit} bytes"));
+            return wrong(format!("the content is longer than {limit} bytes"));
         }
         hash.update(&buffer[..count]);
-        content
-            .write_all(&buffer[..count])
-            .map_err(|error| format!("cache {}: {error}", hub.cache_dir.display()))?;
+        content.write_all(&buffer[..count]).map_err(in_cache)?;
+        tell(received);
     }
     if let Some(expected) = expected.filter(|expected| *expected != received) {
-        return Err(format!(
+        return Err(Failure::Broken(format!(
             "the content ends after {received} of {expected} bytes"
-        ));
+        )));
     }
     Ok(hash
         .finalize()

@@ -1,0 +1,73 @@
+//! What a download that broke off left behind, to go on from.
+//!
+//! Only contents whose name is their SHA-256 are kept: on the hub those are the large files.
+//! The whole is checked in the end, so a part that is damaged costs another download and nothing
+//! else. One process at a time works on a part; others fetch the file for themselves.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use tempfile::{NamedTempFile, TempPath};
+
+/// The part of a content, made if there is none, for this process alone; `None` where another one
+/// has it. It is removed when it is dropped, unless [`keep`] is called or the process is killed.
+pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<NamedTempFile>> {
+    let path = blobs.join(format!("{sha256}.pe-part"));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        // A file system without locks.
+        Err(TryLockError::Error(_)) => return Ok(None),
+    }
+    // Whoever had it may have finished, and made it the content, between the two calls above.
+    if !is_at(&file, &path)? {
+        return Ok(None);
+    }
+    let path = TempPath::try_from_path(path)?;
+    Ok(Some(NamedTempFile::from_parts(file, path)))
+}
+
+/// Leaves a part that is not empty for the next download.
+pub(super) fn keep(part: NamedTempFile) {
+    let begun = part.as_file().metadata().is_ok_and(|file| file.len() > 0);
+    if begun {
+        // Where this fails the part is removed, as without it.
+        let _ = part.into_temp_path().keep();
+    }
+}
+
+/// The hash of the first `length` bytes, after which writing goes on; what follows is cut off.
+pub(super) fn hash(part: &mut NamedTempFile, length: u64) -> io::Result<Sha256> {
+    let file = part.as_file_mut();
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (file, there) = (file.metadata()?, std::fs::metadata(path));
+    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino())))
+}
+
+/// Files that are open cannot be renamed there.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
