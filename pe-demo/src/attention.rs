@@ -1,9 +1,10 @@
 //! Multi-head self-attention.
 
 use candle_core::{Result, Tensor};
-use candle_nn::{Init, Linear, Module, VarBuilder};
+use candle_nn::{Init, Linear, VarBuilder};
 use pe_candle::RotaryEmbedding;
 
+use crate::encoder::steady;
 use crate::mask::Mask;
 
 /// Scaled dot-product attention of a sequence to itself, in several heads
@@ -50,9 +51,9 @@ impl SelfAttention {
                 .transpose(1, 2)?
                 .contiguous()
         };
-        let query = split(self.query.forward(xs)?)?;
-        let key = split(self.key.forward(xs)?)?;
-        let value = split(self.value.forward(xs)?)?;
+        let query = split(steady::forward(&self.query, xs)?)?;
+        let key = split(steady::forward(&self.key, xs)?)?;
+        let value = split(steady::forward(&self.value, xs)?)?;
         let (query, key) = match rotary {
             Some(rotary) => rotary.apply_rotary_emb_qkv(&query, &key, 0)?,
             None => (query, key),
@@ -64,7 +65,7 @@ impl SelfAttention {
             .matmul(&value)?
             .transpose(1, 2)?
             .reshape((batch, len, d_model))?;
-        Ok((self.output.forward(&mixed)?, weights))
+        Ok((steady::forward(&self.output, &mixed)?, weights))
     }
 }
 

@@ -1,23 +1,28 @@
 //! The command line.
 
+mod encode;
+mod export;
 mod plot;
 mod rotary;
+mod shell;
 mod train;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
+pub(crate) use encode::{EncodeArgs, SAME};
+pub(crate) use export::ExportArgs;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
-pub(crate) use rotary::{RotaryArgs, Scaling, TableArg, UnknownKeysArg};
+pub(crate) use rotary::{Scaling, TableArg, UnknownKeysArg};
+pub(crate) use shell::{CompletionsArgs, ManArgs};
 use train::TRAIN_EXAMPLES;
-pub(crate) use train::{SchemeArg, SchemesArg, TrainArgs};
-pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
-use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
-use values::{input, output, picture, positive, sentence, whole};
+pub(crate) use train::{SchemesArg, TrainArgs};
+pub(crate) use values::NormArg;
+use values::input;
 
 const ABOUT: &str = "\
 Shows what positional encodings do, with a toy transformer encoder and in figures;
@@ -42,28 +47,16 @@ Examples:
   pe-demo inspect config.json            a model's rotary embedding, explained
   pe-demo plot -o figures                every figure
   pe-demo report -o report.html          all of them on one page
+  pe-demo completions bash               for a shell; pe-demo man: the manual
+
+Progress is shown on terminals only. Colours are too, and not where NO_COLOR is set.
 
 Exit codes:
   0    done
   1    a failure while running (files, network, memory, size limits), or a file
        whose entries are wrong
   2    bad usage: an argument, or a combination of arguments, that makes no sense
-  130  a training that Ctrl-C stopped";
-
-const EXPORT_EXAMPLES: &str = "\
-Examples:
-  pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
-  pe-demo export --d-model 384 --max-seq-len 1500 --preset whisper -o w.st
-  pe-demo export --d-model 64 --max-seq-len 4096 --start 1000000 --dtype bf16 \\
-      --base 500000 -o far.safetensors
-  pe-demo export --scheme rotary --config config.json -o rotary.safetensors
-  pe-demo export --scheme rotary --head-dim 128 --theta 500000 \\
-      --scaling linear:factor=4 --max-seq-len 8192 -o rotary.safetensors
-
-The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary
-`cos` and `sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
-
-Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
+  130  a training, or a file of vectors, that Ctrl-C stopped";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -86,6 +79,9 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// How much is said.
+    #[command(flatten)]
+    pub(crate) talk: TalkArgs,
     /// The arguments of `encode`, when no command is given.
     #[command(flatten)]
     pub(crate) encode: EncodeArgs,
@@ -94,15 +90,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// An error about arguments that were read but make no sense together, in clap's words.
     pub(crate) fn usage_error(&self, message: &str) -> clap::Error {
-        let name = match &self.command {
-            None => None,
-            Some(Command::Encode(_)) => Some("encode"),
-            Some(Command::Export(_)) => Some("export"),
-            Some(Command::Inspect(_)) => Some("inspect"),
-            Some(Command::Train(_)) => Some("train"),
-            Some(Command::Plot(_)) => Some("plot"),
-            Some(Command::Report(_)) => Some("report"),
-        };
+        let name = self.command.as_ref().map(Command::name);
         let mut program = Self::command();
         program.build();
         let command = name.and_then(|name| program.find_subcommand(name)).cloned();
@@ -115,9 +103,10 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the toy encoder over sentences and show what their positions do
+    #[command(after_help = encode::ENCODE_EXAMPLES)]
     Encode(EncodeArgs),
     /// Write a table of encodings to a safetensors file
-    #[command(after_help = EXPORT_EXAMPLES)]
+    #[command(after_help = export::EXPORT_EXAMPLES)]
     Export(ExportArgs),
     /// Show what a safetensors file holds and whether it is right; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
@@ -131,185 +120,56 @@ pub(crate) enum Command {
     /// Write all figures and their numbers as one page for a browser
     #[command(after_help = plot::REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Print completions for a shell
+    #[command(after_help = shell::COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    #[command(after_help = shell::MAN_EXAMPLES)]
+    Man(ManArgs),
 }
 
-/// What to encode, and with what.
-#[derive(Debug, Args)]
-pub(crate) struct EncodeArgs {
-    /// Sentences to encode instead of the built-in ones; `-` alone reads standard input
-    #[arg(value_name = "SENTENCE", value_parser = sentence)]
-    pub(crate) sentences: Vec<String>,
-    /// Read sentences from a file, one per line; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "sentences")]
-    pub(crate) file: Option<PathBuf>,
-    /// A tokenizer.json, or a repository on the Hugging Face hub: owner/name[@revision]
-    #[arg(long, value_name = "FILE|REPO", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub(crate) tokenizer: Option<String>,
-    /// Weights that `pe-demo train` made; what the encoder is follows from them
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_parser = input(),
-        conflicts_with_all = [
-            "tokenizer", "scheme", "d_model", "heads", "layers", "max_seq_len", "norm", "causal",
-            "seed", "table"
-        ]
-    )]
-    pub(crate) weights: Option<PathBuf>,
-    /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
-    #[arg(long, value_name = "FILE", value_parser = picture(), requires = "weights")]
-    pub(crate) attention: Option<PathBuf>,
-    /// How positions come in
-    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
-    pub(crate) scheme: SchemeArg,
-    /// Width of the vectors
-    #[arg(
-        long,
-        default_value_t = 256,
-        value_name = "N",
-        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
-        allow_negative_numbers = true
-    )]
-    pub(crate) d_model: usize,
-    /// Attention heads of each layer
-    #[arg(
-        long,
-        default_value_t = 4,
-        value_name = "N",
-        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
-        allow_negative_numbers = true
-    )]
-    pub(crate) heads: usize,
-    /// Layers of the encoder
-    #[arg(
-        long,
-        default_value_t = 2,
-        value_name = "N",
-        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
-        allow_negative_numbers = true
-    )]
-    pub(crate) layers: usize,
-    /// Rows of the table [default: 50, or more if a sentence is longer]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = whole::<usize>(1, POSITIONS),
-        allow_negative_numbers = true
-    )]
-    pub(crate) max_seq_len: Option<usize>,
-    /// Normalise after each residual connection (post) or before each layer (pre)
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "WHERE",
-        hide_possible_values = true
-    )]
-    pub(crate) norm: NormArg,
-    /// Let tokens look only at what came before them
-    #[arg(long)]
-    pub(crate) causal: bool,
-    /// Seed of the encoder's weights
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "N",
-        value_parser = whole::<u64>(0, u64::MAX),
-        allow_negative_numbers = true
-    )]
-    pub(crate) seed: u64,
-    /// Where to write the table of sinusoidal encodings [default: pe-demo-table.safetensors]
-    #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
-    pub(crate) table: Option<PathBuf>,
-    /// Do not write the table
-    #[arg(long)]
-    pub(crate) no_table: bool,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
+impl Command {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Encode(_) => "encode",
+            Self::Export(_) => "export",
+            Self::Inspect(_) => "inspect",
+            Self::Train(_) => "train",
+            Self::Plot(_) => "plot",
+            Self::Report(_) => "report",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
 }
 
-/// Which table to write.
+/// How much is said besides results and errors.
 #[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// Kind of table; each has options of its own
-    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
-    pub(crate) scheme: TableArg,
-    /// Width of the table
-    #[arg(
-        long,
-        value_name = "N",
-        required_unless_present = "scheme",
-        required_if_eq("scheme", "sinusoidal"),
-        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
-        allow_negative_numbers = true
-    )]
-    pub(crate) d_model: Option<usize>,
-    /// Number of rows, one per position [rotary: up to the model's longest]
-    #[arg(
-        long,
-        value_name = "N",
-        required_unless_present = "scheme",
-        required_if_eq("scheme", "sinusoidal"),
-        value_parser = whole::<usize>(1, POSITIONS),
-        allow_negative_numbers = true
-    )]
-    pub(crate) max_seq_len: Option<usize>,
-    /// Position of the first row
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "P",
-        value_parser = whole::<u64>(0, POSITIONS - 1),
-        allow_negative_numbers = true
-    )]
-    pub(crate) start: u64,
-    /// Convention of a known library; the options below override its parts
-    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
-    pub(crate) preset: Option<Preset>,
-    /// The number whose powers the frequencies are [default: 10000]
-    #[arg(
-        long,
-        value_name = "B",
-        value_parser = positive,
-        allow_hyphen_values = true
-    )]
-    pub(crate) base: Option<f64>,
-    /// The smallest frequency instead of the base: base = 1 / R
-    #[arg(
-        long,
-        value_name = "R",
-        conflicts_with = "base",
-        value_parser = positive,
-        allow_hyphen_values = true
-    )]
-    pub(crate) min_rate: Option<f64>,
-    /// Order of the columns [default: interleaved]
-    #[arg(long, value_enum, value_name = "LAYOUT")]
-    pub(crate) layout: Option<LayoutArg>,
-    /// Exponents of the base [default: paper]
-    #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
-    pub(crate) spacing: Option<Spacing>,
-    /// What to do at an odd width [default: reject]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) odd_width: Option<OddWidthArg>,
-    /// Exact entries, or those of a reference's f32 arithmetic [default: exact]
-    ///
-    /// A recipe rounds where the reference rounds, with correctly rounded functions
-    /// in between. It does not give a checkpoint's very bits: torch's own
-    /// frequencies differ by one f32 ulp in up to 3 % of the pairs, depending on the
-    /// CPU, and the position multiplies that difference (up to 5e-4 at positions below
-    /// 5000). For those bits load the checkpoint's table.
-    #[arg(long, value_enum, value_name = "RECIPE")]
-    pub(crate) recipe: Option<RecipeArg>,
-    /// Type of the entries
-    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
-    pub(crate) dtype: DTypeArg,
-    /// File to write
-    #[arg(short, long, value_name = "FILE", value_parser = output())]
-    pub(crate) output: PathBuf,
-    #[command(flatten)]
-    pub(crate) rotary: RotaryArgs,
+pub(crate) struct TalkArgs {
+    /// Results and errors only: no progress, nothing about files that were written
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Also what is read, fetched and built, and what errors come from
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+/// Puts `--quiet` and `--verbose` behind the command's name where they stand before it.
+///
+/// A first word that is no option is the name of a command or the first sentence, and clap looks
+/// for commands only where no option came before.
+pub(crate) fn command_first(mut args: Vec<OsString>) -> Vec<OsString> {
+    let global = |arg: &&OsString| {
+        let names = ["-q", "--quiet", "-v", "--verbose"];
+        arg.to_str().is_some_and(|arg| names.contains(&arg))
+    };
+    let options = args.iter().skip(1).take_while(global).count();
+    let named = args.get(options + 1).and_then(|word| word.to_str());
+    let program = Cli::command();
+    if named.is_some_and(|name| name == "help" || program.find_subcommand(name).is_some()) {
+        args[1..options + 2].rotate_right(1);
+    }
+    args
 }
 
 /// Which file to look at.

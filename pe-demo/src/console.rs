@@ -1,7 +1,8 @@
 //! Where output goes.
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -14,7 +15,8 @@ pub enum Outcome {
     Failure,
     /// The arguments make no sense, each by itself or together. Exit code 2.
     Usage,
-    /// A training that Ctrl-C stopped; what was reached is kept. Exit code 130.
+    /// A training that Ctrl-C stopped, of which what was reached is kept, or a file of vectors
+    /// whose writing it stopped, of which nothing is. Exit code 130.
     Interrupted,
 }
 
@@ -37,6 +39,55 @@ impl From<Outcome> for ExitCode {
             Outcome::Failure => Self::FAILURE,
             Outcome::Usage => Self::from(2),
             Outcome::Interrupted => Self::from(130),
+        }
+    }
+}
+
+/// Whether a stream gets colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// Text alone.
+    #[default]
+    Off,
+    /// Text with the colours of a terminal.
+    On,
+}
+
+/// Which of the streams get colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Colours {
+    /// Standard output.
+    pub stdout: Colour,
+    /// Standard error.
+    pub stderr: Colour,
+}
+
+impl Colours {
+    /// On terminals, unless `NO_COLOR` is set and not empty or `TERM` is `dumb`.
+    pub fn of_this_process() -> Self {
+        let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
+        let of = |terminal| Colour::of(terminal, no_color.as_deref(), term.as_deref());
+        Self {
+            stdout: of(io::stdout().is_terminal()),
+            stderr: of(io::stderr().is_terminal()),
+        }
+    }
+}
+
+impl Colour {
+    fn of(terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> Self {
+        let forbidden = no_color.is_some_and(|value| !value.is_empty());
+        match terminal && !forbidden && term.is_some_and(|term| term != "dumb") {
+            true => Self::On,
+            false => Self::Off,
+        }
+    }
+
+    /// Help or a message of clap's.
+    pub(crate) fn paint(self, message: &clap::Error) -> String {
+        match self {
+            Self::Off => message.render().to_string(),
+            Self::On => message.render().ansi().to_string(),
         }
     }
 }
@@ -79,5 +130,24 @@ impl Write for Stdout<'_> {
     fn flush(&mut self) -> io::Result<()> {
         let result = self.inner.flush();
         self.note(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_where_nobody_forbids_them() {
+        let of = |terminal, no_color: Option<&str>, term: Option<&str>| {
+            Colour::of(terminal, no_color.map(OsStr::new), term.map(OsStr::new))
+        };
+        assert_eq!(of(true, None, Some("xterm")), Colour::On);
+        assert_eq!(of(true, Some(""), Some("xterm")), Colour::On);
+        assert_eq!(of(true, Some("1"), Some("xterm")), Colour::Off);
+        assert_eq!(of(true, Some("0"), Some("xterm")), Colour::Off);
+        assert_eq!(of(true, None, Some("dumb")), Colour::Off);
+        assert_eq!(of(true, None, None), Colour::Off);
+        assert_eq!(of(false, None, Some("xterm")), Colour::Off);
     }
 }

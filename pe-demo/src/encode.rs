@@ -1,30 +1,40 @@
 //! `pe-demo encode`, the default command: sentences through the toy encoder.
+//!
+//! Some sentences are looked at closely; any number of them can become vectors in a file.
 
+mod embeddings;
 mod maps;
+mod parts;
 mod report;
+mod stream;
+mod table;
+mod trained;
+mod vectors;
 
 use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, ensure};
-use candle_core::{DType, Device};
-use pe_candle::PositionalEncodingConfig;
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use self::embeddings::Sizes;
+use self::parts::{MAX_TOKENS, Model, Parts, sight};
 use self::report::Report;
-use crate::cli::{EncodeArgs, NormArg};
+use self::stream::{Done, Job, Totals};
+use self::trained::Answer;
+use self::vectors::About;
+use crate::cli::EncodeArgs;
 use crate::console::{BadUsage, Outcome};
-use crate::encoder::{Batch, Encoder, EncoderConfig, Mode, Norm, Scheme};
-use crate::sentences;
-use crate::tokenizer::{Sentence, Tokenizer, TokenizerSource};
-use crate::train::checkpoint::Checkpoint;
-use crate::train::classifier::Classifier;
-use crate::weights::Seeded;
+use crate::encoder::Scheme;
+use crate::interrupt::Interrupt;
+use crate::log::{Log, Verbosity};
+use crate::page::Page;
+use crate::sentences::{self, Texts};
+use crate::tokenizer::Sentence;
 
-/// Rows of the table if no sentence needs more.
-const ROWS: usize = 50;
-
-/// The most tokens of a sentence: attention takes memory of the square.
-const MAX_TOKENS: usize = 2048;
+/// The most sentences that are looked at closely, and the bytes of text after which no more are.
+const SHOWN: usize = 1000;
+const SHOWN_BYTES: u64 = 1 << 20;
 
 /// The most attention weights of a batch and layer: 64 MiB.
 const MAX_BATCH_WEIGHTS: usize = 1 << 24;
@@ -36,41 +46,163 @@ pub(crate) fn run(
     args: &EncodeArgs,
     stdin: &mut dyn BufRead,
     out: &mut dyn Write,
+    log: &mut Log<'_>,
 ) -> Result<Outcome> {
     check(args)?;
-    let weights = args.weights.as_deref().map(Checkpoint::read).transpose()?;
-    let source = match &args.tokenizer {
-        Some(name) => name.parse().context("--tokenizer")?,
-        None => TokenizerSource::BuiltIn,
+    let parts = Parts::load(args, log)?;
+    let built_in: &[&str] = match parts.trained() {
+        false => &sentences::BUILT_IN,
+        true => &sentences::TWINS,
     };
-    let built_in: &[&str] = match &weights {
-        None => &sentences::BUILT_IN,
-        Some(_) => &sentences::TWINS,
+    let mut texts = Texts::open(&args.sentences, args.file.as_deref(), stdin, built_in)?;
+    match args.output.is_some() {
+        true => write(args, &parts, &mut texts, out, log),
+        false => show(args, &parts, &mut texts, out, log),
+    }
+}
+
+/// A close look at the sentences, or at the first of many.
+fn show(
+    args: &EncodeArgs,
+    parts: &Parts,
+    texts: &mut Texts<'_>,
+    out: &mut dyn Write,
+    log: &mut Log<'_>,
+) -> Result<Outcome> {
+    let (first, more) = texts.first(SHOWN, SHOWN_BYTES)?;
+    let first = first.iter().map(|text| parts.tokenizer.encode(&text.text));
+    let first: Vec<Sentence> = first.collect::<Result<_>>()?;
+    parts.check_lengths(args, &first)?;
+    let longest = first.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let model = parts.model(args, if more { MAX_TOKENS } else { longest })?;
+    let all = match more {
+        false => None,
+        true => match encode_all(args, parts, &model, texts, log, &mut |_| Ok(()))? {
+            Some(totals) => Some(totals),
+            None => return Ok(Outcome::Interrupted),
+        },
     };
-    let texts = sentences::collect(&args.sentences, args.file.as_deref(), stdin, built_in)?;
-    let tokenizer = Tokenizer::load(&source)?;
-    let sentences: Vec<Sentence> = texts
-        .iter()
-        .map(|text| tokenizer.encode(text))
-        .collect::<Result<_>>()?;
-    let report = match weights {
-        None => {
-            let encoder = encoder(args, &tokenizer, &sentences)?;
-            Report::of(args, &source, &encoder, sentences, None)?
-        }
-        Some(weights) => {
-            let trained = Trained::new(weights, &tokenizer, &sentences)?;
-            let encoder = trained.classifier.encoder.clone();
-            Report::of(args, &source, &encoder, sentences, Some(&trained))?
-        }
+    let sizes = match model.given {
+        Some(given) => Some(Sizes::of(&model.encoder, given, longest.max(parts::ROWS))?),
+        None => None,
     };
-    if args.json {
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        out.write_all(b"\n")?;
-    } else {
-        out.write_all(report.page().text().as_bytes())?;
+    let report = Report::of(args, parts, &model, first, sizes, all)?;
+    print(args, &report, || report.page(), out)?;
+    Ok(Outcome::Success)
+}
+
+/// A vector for each sentence, in a file.
+fn write(
+    args: &EncodeArgs,
+    parts: &Parts,
+    texts: &mut Texts<'_>,
+    out: &mut dyn Write,
+    log: &mut Log<'_>,
+) -> Result<Outcome> {
+    let model = parts.model(args, MAX_TOKENS)?;
+    let Some(path) = &args.output else {
+        return Ok(Outcome::Success);
+    };
+    let about = About {
+        program: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        pooling: "mean",
+        tokenizer: parts.source.to_string(),
+        weights: args
+            .weights
+            .clone()
+            .or_else(|| args.embeddings.clone())
+            .unwrap_or_else(|| "seed".to_owned()),
+        scheme: model.encoder.config().scheme.name(),
+        causal: args.causal,
+        seed: model
+            .trained
+            .as_ref()
+            .map_or(args.seed, |(trained, _)| trained.model.seed),
+    };
+    let written = with_job(args, parts, &model, texts, log, |job, texts| {
+        vectors::write(path, job, texts, about)
+    })?;
+    let Some(written) = written else {
+        log.note(format!("interrupted: {} is as it was", path.display()));
+        return Ok(Outcome::Interrupted);
+    };
+    log.note(written.totals.speed());
+    if args.json || log.verbosity != Verbosity::Quiet {
+        print(args, &written, || written.page(), out)?;
     }
     Ok(Outcome::Success)
+}
+
+/// Encodes all sentences and says how fast. `None` if Ctrl-C ended it.
+fn encode_all(
+    args: &EncodeArgs,
+    parts: &Parts,
+    model: &Model<'_>,
+    texts: &mut Texts<'_>,
+    log: &mut Log<'_>,
+    sink: &mut dyn FnMut(&Done<'_>) -> Result<()>,
+) -> Result<Option<Totals>> {
+    let totals = with_job(args, parts, model, texts, log, |job, texts| {
+        stream::run(job, texts, sink)
+    })?;
+    if let Some(totals) = &totals {
+        log.note(totals.speed());
+    }
+    Ok(totals)
+}
+
+/// Does work with a bar, which Ctrl-C can end.
+fn with_job<T>(
+    args: &EncodeArgs,
+    parts: &Parts,
+    model: &Model<'_>,
+    texts: &mut Texts<'_>,
+    log: &mut Log<'_>,
+    work: impl FnOnce(&Job<'_>, &mut Texts<'_>) -> Result<T>,
+) -> Result<T> {
+    let bar = bar(log, texts.file_bytes());
+    let interrupt = Interrupt::catch()?;
+    let job = Job {
+        tokenizer: &parts.tokenizer,
+        encoder: &model.encoder,
+        sight: sight(args),
+        limit: parts.limit(args),
+        bar: &bar,
+        interrupt: &interrupt,
+    };
+    let result = work(&job, texts);
+    bar.finish_and_clear();
+    result
+}
+
+/// A bar over the bytes of the text; of a pipe nobody knows how many there are.
+fn bar(log: &Log<'_>, bytes: Option<u64>) -> ProgressBar {
+    let bar = log.bar(bytes);
+    let template = match bytes {
+        Some(_) => "{wide_bar:.cyan} {bytes:>10}/{total_bytes}  {msg:<20} {eta:>4} left",
+        None => "{spinner:.cyan} {bytes:>10}  {msg:<20} {elapsed}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Prints a result as text or as JSON.
+fn print(
+    args: &EncodeArgs,
+    result: &impl Serialize,
+    page: impl FnOnce() -> Page,
+    out: &mut dyn Write,
+) -> Result<()> {
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, result)?;
+        out.write_all(b"\n")?;
+    } else {
+        out.write_all(page().text().as_bytes())?;
+    }
+    Ok(())
 }
 
 /// What each option alone cannot tell.
@@ -82,6 +214,10 @@ fn check(args: &EncodeArgs) -> Result<(), BadUsage> {
             "--table writes the table of --scheme sinusoidal, not of {}",
             scheme.name()
         )));
+    }
+    if args.embeddings.is_some() {
+        // The width is that of the vectors.
+        return Ok(());
     }
     if !d_model.is_multiple_of(2) {
         return Err(BadUsage(format!(
@@ -101,105 +237,6 @@ fn check(args: &EncodeArgs) -> Result<(), BadUsage> {
         )));
     }
     Ok(())
-}
-
-/// The encoder that the arguments describe, with a table long enough for the sentences.
-fn encoder(args: &EncodeArgs, tokenizer: &Tokenizer, sentences: &[Sentence]) -> Result<Encoder> {
-    let rows = match args.max_seq_len {
-        Some(rows) if rows < MAX_TOKENS => Some((rows, "--max-seq-len")),
-        _ => None,
-    };
-    check_lengths(sentences, rows)?;
-    let longest = sentences.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
-    let position = PositionalEncodingConfig {
-        max_seq_len: args.max_seq_len.unwrap_or(longest.max(ROWS)),
-        seed: args.seed,
-        ..PositionalEncodingConfig::new(args.d_model)
-    };
-    let config = EncoderConfig {
-        heads: args.heads,
-        layers: args.layers,
-        norm: match args.norm {
-            NormArg::Post => Norm::Post,
-            NormArg::Pre => Norm::Pre,
-        },
-        scheme: args.scheme.into(),
-        position,
-        ..EncoderConfig::new(tokenizer.vocab_size(), args.d_model)
-    };
-    let weights = Seeded::new(args.seed).var_builder(DType::F32, &Device::Cpu);
-    Ok(Encoder::new(config, &weights)?)
-}
-
-/// Refuses sentences that are longer than what there are rows for, or than any may be.
-fn check_lengths(sentences: &[Sentence], rows: Option<(usize, &str)>) -> Result<()> {
-    let limit = rows.map_or(MAX_TOKENS, |(rows, _)| rows.min(MAX_TOKENS));
-    for (index, sentence) in sentences.iter().enumerate() {
-        let tokens = sentence.tokens.len();
-        ensure!(
-            tokens <= limit,
-            "sentence {} has {tokens} tokens, at most {limit} can be encoded{}",
-            index + 1,
-            rows.map_or(String::new(), |(_, why)| format!(" ({why})"))
-        );
-    }
-    Ok(())
-}
-
-/// A trained encoder, and what it answers.
-struct Trained {
-    checkpoint: Checkpoint,
-    classifier: Classifier,
-    /// For each sentence the likeliest answer and its probability.
-    answers: Vec<Answer>,
-}
-
-/// What a trained encoder makes of a sentence.
-#[derive(Debug, Clone, Serialize)]
-struct Answer {
-    answer: String,
-    probability: f32,
-}
-
-impl Trained {
-    fn new(checkpoint: Checkpoint, tokenizer: &Tokenizer, sentences: &[Sentence]) -> Result<Self> {
-        let model = &checkpoint.model;
-        ensure!(
-            model.vocab_size == tokenizer.vocab_size(),
-            "the weights are for {} tokens, the built-in tokenizer has {}",
-            model.vocab_size,
-            tokenizer.vocab_size()
-        );
-        check_lengths(
-            sentences,
-            match model.scheme {
-                Scheme::Learned => Some((model.max_seq_len, "rows of the learned positions")),
-                Scheme::None | Scheme::Sinusoidal | Scheme::Rotary => None,
-            },
-        )?;
-        let longest = sentences.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
-        let classifier = checkpoint.classifier(longest.max(ROWS))?;
-        let mut answers = Vec::new();
-        for sentence in sentences {
-            let batch = Batch::new(&[&sentence.ids()], 0, &Device::Cpu)?;
-            let (scores, _) = classifier.forward(&batch, Mode::Eval)?;
-            let shares = classifier
-                .probabilities(&scores)?
-                .get(0)?
-                .to_vec1::<f32>()?;
-            let named = model.answers.iter().zip(shares);
-            let best = named.max_by(|a, b| a.1.total_cmp(&b.1));
-            answers.extend(best.map(|(answer, probability)| Answer {
-                answer: answer.clone(),
-                probability,
-            }));
-        }
-        Ok(Self {
-            checkpoint,
-            classifier,
-            answers,
-        })
-    }
 }
 
 /// The sentences at the beginning, few enough to keep all their vectors.

@@ -4,6 +4,7 @@
 mod config;
 mod layer;
 mod place;
+pub(crate) mod steady;
 
 use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::{Embedding, Module, VarBuilder};
@@ -134,6 +135,10 @@ impl Encoder {
     }
 
     /// Encodes a batch.
+    ///
+    /// On the CPU, with Candle's own matrix product, a sentence's vectors have the same bits in
+    /// every batch of sentences that are as long as it. (Filling up changes the order in which a
+    /// softmax adds, and so the last bits.)
     ///
     /// # Errors
     /// Token ids beyond the vocabulary; more tokens than a table of positions has rows; a scheme

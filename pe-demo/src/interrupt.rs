@@ -5,25 +5,25 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Error, Result};
 
-/// While one lives, Ctrl-C asks the training to stop; a second one, or one at any other time,
+/// While one lives, Ctrl-C asks what runs to stop; a second one, or one at any other time,
 /// ends the program as it would without this.
 #[derive(Debug)]
-pub(super) struct Interrupt {
+pub(crate) struct Interrupt {
     signal: &'static Signal,
 }
 
-/// The process has one Ctrl-C for all trainings that run in it.
+/// The process has one Ctrl-C for all that runs in it.
 #[derive(Debug)]
 struct Signal {
     /// Set by Ctrl-C.
     asked: Arc<AtomicBool>,
-    /// Whether Ctrl-C ends the program: set by Ctrl-C, and when no training runs.
+    /// Whether Ctrl-C ends the program: set by Ctrl-C, and when nothing that it can stop runs.
     fatal: Arc<AtomicBool>,
     running: Mutex<usize>,
 }
 
 impl Interrupt {
-    pub(super) fn catch() -> Result<Self> {
+    pub(crate) fn catch() -> Result<Self> {
         static SIGNAL: OnceLock<Result<Signal, String>> = OnceLock::new();
         let signal = SIGNAL.get_or_init(|| Signal::register().map_err(|error| error.to_string()));
         let signal = signal.as_ref().map_err(|error| Error::msg(error.clone()));
@@ -40,8 +40,8 @@ impl Interrupt {
         Ok(Self { signal })
     }
 
-    /// Whether the training is to stop.
-    pub(super) fn asked(&self) -> bool {
+    /// Whether to stop.
+    pub(crate) fn asked(&self) -> bool {
         self.signal.asked.load(Ordering::SeqCst)
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! arguments ─► cli ─┬─► encode ─► sentences ─► tokenizer ─► encoder ─► studies ─► text or JSON
+//!                   │                                                  └─► vectors in a file
 //!                   ├─► train ─► the toy encoder with each scheme ─► accuracy, losses, weights
 //!                   ├─► export ─► table in a safetensors file
 //!                   ├─► inspect ─► what a file holds, and whether it is right; what the
 //!                   │              rotary embedding of a config.json is
 //!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
-//!                   └─► report ─► all figures on one page for a browser
+//!                   ├─► report ─► all figures on one page for a browser
+//!                   └─► shell ─► completions, manual pages
 //! ```
 //!
 //! [`run`] is the program without a process around it:
@@ -34,13 +36,18 @@ mod console;
 mod encode;
 pub mod encoder;
 mod export;
+mod fetch;
 mod inspect;
+mod interrupt;
+mod log;
 pub mod mask;
 mod model;
+pub mod origin;
 mod page;
 mod plot;
 mod report;
 pub mod sentences;
+mod shell;
 pub mod studies;
 pub mod tokenizer;
 mod train;
@@ -53,8 +60,9 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use console::{BadUsage, Stdout};
+use log::{Log, Verbosity};
 
-pub use console::Outcome;
+pub use console::{Colours, Outcome};
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
@@ -71,19 +79,45 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
+    run_in(Colours::default(), args, stdin, stdout, stderr)
+}
+
+/// As [`run`], with colours in help and in messages about bad usage where they are wanted.
+pub fn run_in<I, A>(
+    colours: Colours,
+    args: I,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Outcome
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let args = cli::command_first(args.into_iter().map(Into::into).collect());
     let mut stdout = Stdout::new(stdout);
+    let mut log = Log::new(stderr);
+    let usage = |error: &clap::Error, log: &mut Log<'_>| {
+        log.usage(colours.stderr.paint(error));
+        Outcome::Usage
+    };
     let result = match Cli::try_parse_from(args) {
         Ok(cli) => {
-            let result = dispatch(&cli, stdin, &mut stdout);
+            log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
+                (true, _) => Verbosity::Quiet,
+                (_, true) => Verbosity::Verbose,
+                _ => Verbosity::Normal,
+            };
+            let result = dispatch(&cli, stdin, &mut stdout, &mut log);
             if let Err(error) = &result
                 && let Some(BadUsage(why)) = error.downcast_ref()
             {
-                return usage(&cli.usage_error(why), stderr);
+                return usage(&cli.usage_error(why), &mut log);
             }
             result
         }
-        Err(error) if error.use_stderr() => return usage(&error, stderr),
-        Err(help) => write!(stdout, "{}", help.render())
+        Err(error) if error.use_stderr() => return usage(&error, &mut log),
+        Err(help) => write!(stdout, "{}", colours.stdout.paint(&help))
             .map(|()| Outcome::Success)
             .map_err(Into::into),
     };
@@ -95,30 +129,34 @@ where
         Ok(outcome) => outcome,
         Err(_) if stdout.is_closed() => Outcome::Success,
         Err(error) => {
-            // What follows a line break is a backtrace, if anything.
-            let message = format!("{error:#}");
-            let line = message.lines().next().unwrap_or_default();
-            let line = page::clean(line, usize::MAX);
-            // Where even this cannot be written, the exit code says it.
-            let _ = writeln!(stderr, "pe-demo: {line}");
+            log.error(&error);
             Outcome::Failure
         }
     }
 }
 
-fn usage(error: &clap::Error, stderr: &mut dyn Write) -> Outcome {
-    let _ = write!(stderr, "{}", error.render());
-    Outcome::Usage
-}
-
-fn dispatch(cli: &Cli, stdin: &mut dyn BufRead, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+fn dispatch(
+    cli: &Cli,
+    stdin: &mut dyn BufRead,
+    out: &mut dyn Write,
+    log: &mut Log<'_>,
+) -> anyhow::Result<Outcome> {
+    let mut nowhere = std::io::sink();
+    // What these print is about the files that they write.
+    let about_files: &mut dyn Write = match log.verbosity {
+        Verbosity::Quiet => &mut nowhere,
+        Verbosity::Normal | Verbosity::Verbose => &mut *out,
+    };
     match &cli.command {
-        None => encode::run(&cli.encode, stdin, out),
-        Some(Command::Encode(args)) => encode::run(args, stdin, out),
-        Some(Command::Export(args)) => export::run(args, out),
+        None => encode::run(&cli.encode, stdin, out, log),
+        Some(Command::Encode(args)) => encode::run(args, stdin, out, log),
+        Some(Command::Export(args)) => export::run(args, about_files),
         Some(Command::Inspect(args)) => inspect::run(args, out),
-        Some(Command::Train(args)) => train::run(args, out),
-        Some(Command::Plot(args)) => plot::run(args, out),
-        Some(Command::Report(args)) => report::run(args, out),
+        Some(Command::Train(args)) => train::run(args, out, log),
+        Some(Command::Plot(args)) => plot::run(args, about_files),
+        Some(Command::Report(args)) => report::run(args, about_files),
+        Some(Command::Completions(args)) => shell::completions(args, out),
+        Some(Command::Man(args)) if args.output.is_some() => shell::man(args, about_files),
+        Some(Command::Man(args)) => shell::man(args, out),
     }
 }

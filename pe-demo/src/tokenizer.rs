@@ -4,9 +4,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use serde::Serialize;
 
+use crate::fetch;
+use crate::log::Log;
+use crate::origin::{HubName, Origin};
 use crate::page::clean;
 
 /// The tokenizer that the program carries; `assets/README.md` says how it was made.
@@ -14,6 +17,9 @@ const BUILT_IN: &[u8] = include_bytes!("../assets/tokenizer.json");
 
 /// The largest tokenizer file that is read.
 const MAX_BYTES: u64 = 256 << 20;
+
+/// The name that such files have.
+pub(crate) const FILE: &str = "tokenizer.json";
 
 /// Where a tokenizer comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,13 +29,17 @@ pub enum TokenizerSource {
     BuiltIn,
     /// A `tokenizer.json` on this machine.
     File(PathBuf),
-    /// The `tokenizer.json` of a repository on the Hugging Face hub.
-    Hub {
-        /// `owner/name`.
-        repository: String,
-        /// Branch, tag or commit.
-        revision: Option<String>,
-    },
+    /// The `tokenizer.json` of a repository on the Hugging Face hub, or another file there.
+    Hub(HubName),
+}
+
+impl From<Origin> for TokenizerSource {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::File(path) => Self::File(path),
+            Origin::Hub(name) => Self::Hub(name),
+        }
+    }
 }
 
 impl FromStr for TokenizerSource {
@@ -37,33 +47,7 @@ impl FromStr for TokenizerSource {
 
     /// A file if there is one of that name; else a repository if it looks like one.
     fn from_str(text: &str) -> Result<Self> {
-        ensure!(!text.is_empty(), "the name is empty");
-        let file = Path::new(text);
-        if file.exists() {
-            return Ok(Self::File(file.to_owned()));
-        }
-        let (repository, revision) = match text.split_once('@') {
-            Some((repository, revision)) => (repository, Some(revision)),
-            None => (text, None),
-        };
-        let plain = |part: &str| {
-            let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
-        };
-        match repository.split_once('/') {
-            Some((owner, name))
-                if plain(owner)
-                    && plain(name)
-                    && !name.ends_with(".json")
-                    && revision.is_none_or(|revision| revision.split('/').all(plain)) =>
-            {
-                Ok(Self::Hub {
-                    repository: repository.to_owned(),
-                    revision: revision.map(str::to_owned),
-                })
-            }
-            _ => bail!("there is no file {text}, and it is not owner/name[@revision] either"),
-        }
+        Origin::parse(text, FILE).map(Self::from)
     }
 }
 
@@ -72,14 +56,7 @@ impl std::fmt::Display for TokenizerSource {
         match self {
             Self::BuiltIn => f.write_str("built-in"),
             Self::File(path) => path.display().fmt(f),
-            Self::Hub {
-                repository,
-                revision: None,
-            } => f.write_str(repository),
-            Self::Hub {
-                repository,
-                revision: Some(revision),
-            } => write!(f, "{repository}@{revision}"),
+            Self::Hub(name) => name.fmt(f),
         }
     }
 }
@@ -129,10 +106,18 @@ impl Tokenizer {
         match source {
             TokenizerSource::BuiltIn => Self::from_bytes(BUILT_IN),
             TokenizerSource::File(path) => Self::from_file(path),
-            TokenizerSource::Hub {
-                repository,
-                revision,
-            } => Self::from_file(&fetch(repository, revision.as_deref())?),
+            TokenizerSource::Hub(name) => Self::from_file(&fetch::silently(name, MAX_BYTES)?),
+        }
+    }
+
+    /// As [`Tokenizer::load`], with a bar while a file is fetched.
+    pub(crate) fn load_with(source: &TokenizerSource, log: &mut Log<'_>) -> Result<Self> {
+        match source {
+            TokenizerSource::Hub(name) => {
+                let origin = Origin::Hub(name.clone());
+                Self::from_file(&fetch::local(&origin, MAX_BYTES, log)?)
+            }
+            TokenizerSource::BuiltIn | TokenizerSource::File(_) => Self::load(source),
         }
     }
 
@@ -175,13 +160,7 @@ impl Tokenizer {
     /// # Errors
     /// A text of which nothing is left; one that the tokenizer cannot take.
     pub fn encode(&self, text: &str) -> Result<Sentence> {
-        // A sentence may be as long as a book.
-        let quoted = || format!("sentence \"{}\"", clean(text, 60));
-        let encoding = self
-            .inner
-            .encode(text, true)
-            .map_err(|e| anyhow!("{e}"))
-            .with_context(quoted)?;
+        let encoding = self.encoding(text)?;
         let tokens: Vec<Token> = encoding
             .get_tokens()
             .iter()
@@ -195,33 +174,26 @@ impl Tokenizer {
                 special: *special != 0,
             })
             .collect();
-        ensure!(!tokens.is_empty(), "{} has no tokens", quoted());
         Ok(Sentence {
             text: text.to_owned(),
             tokens,
         })
     }
-}
 
-/// The tokenizer of a repository in the hub's cache, fetched if it is not there.
-#[cfg(feature = "hub")]
-fn fetch(repository: &str, revision: Option<&str>) -> Result<PathBuf> {
-    use pe_candle::hub::{Hub, HubFile};
-    let mut file = HubFile::new(repository, "tokenizer.json");
-    if let Some(revision) = revision {
-        file = file.revision(revision);
+    /// The numbers of those tokens alone.
+    pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.encoding(text)?.get_ids().to_vec())
     }
-    let mut hub = Hub::from_env()?;
-    hub.max_bytes = MAX_BYTES;
-    hub.fetch(&file)
-        .with_context(|| format!("there is no file {repository} here"))
-}
 
-/// Without the feature there is no hub.
-#[cfg(not(feature = "hub"))]
-fn fetch(repository: &str, _: Option<&str>) -> Result<PathBuf> {
-    bail!(
-        "there is no file {repository}, and this program was built without the hub \
-         (feature `hub`)"
-    )
+    fn encoding(&self, text: &str) -> Result<tokenizers::Encoding> {
+        // A sentence may be as long as a book.
+        let quoted = || format!("sentence \"{}\"", clean(text, 60));
+        let encoding = self
+            .inner
+            .encode(text, true)
+            .map_err(|e| anyhow!("{e}"))
+            .with_context(quoted)?;
+        ensure!(!encoding.is_empty(), "{} has no tokens", quoted());
+        Ok(encoding)
+    }
 }

@@ -8,7 +8,6 @@
 mod chart;
 pub(crate) mod checkpoint;
 pub(crate) mod classifier;
-mod interrupt;
 mod losses;
 mod optimizer;
 mod progress;
@@ -24,7 +23,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 
 use self::checkpoint::Description;
-use self::interrupt::Interrupt;
 use self::progress::Progress;
 use self::report::Report;
 use self::session::{Ending, Files, Session, Trained};
@@ -32,6 +30,8 @@ use self::task::{Example, PEOPLE, Split, Task};
 use crate::cli::{SchemesArg, TrainArgs};
 use crate::console::{BadUsage, Outcome};
 use crate::encoder::{Norm, Scheme};
+use crate::interrupt::Interrupt;
+use crate::log::Log;
 use crate::tokenizer::{Tokenizer, TokenizerSource};
 
 /// The test is made at the trained length and at these multiples of it.
@@ -40,7 +40,7 @@ const LENGTHS: [usize; 3] = [1, 2, 4];
 /// Pairs of twins in the test at each length.
 const TEST_TWINS: usize = 500;
 
-pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write) -> Result<Outcome> {
+pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> Result<Outcome> {
     let start = Instant::now();
     check(args)?;
     let tokenizer = Tokenizer::load(&TokenizerSource::BuiltIn)?;
@@ -64,7 +64,14 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write) -> Result<Outcome> {
         .map(|len| (len, task.twins(Split::Test, TEST_TWINS, len)))
         .collect();
     let interrupt = Interrupt::catch()?;
-    let trained = train(sessions, args.steps, &tests, &interrupt)?;
+    let threads = rayon::current_num_threads().min(sessions.len());
+    log.detail(format!("{} trainings on {threads} threads", sessions.len()));
+    let progress = Progress::new(log.draw_target());
+    let trained = train(sessions, args.steps, &tests, &progress, &interrupt)?;
+    for one in &trained {
+        let (scheme, time) = (one.scheme.name(), seconds(one.time));
+        log.detail(format!("{scheme}: {} steps, {time}", one.step));
+    }
     drop(interrupt);
     let interrupted = trained.iter().any(|one| one.ending == Ending::Interrupted);
     let losses = losses::write(directory, &trained)?;
@@ -139,9 +146,9 @@ fn train(
     sessions: Vec<Session>,
     steps: u64,
     tests: &[(usize, Vec<Example>)],
+    progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Vec<Trained>> {
-    let progress = Progress::default();
     let bars: Vec<_> = sessions
         .iter()
         .map(|session| progress.add(session.scheme(), steps, session.step()))

@@ -1,6 +1,8 @@
 //! Weights before any training, the same for the same seed on every machine.
 
-use std::collections::BTreeMap;
+mod given;
+
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{DType, Device, Result, Shape, Tensor, Var, bail};
@@ -8,6 +10,8 @@ use candle_nn::Init;
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 use pe_candle::philox4x32_10;
+
+pub use given::Given;
 
 /// A source of initial weights for a [`VarBuilder`].
 ///
@@ -49,6 +53,11 @@ impl Seeded {
             seeded: self,
             vars: Arc::default(),
         }
+    }
+
+    /// The same weights, but for those given by name.
+    pub fn with(self, tensors: HashMap<String, Tensor>) -> Given {
+        Given::new(self, tensors)
     }
 
     /// The values of a tensor.

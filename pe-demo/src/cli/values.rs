@@ -188,6 +188,23 @@ pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
+/// A file of vectors to write: its name tells the format.
+pub(super) fn vectors() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.extension() {
+        Some(ending) if ending == "safetensors" || ending == "jsonl" => Ok(path),
+        _ => Err("the name must end in .safetensors or .jsonl"),
+    })
+}
+
+/// A file or a repository to read from, never standard input.
+pub(super) fn origin(text: &str) -> Result<String, &'static str> {
+    match text {
+        "" => Err("the name is empty"),
+        "-" => Err("standard input is not supported for such files (./- is the file named -)"),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(move |path| match path.as_os_str() == "-" {
         true => Err(refusal),

@@ -2,23 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use candle_core::DType;
-use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::maps::Maps;
-use super::{Answer, Trained, batches, first};
+use super::table::TableFile;
+use super::{Answer, Model as Encoding, Parts, Sizes, Totals, batches, first, sight};
 use crate::cli::EncodeArgs;
-use crate::encoder::{Encoder, Norm, Scheme};
-use crate::mask::Sight;
+use crate::encoder::{Norm, Scheme};
 use crate::page::{self, Page, clean};
 use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
-use crate::tokenizer::{Sentence, Token, TokenizerSource};
-
-/// Where the table goes unless `--table` says otherwise.
-const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
+use crate::tokenizer::{Sentence, Token};
 
 /// All that is shown.
 #[derive(Debug, Serialize)]
@@ -30,6 +25,12 @@ pub(super) struct Report {
     /// What a trained encoder answers, for each sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<Vec<Answer>>,
+    /// How long the vectors of a checkpoint are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<Sizes>,
+    /// All sentences, of which those above are the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<Totals>,
     order: Option<Order>,
     /// About the sinusoidal table; null with another scheme.
     same_shift: Option<SameShift>,
@@ -57,37 +58,26 @@ struct Model {
     /// The number of weights of the encoder.
     weights: u64,
     /// The file that they come from, if they were trained.
-    weights_file: Option<PathBuf>,
+    weights_file: Option<String>,
+    /// Where the words' vectors come from, if not from the seed.
+    embeddings: Option<String>,
     /// The steps of training that they had.
     trained_steps: Option<u64>,
     tokenizer: String,
     vocab_size: usize,
 }
 
-/// The table, or why it is not there.
-#[derive(Debug, Serialize)]
-struct TableFile {
-    file: PathBuf,
-    tensor: &'static str,
-    shape: [usize; 2],
-    dtype: &'static str,
-    /// The first entries of the last row.
-    last_row_starts: Vec<f32>,
-    error: Option<String>,
-}
-
 impl Report {
     pub(super) fn of(
         args: &EncodeArgs,
-        source: &TokenizerSource,
-        encoder: &Encoder,
+        parts: &Parts,
+        encoding: &Encoding<'_>,
         sentences: Vec<Sentence>,
-        trained: Option<&Trained>,
+        sizes: Option<Sizes>,
+        all: Option<Totals>,
     ) -> Result<Self> {
-        let sight = match args.causal {
-            true => Sight::Past,
-            false => Sight::Whole,
-        };
+        let sight = sight(args);
+        let (encoder, trained) = (&encoding.encoder, encoding.trained.as_ref());
         let config = encoder.config();
         let sinusoidal = config.scheme == Scheme::Sinusoidal;
         let shown = batches(first(&sentences), config.heads);
@@ -113,15 +103,23 @@ impl Report {
                 },
                 scheme: config.scheme,
                 causal: args.causal,
-                seed: trained.map_or(args.seed, |trained| trained.checkpoint.model.seed),
+                seed: trained.map_or(args.seed, |(checkpoint, _)| checkpoint.model.seed),
                 weights: config.parameters().unwrap_or(0),
                 weights_file: args.weights.clone(),
-                trained_steps: trained.and_then(|trained| Some(trained.checkpoint.best?.step)),
-                tokenizer: source.to_string(),
+                trained_steps: trained.and_then(|(checkpoint, _)| Some(checkpoint.best?.step)),
+                embeddings: args.embeddings.clone(),
+                tokenizer: parts.source.to_string(),
                 vocab_size: config.vocab_size,
             },
             order: Order::of(encoder, &sentences, sight)?,
-            answers: trained.map(|trained| trained.answers.clone()),
+            answers: match trained {
+                Some((checkpoint, classifier)) => {
+                    Some(Answer::all(checkpoint, classifier, &sentences)?)
+                }
+                None => None,
+            },
+            sizes,
+            all,
             same_shift: match sinusoidal {
                 true => SameShift::of(encoder, &sentences)?,
                 false => None,
@@ -130,7 +128,7 @@ impl Report {
             masks: Masks::of(encoder, &sentences)?,
             attention,
             attention_file: args.attention.clone(),
-            table: write_table(args, encoder)?,
+            table: TableFile::write(args, encoder)?,
             sentences,
         })
     }
@@ -167,6 +165,20 @@ impl Report {
                 }
             ),
         );
+        if let Some(all) = &self.all {
+            page.paragraph(&format!(
+                "{} sentences of {} to {} tokens, {} in all, were encoded. Below are the first {}; \
+                 --output FILE keeps a vector for each.",
+                page::thousands(all.sentences),
+                all.shortest,
+                all.longest,
+                page::thousands(all.tokens),
+                page::thousands(self.sentences.len() as u64)
+            ));
+        }
+        if let Some(sizes) = &self.sizes {
+            sizes.print(&mut page);
+        }
         page.heading("Sentences, and the position of each token");
         for (index, sentence) in self.sentences.iter().enumerate() {
             if index > 0 {
@@ -228,31 +240,7 @@ impl Report {
             masks.print(&mut page, &self.sentences);
         }
         if let Some(table) = &self.table {
-            page.heading("The table of encodings");
-            let path = page::path(&table.file);
-            let [rows, width] = table.shape;
-            match &table.error {
-                None => {
-                    page.wrap("wrote ", &path);
-                    let starts = table.last_row_starts.iter();
-                    let starts: Vec<String> = starts.map(|x| format!("{x:.6}")).collect();
-                    page.wrap(
-                        "  ",
-                        &format!(
-                            "tensor {} [{rows}, {width}] {}; row {} starts {}",
-                            table.tensor,
-                            table.dtype,
-                            rows - 1,
-                            starts.join(" ")
-                        ),
-                    );
-                    page.line("  look at it with: pe-demo inspect FILE");
-                }
-                Some(why) => {
-                    page.wrap("not written: ", &clean(why, 400));
-                    page.line("  (--table FILE writes it elsewhere)");
-                }
-            }
+            table.print(&mut page);
         }
         if let Some(why) = self.model.not_shown() {
             page.heading("Not shown");
@@ -273,10 +261,15 @@ impl Model {
         match (&self.weights_file, self.trained_steps) {
             (Some(file), Some(steps)) => format!(
                 "{weights} weights from {} ({} steps of training)",
-                page::path(file),
+                page::path(Path::new(file)),
                 page::thousands(steps)
             ),
-            (Some(file), None) => format!("{weights} weights from {}", page::path(file)),
+            (Some(file), None) => format!("{weights} weights from {}", page::path(Path::new(file))),
+            (None, _) if self.embeddings.is_some() => format!(
+                "{weights} weights: words' vectors of {}, the others from seed {} (not trained)",
+                page::path(Path::new(self.embeddings.as_deref().unwrap_or_default())),
+                self.seed
+            ),
             (None, _) => format!("{weights} weights from seed {} (not trained)", self.seed),
         }
     }
@@ -315,37 +308,4 @@ fn draw(file: &Path, maps: &[Maps], sentences: &[Sentence]) -> Result<()> {
             plot::svg(&figure)?
         },
     )
-}
-
-/// Writes the encoder's own table. Only a place that was asked for must be writable.
-fn write_table(args: &EncodeArgs, encoder: &Encoder) -> Result<Option<TableFile>> {
-    // With trained weights the table is the same as without, and no one asked for it.
-    let wanted = args.table.is_some() || (!args.no_table && args.weights.is_none());
-    if !wanted || encoder.config().scheme != Scheme::Sinusoidal {
-        return Ok(None);
-    }
-    let position = &encoder.config().position;
-    let rows = position.max_seq_len;
-    let spec = TableSpec::new(position.sinusoidal, 0, rows, DType::F32);
-    let table = encoder.position().encoding(0, rows)?;
-    let file = args.table.as_deref().unwrap_or(Path::new(DEFAULT_TABLE));
-    let result = checkpoint::save(file, &table, &spec);
-    let error = match (result, &args.table) {
-        (Ok(()), _) => None,
-        (Err(error), None) => Some(error.to_string()),
-        (Err(error), Some(_)) => return Err(error).context("the table"),
-    };
-    Ok(Some(TableFile {
-        file: file.to_owned(),
-        tensor: DEFAULT_TENSOR,
-        shape: [rows, spec.config.d_model],
-        dtype: "f32",
-        last_row_starts: table
-            .get(rows - 1)?
-            .to_vec1()?
-            .into_iter()
-            .take(4)
-            .collect(),
-        error,
-    }))
 }

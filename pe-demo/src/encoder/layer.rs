@@ -1,10 +1,10 @@
 //! One layer of the encoder.
 
 use candle_core::{ModuleT, Result, Tensor};
-use candle_nn::{Linear, Module, VarBuilder};
+use candle_nn::{Linear, VarBuilder};
 use pe_candle::{Dropout, RotaryEmbedding};
 
-use super::{EncoderConfig, Norm, Residual};
+use super::{EncoderConfig, Norm, Residual, steady};
 use crate::attention::{SelfAttention, linear};
 use crate::mask::Mask;
 
@@ -58,7 +58,8 @@ impl Layer {
             .after(connect(xs, ys, config.residual)?, config.norm)?;
 
         let input = self.feed_forward_norm.before(&xs, config.norm)?;
-        let ys = self.narrow.forward(&self.wide.forward(&input)?.relu()?)?;
+        let ys = steady::forward(&self.wide, &input)?.relu()?;
+        let ys = steady::forward(&self.narrow, &ys)?;
         let ys = self.dropouts[1].forward_t(&ys, train)?;
         let xs = self
             .feed_forward_norm

@@ -25,7 +25,7 @@ const METADATA_KEY: &str = "pe_demo";
 const VERSION: u32 = 1;
 
 /// The largest file that is read: the largest encoder, its moments and its best weights.
-const MAX_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_BYTES: u64 = 4 << 30;
 
 /// The most tokens that a sentence in training may have had.
 const MAX_ROWS: usize = 4096;

@@ -10,10 +10,10 @@ use indicatif::ProgressBar;
 
 use super::checkpoint::{Best, Checkpoint, Description};
 use super::classifier::{Classifier, Score};
-use super::interrupt::Interrupt;
 use super::optimizer::{AdamW, AdamWConfig};
 use super::task::{Example, Split, Task};
 use crate::encoder::{Mode, Scheme};
+use crate::interrupt::Interrupt;
 
 /// Steps between two looks at the validation sentences.
 const LOOK: u64 = 50;

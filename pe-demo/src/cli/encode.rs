@@ -1,0 +1,179 @@
+//! The arguments of `pe-demo encode`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pe_core::{MAX_D_MODEL, POSITIONS};
+
+use super::train::SchemeArg;
+use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
+
+pub(super) const ENCODE_EXAMPLES: &str = "\
+Examples:
+  pe-demo encode \"To be or not to be\"
+  pe-demo encode --file text.txt --causal
+  zcat text.gz | pe-demo encode --file - --output vectors.safetensors
+  pe-demo encode --file text.txt -o vectors.jsonl --embeddings bert.safetensors
+  pe-demo encode --tokenizer google-bert/bert-base-uncased
+  pe-demo encode --embeddings google-bert/bert-base-uncased
+  pe-demo encode --embeddings FacebookAI/roberta-base --position-embeddings \\
+      --position-offset 2
+  pe-demo encode --weights pe-demo-train/rotary.safetensors
+  pe-demo encode --weights owner/name@v2:rotary.safetensors
+
+FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a
+repository on the Hugging Face hub. What exists as a file is taken for one:
+./owner/name is never a repository. Without :file it is tokenizer.json or
+model.safetensors. Files are fetched once, into the hub's cache (HF_HOME); large
+ones go on where they broke off. With HF_HUB_OFFLINE=1 only the cache is used.
+
+[:TENSOR] names the tensor; without it the one is taken whose name ends in
+embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT
+and RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or
+the tokenizer.json beside the file, unless --tokenizer names another.
+
+--output: the mean of each sentence's vectors after the last layer, in the order
+of the input; tensor `vectors` [sentences, d_model], or a JSON object per line.
+The file is written as a whole or not at all, and a sentence's vector has the same
+bits whatever stands beside it. A line has at most 1 MiB, a sentence 2048 tokens.
+
+Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped
+by Ctrl-C while writing vectors.";
+
+/// What `--position-embeddings` alone stands for; no file or repository can have this name.
+pub(crate) const SAME: &str = "/";
+
+/// What to encode, and with what.
+#[derive(Debug, Args)]
+pub(crate) struct EncodeArgs {
+    /// Sentences to encode instead of the built-in ones; `-` alone reads standard input
+    #[arg(value_name = "SENTENCE", value_parser = sentence)]
+    pub(crate) sentences: Vec<String>,
+    /// Read sentences from a file, one per line, however many; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "sentences")]
+    pub(crate) file: Option<PathBuf>,
+    /// A tokenizer.json, or where a repository on the Hugging Face hub has one
+    #[arg(long, value_name = "FILE|REPO", value_parser = origin)]
+    pub(crate) tokenizer: Option<String>,
+    /// Weights that `pe-demo train` made; what the encoder is follows from them
+    #[arg(
+        long,
+        value_name = "FILE|REPO",
+        value_parser = origin,
+        conflicts_with_all = [
+            "tokenizer", "scheme", "d_model", "heads", "layers", "max_seq_len", "norm", "causal",
+            "seed", "table"
+        ]
+    )]
+    pub(crate) weights: Option<String>,
+    /// Word vectors of a BERT-like checkpoint; their width is that of the encoder
+    #[arg(
+        long,
+        value_name = "FILE|REPO[:TENSOR]",
+        value_parser = origin,
+        conflicts_with_all = ["weights", "d_model"]
+    )]
+    pub(crate) embeddings: Option<String>,
+    /// The learned position vectors too: of the same checkpoint, or =FILE|REPO[:TENSOR]
+    #[arg(
+        long,
+        value_name = "WHERE",
+        value_parser = origin,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = SAME,
+        requires = "embeddings",
+        conflicts_with_all = ["scheme", "max_seq_len"]
+    )]
+    pub(crate) position_embeddings: Option<String>,
+    /// Row of the first token's position vector [RoBERTa: 2]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "N",
+        requires = "position_embeddings",
+        value_parser = whole::<usize>(0, 65_536),
+        allow_negative_numbers = true
+    )]
+    pub(crate) position_offset: usize,
+    /// Write a vector for each sentence: a file that ends in .safetensors or .jsonl
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = vectors(),
+        conflicts_with_all = ["attention", "table"]
+    )]
+    pub(crate) output: Option<PathBuf>,
+    /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
+    #[arg(long, value_name = "FILE", value_parser = picture(), requires = "weights")]
+    pub(crate) attention: Option<PathBuf>,
+    /// How positions come in
+    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    pub(crate) scheme: SchemeArg,
+    /// Width of the vectors
+    #[arg(
+        long,
+        default_value_t = 256,
+        value_name = "N",
+        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) d_model: usize,
+    /// Attention heads of each layer
+    #[arg(
+        long,
+        default_value_t = 4,
+        value_name = "N",
+        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) heads: usize,
+    /// Layers of the encoder
+    #[arg(
+        long,
+        default_value_t = 2,
+        value_name = "N",
+        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) layers: usize,
+    /// Rows of the table [default: 50, more for a longer sentence, 2048 for long texts]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<usize>(1, POSITIONS),
+        allow_negative_numbers = true
+    )]
+    pub(crate) max_seq_len: Option<usize>,
+    /// Normalise after each residual connection (post) or before each layer (pre)
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHERE",
+        hide_possible_values = true
+    )]
+    pub(crate) norm: NormArg,
+    /// Let tokens look only at what came before them
+    #[arg(long)]
+    pub(crate) causal: bool,
+    /// Seed of the encoder's weights
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "N",
+        value_parser = whole::<u64>(0, u64::MAX),
+        allow_negative_numbers = true
+    )]
+    pub(crate) seed: u64,
+    /// Where to write the table of sinusoidal encodings [default: pe-demo-table.safetensors]
+    #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
+    pub(crate) table: Option<PathBuf>,
+    /// Do not write the table
+    #[arg(long)]
+    pub(crate) no_table: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,108 @@
+//! The arguments of `pe-demo export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
+
+use super::rotary::{RotaryArgs, TableArg};
+use super::values::{DTypeArg, LayoutArg, OddWidthArg, RecipeArg, SPACING_HELP};
+use super::values::{output, parse_preset, parse_spacing, positive, preset_help, whole};
+
+pub(super) const EXPORT_EXAMPLES: &str = "\
+Examples:
+  pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
+  pe-demo export --d-model 384 --max-seq-len 1500 --preset whisper -o w.st
+  pe-demo export --d-model 64 --max-seq-len 4096 --start 1000000 --dtype bf16 \\
+      --base 500000 -o far.safetensors
+  pe-demo export --scheme rotary --config config.json -o rotary.safetensors
+  pe-demo export --scheme rotary --head-dim 128 --theta 500000 \\
+      --scaling linear:factor=4 --max-seq-len 8192 -o rotary.safetensors
+
+The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary
+`cos` and `sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
+
+Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
+
+/// Which table to write.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Kind of table; each has options of its own
+    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    pub(crate) scheme: TableArg,
+    /// Width of the table
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present = "scheme",
+        required_if_eq("scheme", "sinusoidal"),
+        value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) d_model: Option<usize>,
+    /// Number of rows, one per position [rotary: up to the model's longest]
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present = "scheme",
+        required_if_eq("scheme", "sinusoidal"),
+        value_parser = whole::<usize>(1, POSITIONS),
+        allow_negative_numbers = true
+    )]
+    pub(crate) max_seq_len: Option<usize>,
+    /// Position of the first row
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "P",
+        value_parser = whole::<u64>(0, POSITIONS - 1),
+        allow_negative_numbers = true
+    )]
+    pub(crate) start: u64,
+    /// Convention of a known library; the options below override its parts
+    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
+    pub(crate) preset: Option<Preset>,
+    /// The number whose powers the frequencies are [default: 10000]
+    #[arg(
+        long,
+        value_name = "B",
+        value_parser = positive,
+        allow_hyphen_values = true
+    )]
+    pub(crate) base: Option<f64>,
+    /// The smallest frequency instead of the base: base = 1 / R
+    #[arg(
+        long,
+        value_name = "R",
+        conflicts_with = "base",
+        value_parser = positive,
+        allow_hyphen_values = true
+    )]
+    pub(crate) min_rate: Option<f64>,
+    /// Order of the columns [default: interleaved]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub(crate) layout: Option<LayoutArg>,
+    /// Exponents of the base [default: paper]
+    #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
+    pub(crate) spacing: Option<Spacing>,
+    /// What to do at an odd width [default: reject]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) odd_width: Option<OddWidthArg>,
+    /// Exact entries, or those of a reference's f32 arithmetic [default: exact]
+    ///
+    /// A recipe rounds where the reference rounds, with correctly rounded functions
+    /// in between. It does not give a checkpoint's very bits: torch's own
+    /// frequencies differ by one f32 ulp in up to 3 % of the pairs, depending on the
+    /// CPU, and the position multiplies that difference (up to 5e-4 at positions below
+    /// 5000). For those bits load the checkpoint's table.
+    #[arg(long, value_enum, value_name = "RECIPE")]
+    pub(crate) recipe: Option<RecipeArg>,
+    /// Type of the entries
+    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
+    pub(crate) dtype: DTypeArg,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_parser = output())]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) rotary: RotaryArgs,
+}

@@ -1,0 +1,93 @@
+//! Matrix products whose rows do not depend on their number.
+
+use candle_core::{Result, Tensor};
+use candle_nn::{Linear, Module};
+
+/// The fewest rows for which Candle's matrix product on the CPU (the gemm crate) takes the same way
+/// as for more. With a single row it is a product of matrix and vector; results of up to 256 numbers
+/// come from a kernel that adds in another order; and up to 64 rows and columns long sums are cut
+/// at other places. Beyond that a row's sums are the same, bit for bit, whatever else there is.
+const fn least_rows(outputs: usize) -> usize {
+    let small = 256 / if outputs == 0 { 1 } else { outputs } + 1;
+    if small > 65 { small } else { 65 }
+}
+
+/// `xs` wᵀ + b, for `xs` [B, T, in]. What comes of a token has the same bits in every batch: few
+/// rows are filled up with zeros, which are cut off again.
+///
+/// BLAS libraries (features `mkl`, `accelerate`) and other devices give no such promise.
+pub(crate) fn forward(linear: &Linear, xs: &Tensor) -> Result<Tensor> {
+    let (batch, len, inputs) = xs.dims3()?;
+    let (outputs, _) = linear.weight().dims2()?;
+    let (rows, least) = (batch * len, least_rows(outputs));
+    if rows >= least {
+        return linear.forward(&xs.contiguous()?);
+    }
+    let filled = xs
+        .reshape((rows, inputs))?
+        .pad_with_zeros(0, 0, least - rows)?;
+    linear
+        .forward(&filled)?
+        .narrow(0, 0, rows)?
+        .reshape((batch, len, outputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+
+    use super::*;
+    use crate::weights::Seeded;
+
+    fn bits(xs: &Tensor) -> Vec<u32> {
+        let values = xs.flatten_all().and_then(|xs| xs.to_vec1::<f32>());
+        values
+            .unwrap_or_default()
+            .iter()
+            .map(|x| x.to_bits())
+            .collect()
+    }
+
+    #[test]
+    fn rows_are_the_same_alone_and_among_others() -> Result<()> {
+        let vb = Seeded::new(5).var_builder(DType::F32, &Device::Cpu);
+        for (inputs, outputs) in [
+            (1, 1),
+            (2, 3),
+            (8, 2),
+            (30, 20),
+            (64, 64),
+            (600, 8),
+            (1100, 64),
+        ] {
+            let vb = vb.pp(format!("{inputs}.{outputs}"));
+            let layer = candle_nn::linear(inputs, outputs, vb.clone())?;
+            let xs = vb.get_with_hints(
+                (40, 7, inputs),
+                "xs",
+                candle_nn::init::DEFAULT_KAIMING_NORMAL,
+            )?;
+            let together = forward(&layer, &xs)?;
+            for at in [0, 1, 17, 39] {
+                for len in [1, 2, 7] {
+                    let alone = forward(&layer, &xs.narrow(0, at, 1)?.narrow(1, 0, len)?)?;
+                    let there = together.narrow(0, at, 1)?.narrow(1, 0, len)?;
+                    assert!(!bits(&alone).is_empty());
+                    assert_eq!(bits(&alone), bits(&there), "{inputs} {outputs} {at} {len}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn few_rows_are_those_of_the_plain_product() -> Result<()> {
+        let vb = Seeded::new(6).var_builder(DType::F32, &Device::Cpu);
+        let layer = candle_nn::linear(30, 20, vb.clone())?;
+        let xs = vb.get_with_hints((2, 3, 30), "xs", candle_nn::init::DEFAULT_KAIMING_NORMAL)?;
+        let difference = (forward(&layer, &xs)? - layer.forward(&xs)?)?.abs()?;
+        // Two sums of 30 products in other orders.
+        assert!(difference.max_all()?.to_scalar::<f32>()? < 1e-5);
+        Ok(())
+    }
+}
