@@ -6,11 +6,10 @@ mod environment;
 mod faults;
 mod names;
 mod resume;
-mod server;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -24,9 +23,8 @@ use pe_core::SinusoidalConfig;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use self::server::{Reply, Server};
+use pe_tests::server::{COMMIT, Reply, Server};
 
-const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const TABLE: &str = "/owner/name/resolve/main/table.safetensors";
 
 /// A hub at the server, with a cache of its own and short waits.
@@ -40,6 +38,11 @@ fn hub(server: &Server) -> (TempDir, Hub) {
         total: Duration::from_secs(2),
     };
     (dir, hub)
+}
+
+/// A hub with one file at [`TABLE`].
+fn with_file(reply: Reply) -> Server {
+    Server::with_files(vec![(TABLE.to_owned(), reply)])
 }
 
 fn file() -> HubFile {

@@ -1,6 +1,7 @@
 //! Where sentences and tokenizers come from.
 
 use pe_demo::Outcome;
+use pe_demo::origin::HubName;
 use pe_demo::tokenizer::{Tokenizer, TokenizerSource};
 
 use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with, tokenizer};
@@ -154,20 +155,26 @@ fn bad_tokenizers_are_errors_that_name_them() {
 
 #[test]
 fn names_that_are_no_files_may_be_repositories() {
-    let hub = |repository: &str, revision: Option<&str>| TokenizerSource::Hub {
-        repository: repository.to_owned(),
-        revision: revision.map(str::to_owned),
+    let of = |revision: Option<&str>, file: &str| {
+        TokenizerSource::Hub(HubName {
+            repository: "owner/na.me".to_owned(),
+            revision: revision.map(str::to_owned),
+            file: file.to_owned(),
+        })
     };
     let parse = |text: &str| text.parse::<TokenizerSource>();
-    assert_eq!(parse("owner/name").unwrap(), hub("owner/name", None));
-    assert_eq!(
-        parse("owner/na.me@v1").unwrap(),
-        hub("owner/na.me", Some("v1"))
-    );
-    assert_eq!(
-        parse("owner/name@refs/pr/1").unwrap(),
-        hub("owner/name", Some("refs/pr/1"))
-    );
+    for (text, name) in [
+        ("owner/na.me", of(None, "tokenizer.json")),
+        ("owner/na.me@v1", of(Some("v1"), "tokenizer.json")),
+        (
+            "owner/na.me@refs/pr/1",
+            of(Some("refs/pr/1"), "tokenizer.json"),
+        ),
+        ("owner/na.me:sub/t.json", of(None, "sub/t.json")),
+        ("owner/na.me@v1:t.json", of(Some("v1"), "t.json")),
+    ] {
+        assert_eq!(parse(text).unwrap(), name, "{text}");
+    }
     for bad in [
         "",
         "name",
@@ -176,12 +183,14 @@ fn names_that_are_no_files_may_be_repositories() {
         "/etc/none",
         "a/..",
         "a/b@",
+        "a/b:",
         "a/b@../x",
         "a/t.json",
+        "a/t.safetensors",
     ] {
         assert!(parse(bad).is_err(), "{bad}");
     }
-    assert_eq!(hub("owner/name", Some("v1")).to_string(), "owner/name@v1");
+    assert_eq!(of(Some("v1"), "t.json").to_string(), "owner/na.me@v1");
 }
 
 #[test]

@@ -22,3 +22,7 @@ pub const FIGURE_F64: f64 = 2e-14;
 /// Angles in degrees below 2808: the product of a position and a rate, and its conversion,
 /// each within half a unit in the last place of 4.5e-13.
 pub const FIGURE_DEGREES: f64 = 1e-12;
+
+/// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
+/// another order, a square root and a quotient.
+pub const NORMS_F64: f64 = 1e-14;

@@ -3,4 +3,5 @@
 pub mod golden;
 pub mod peers;
 pub mod rotary;
+pub mod server;
 pub mod tolerance;

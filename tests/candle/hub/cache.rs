@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn offline_without_the_file_makes_no_request() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (_dir, mut hub) = hub(&server);
     hub.network = Network::Offline;
     let error = hub.fetch(&file()).unwrap_err().to_string();
@@ -18,7 +18,7 @@ fn offline_without_the_file_makes_no_request() {
 #[test]
 fn a_branch_that_moved_is_followed_on_demand() {
     let other = "f".repeat(40);
-    let first = Server::with_file(Reply::file(&table()));
+    let first = with_file(Reply::file(&table()));
     let moved = Reply::file(b"{}")
         .with("ETag", "etag-2")
         .with("X-Repo-Commit", &other);
@@ -38,7 +38,7 @@ fn a_branch_that_moved_is_followed_on_demand() {
 #[cfg(unix)]
 #[test]
 fn a_cache_that_cannot_be_written_is_an_error() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (dir, mut hub) = hub(&server);
     let blocked = dir.path().join("file");
     fs::write(&blocked, "").unwrap();
@@ -53,7 +53,7 @@ fn a_cache_that_cannot_be_written_is_an_error() {
 #[cfg(unix)]
 #[test]
 fn a_dangling_link_in_the_cache_is_mended() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     hub.fetch(&file()).unwrap();
     fs::remove_file(dir.path().join("hub/models--owner--name/blobs/etag-1")).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_table_is_fetched_once_and_loaded_from_the_cache_after_that() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     let loaded = hub.load(&file(), &LoadOptions::default()).unwrap();
     assert_eq!(loaded.spec, Some(spec()));
@@ -105,7 +105,7 @@ fn content_of_unknown_length_is_taken_up_to_the_limit() {
             .without("content-length")
             .with("Transfer-Encoding", "chunked")
     };
-    let server = Server::with_file(chunked(&body));
+    let server = with_file(chunked(&body));
     let (dir, mut hub) = hub(&server);
     hub.max_bytes = 500;
     let error = hub.fetch(&file()).unwrap_err().to_string();
@@ -113,14 +113,14 @@ fn content_of_unknown_length_is_taken_up_to_the_limit() {
     hub.max_bytes = 100_000;
     hub.load(&file(), &LoadOptions::default()).unwrap();
     fs::remove_dir_all(dir.path().join("hub")).unwrap();
-    hub.endpoint = Server::with_file(chunked(&unfinished)).address;
+    hub.endpoint = with_file(chunked(&unfinished)).address;
     hub.fetch(&file()).unwrap_err();
     assert!(files_below(dir.path()).is_empty());
 }
 
 #[test]
 fn many_at_once_get_the_file() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     thread::scope(|scope| {
         for _ in 0..12 {

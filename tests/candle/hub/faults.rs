@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_missing_file_says_so() {
-    let server = Server::with_file(Reply::file(&table()));
+    let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     let missing = HubFile::new("owner/name", "other.safetensors").revision("v1");
     let error = hub.fetch(&missing).unwrap_err().to_string();
@@ -252,7 +252,7 @@ fn faults_of_the_server_poison_nothing() {
             let good = &good;
             scope.spawn(move || {
                 let fault = fault.clone();
-                let bad = Server::with_file(fault);
+                let bad = with_file(fault);
                 let (dir, mut hub) = hub(&bad);
                 hub.max_bytes = 100_000;
                 let start = Instant::now();
@@ -260,7 +260,7 @@ fn faults_of_the_server_poison_nothing() {
                 assert!(error.contains(message), "{name}: {error}\n{message}");
                 assert!(start.elapsed() < Duration::from_secs(4), "{name}");
                 assert!(files_below(dir.path()).is_empty(), "{name}");
-                let server = Server::with_file(Reply::file(good));
+                let server = with_file(Reply::file(good));
                 hub.endpoint = server.address.clone();
                 hub.load(&file(), &LoadOptions::default()).unwrap();
             });
@@ -303,7 +303,7 @@ fn a_server_that_falls_silent_is_given_up_before_the_whole_time_is_over() {
         thread::sleep(Duration::from_secs(5));
         Reply::new(404, b"")
     });
-    let in_the_body = Server::with_file(Reply {
+    let in_the_body = with_file(Reply {
         sent: 100,
         linger: Duration::from_secs(5),
         ..Reply::file(&good)

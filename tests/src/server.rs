@@ -1,17 +1,27 @@
-//! A server that answers as told.
+//! A hub on this machine that answers as told.
 
-use super::*;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// The commit that everything is at.
+pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
+pub struct Request {
+    /// `GET`, `HEAD`.
+    pub method: String,
+    /// With a slash at its beginning.
+    pub path: String,
     headers: Vec<(String, String)>,
 }
 
 impl Request {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    /// The value of a header, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
             .iter()
@@ -22,18 +32,22 @@ impl Request {
 
 /// What the server answers.
 #[derive(Clone)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub struct Reply {
+    /// 0 for no HTTP.
+    pub status: u16,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// The whole body.
+    pub body: Vec<u8>,
     /// The bytes of the body that are sent; the rest is withheld.
-    pub(super) sent: usize,
+    pub sent: usize,
     /// How long the connection stays open after that.
-    pub(super) linger: Duration,
+    pub linger: Duration,
 }
 
 impl Reply {
-    pub(super) fn new(status: u16, body: &[u8]) -> Self {
+    /// A status and a body.
+    pub fn new(status: u16, body: &[u8]) -> Self {
         Self {
             status,
             headers: vec![("Content-Length".to_owned(), body.len().to_string())],
@@ -44,20 +58,22 @@ impl Reply {
     }
 
     /// A file as the hub answers it.
-    pub(super) fn file(body: &[u8]) -> Self {
+    pub fn file(body: &[u8]) -> Self {
         Self::new(200, body)
             .with("ETag", "\"etag-1\"")
             .with("X-Repo-Commit", COMMIT)
     }
 
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+    /// With a header, in place of one of that name.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers
             .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    /// Without a header.
+    pub fn without(mut self, name: &str) -> Self {
         self.headers
             .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
         self
@@ -67,13 +83,16 @@ impl Reply {
 type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
 
 /// A server with its log. Its threads end with the test's process.
-pub(super) struct Server {
-    pub(super) address: String,
-    pub(super) log: Arc<Mutex<Vec<Request>>>,
+pub struct Server {
+    /// Scheme, host and port.
+    pub address: String,
+    /// What was asked.
+    pub log: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Server {
-    pub(super) fn new(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    /// Answers each request on a thread of its own.
+    pub fn new(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -88,15 +107,19 @@ impl Server {
         Self { address, log }
     }
 
-    /// A hub with one file at [`TABLE`].
-    pub(super) fn with_file(reply: Reply) -> Self {
-        Self::new(move |request| match request.path.as_str() {
-            TABLE => reply.clone(),
-            _ => Reply::new(404, b"").with("X-Error-Message", "Entry not found"),
+    /// A hub with files at paths.
+    pub fn with_files(files: Vec<(String, Reply)>) -> Self {
+        Self::new(move |request| {
+            let found = files.iter().find(|(path, _)| *path == request.path);
+            match found {
+                Some((_, reply)) => reply.clone(),
+                None => Reply::new(404, b"").with("X-Error-Message", "Entry not found"),
+            }
         })
     }
 
-    pub(super) fn requests(&self) -> Vec<Request> {
+    /// What was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }
 }

@@ -1,0 +1,146 @@
+//! Completions, manual pages, help, and how much is said.
+
+use pe_demo::Outcome;
+
+use crate::util::{arg, file, run, run_usage, run_with};
+
+const COMMANDS: [&str; 8] = [
+    "encode",
+    "export",
+    "inspect",
+    "train",
+    "plot",
+    "report",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_shell_has_completions_of_every_command() {
+    for (shell, part) in [
+        ("bash", "complete -F _pe-demo"),
+        ("zsh", "#compdef pe-demo"),
+        ("fish", "complete -c pe-demo"),
+        ("powershell", "Register-ArgumentCompleter"),
+        ("elvish", "edit:completion"),
+    ] {
+        let script = run(&["completions", shell]);
+        assert!(script.contains(part), "{shell}");
+        for word in COMMANDS
+            .into_iter()
+            .chain(["embeddings", "quiet", "max-seq-len"])
+        {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        assert_eq!(run(&["completions", shell]), script);
+    }
+    assert!(run_usage(&["completions", "dos"]).contains("dos"));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let page = run(&["man"]);
+    for part in [
+        ".TH pe-demo 1",
+        ".SH SYNOPSIS",
+        ".SH OPTIONS",
+        ".SH SUBCOMMANDS",
+        "quiet",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(run(&["man", "export"]).contains("min\\-rate"));
+    assert!(run_usage(&["man", "nothing"]).contains("there are encode, export"));
+    run_usage(&["man", "train", "-o", "x"]);
+
+    let (guard, path) = file("man1");
+    let said = run(&["man", "-o", arg(&path)]);
+    assert_eq!(said.lines().count(), 1 + COMMANDS.len());
+    for command in COMMANDS {
+        let file = path.join(format!("pe-demo-{command}.1"));
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            page.contains(&format!("pe\\-demo\\-{command}")),
+            "{command}"
+        );
+        assert!(page.contains("Examples:"), "{command}");
+    }
+    assert_eq!(run(&["-q", "man", "-o", arg(&path)]), "");
+    drop(guard);
+}
+
+#[test]
+fn every_help_has_examples_and_no_colours_of_its_own() {
+    for command in COMMANDS {
+        for args in [
+            &[command, "--help"][..],
+            &["help", command],
+            &["-q", command, "-h"],
+        ] {
+            let help = run(args);
+            assert!(
+                help.contains("\nExamples:\n  pe-demo") || help.contains("\nExamples:\n  "),
+                "{args:?}"
+            );
+            assert!(help.contains(&format!("pe-demo {command}")), "{args:?}");
+            assert!(
+                help.contains("--quiet") && help.contains("--verbose"),
+                "{args:?}"
+            );
+            assert!(!help.contains('\x1b'), "{args:?}");
+        }
+    }
+    assert!(run(&["--help"]).contains("NO_COLOR"));
+}
+
+#[test]
+fn quiet_is_results_and_errors_only() {
+    let (guard, table) = file("t.safetensors");
+    let export = [
+        "export",
+        "--d-model",
+        "8",
+        "--max-seq-len",
+        "3",
+        "-o",
+        arg(&table),
+    ];
+    assert!(run(&export).contains("wrote"));
+    for args in [
+        [&["-q"][..], &export].concat(),
+        [&export[..], &["--quiet"]].concat(),
+    ] {
+        assert_eq!(run(&args), "");
+    }
+    assert!(run(&["-q", "inspect", arg(&table)]).contains("[3, 8]"));
+    assert!(run(&["--quiet", "--no-table", "a b"]).contains("position"));
+    let nothing = guard.path().join("nothing");
+    let failed = run_with(&["-q", "inspect", arg(&nothing)], "");
+    assert_eq!(failed.outcome, Outcome::Failure);
+    assert!(failed.err.contains("nothing"));
+    run_usage(&["-q", "-v", "a b"]);
+}
+
+#[test]
+fn verbose_tells_what_is_read() {
+    let spoken = run_with(&["-v", "encode", "--no-table", "a b"], "");
+    assert_eq!(spoken.outcome, Outcome::Success);
+    assert!(
+        spoken.err.contains("pe-demo: tokenizer built-in with"),
+        "{}",
+        spoken.err
+    );
+    assert_eq!(run(&["--no-table", "a b"]), spoken.out);
+}
+
+/// Before a command's name they are still options, and the name is no sentence.
+#[test]
+fn options_for_all_may_stand_before_the_command() {
+    for options in [&["-q"][..], &["-v"], &["--verbose"]] {
+        let args = [options, &["encode", "--no-table", "train"]].concat();
+        let out = run_with(&args, "").out;
+        assert!(out.contains("  1  train"), "{out}");
+    }
+    let out = run(&["-q", "--no-table", "a b", "train"]);
+    assert!(out.contains("  2  train"), "{out}");
+}
