@@ -262,8 +262,8 @@ fn what_does_not_fit_is_refused() {
         let said = run_error(&encode(&path, &["order"]));
         assert!(said.contains(part), "{part}: {said}");
     }
+    let path = bert(directory.path());
     std::fs::remove_file(directory.path().join("tokenizer.json")).unwrap();
-    let path = directory.path().join("bert.safetensors");
     let said = run_error(&encode(&path, &["order"]));
     assert!(
         said.contains("no tokenizer.json beside it; name its tokenizer"),

@@ -18,7 +18,10 @@ const COMMANDS: [&str; 8] = [
 #[test]
 fn every_shell_has_completions_of_every_command() {
     for (shell, part) in [
-        ("bash", "complete -F _pe-demo"),
+        (
+            "bash",
+            "complete -F _pe__demo -o bashdefault -o default pe-demo",
+        ),
         ("zsh", "#compdef pe-demo"),
         ("fish", "complete -c pe-demo"),
         ("powershell", "Register-ArgumentCompleter"),

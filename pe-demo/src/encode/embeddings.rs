@@ -10,7 +10,7 @@ use crate::encoder::{Encoder, MAX_PARAMETERS, Scheme};
 use crate::fetch;
 use crate::log::Log;
 use crate::origin::Origin;
-use crate::page::{Page, clean, short, thousands};
+use crate::page::{Page, clean, thousands};
 
 /// The name that checkpoints of one file have on the hub.
 pub(super) const FILE: &str = "model.safetensors";
@@ -267,9 +267,9 @@ impl Sizes {
                 "  {name:<10} {:>9} {:>6}  {:>9} {:>9} {:>9}",
                 thousands(l.vectors as u64),
                 l.width,
-                short(l.mean),
-                short(l.min),
-                short(l.max)
+                number(l.mean),
+                number(l.min),
+                number(l.max)
             ));
         }
         page.line("");
@@ -295,15 +295,15 @@ impl Sizes {
         match self.ratio {
             Some(ratio) if ratio >= 1.0 => page.paragraph(&format!(
                 "A word's vector is {} times as long as a position's, in the mean.",
-                short(ratio)
+                number(ratio)
             )),
             Some(ratio) => page.paragraph(&format!(
                 "A position's vector is {} times as long as a word's, in the mean: added as they \
                  are, positions drown the words. The paper multiplies the words' vectors by the \
                  root of d_model first, {} here; trained encoders of this kind normalise the sum \
                  instead.",
-                short(1.0 / ratio),
-                short((self.words.width as f64).sqrt())
+                number(1.0 / ratio),
+                number((self.words.width as f64).sqrt())
             )),
             None => page.paragraph("No vectors of positions are added in this encoder."),
         }
@@ -350,5 +350,17 @@ impl Lengths {
             min: if counted == 0 { 0.0 } else { min },
             max,
         })
+    }
+}
+
+/// A length with three digits or more: `1.23e-2`, `1.41`, `19.6`, `1234`.
+fn number(value: f64) -> String {
+    match value {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        0.1.. => format!("{value:.3}"),
+        _ if value == 0.0 => "0".to_owned(),
+        _ => format!("{value:.2e}"),
     }
 }

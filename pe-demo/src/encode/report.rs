@@ -109,7 +109,7 @@ impl Report {
                 trained_steps: trained.and_then(|(checkpoint, _)| Some(checkpoint.best?.step)),
                 embeddings: args.embeddings.clone(),
                 tokenizer: parts.source.to_string(),
-                vocab_size: config.vocab_size,
+                vocab_size: parts.tokenizer.vocab_size(),
             },
             order: Order::of(encoder, &sentences, sight)?,
             answers: match trained {
