@@ -12,12 +12,14 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
 
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
-pub(crate) use rotary::{RotaryArgs, Scaling, TableArg, UnknownKeysArg};
+pub(crate) use rotary::{RotaryArgs, TableArg, UnknownKeysArg};
+pub use rotary::{Scaling, scaling};
 use train::TRAIN_EXAMPLES;
 pub(crate) use train::{SchemeArg, SchemesArg, TrainArgs};
 pub(crate) use values::{DTypeArg, LayoutArg, NormArg, OddWidthArg, RecipeArg};
-use values::{SPACING_HELP, parse_preset, parse_spacing, preset_help};
-use values::{input, output, picture, positive, sentence, whole};
+use values::{SPACING_HELP, parse_preset, preset_help};
+use values::{input, output, picture, sentence};
+pub use values::{parse_spacing, positive, probability, whole};
 
 const ABOUT: &str = "\
 Shows what positional encodings do, with a toy transformer encoder and in figures;

@@ -1,5 +1,6 @@
 //! Tables in safetensors files.
 
+mod hostile;
 mod inspect;
 mod load;
 mod malformed;

@@ -1,5 +1,6 @@
 //! Tests of pe-candle.
 
+mod allocations;
 mod checkpoint;
 mod dropout;
 mod hub;
