@@ -2,6 +2,7 @@
 
 mod hostile;
 mod inspect;
+mod interrupted;
 mod load;
 mod malformed;
 mod replace;

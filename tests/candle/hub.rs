@@ -4,7 +4,9 @@ mod cache;
 mod downloads;
 mod environment;
 mod faults;
+mod hostile;
 mod names;
+mod places;
 mod server;
 
 use std::fs;

@@ -186,13 +186,7 @@ fn nesting() -> Vec<Bad> {
             reason,
         ),
         zeros(class, &"{\"a\":".repeat(100_000), 0, reason),
-        zeros(
-            class,
-            &unknown(&deep("[", "]}", 1_000)),
-            32,
-            reason,
-        )
-        .of("pe"),
+        zeros(class, &unknown(&deep("[", "]}", 1_000)), 32, reason).of("pe"),
         zeros(class, &unknown(&"{\"a\":".repeat(1_000)), 32, reason).of("pe"),
         zeros(
             class,
@@ -335,7 +329,7 @@ fn dtypes() -> Vec<Bad> {
         "\"float32\"",
         "\"F32\\u0000\"",
         "\"F128\"",
-        "\"\u{1b}[31mF32\"",
+        "\"\\u001b[31mF32\"",
     ] {
         let entry = entry(dtype, "[2,4]", "[0,32]");
         list.push(pe(class, &entry, 32, "unknown variant `"));
