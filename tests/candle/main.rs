@@ -2,6 +2,7 @@
 
 mod allocations;
 mod checkpoint;
+mod corpus;
 mod dropout;
 mod hub;
 mod kernel;

@@ -47,7 +47,7 @@ fn texts() -> Vec<Bad> {
             "{\"format\":1,\"scheme\":\"sinusoidal\"}",
             "missing field `config`",
         ),
-        ("{\"format\":\u{1}", "control character"),
+        ("{\"format\":\u{1}", "expected value"),
         ("not json", "expected ident"),
         ("{\"format\":1} x", "trailing characters"),
     ]
