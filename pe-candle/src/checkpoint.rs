@@ -80,6 +80,26 @@ pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};
 pub use write::{DEFAULT_TENSOR, SaveOptions, export, save, save_table};
 
+/// A reason that may quote a file of any content: on one line, without characters that
+/// terminals obey, and not too long.
+fn shown(reason: &str) -> String {
+    const HEAD: usize = 400;
+    const TAIL: usize = 80;
+    let escape = |c: char| match c {
+        // Quotes and the escapes within them are there already.
+        '"' | '\'' | '\\' => c.to_string(),
+        c => c.escape_debug().to_string(),
+    };
+    let count = reason.chars().count();
+    if count <= HEAD + TAIL {
+        return reason.chars().map(escape).collect();
+    }
+    // The end says where it was.
+    let head: String = reason.chars().take(HEAD).map(escape).collect();
+    let tail: String = reason.chars().skip(count - TAIL).map(escape).collect();
+    format!("{head} ... {tail}")
+}
+
 /// The message of an error without its backtrace, to stand in another message.
 fn reason(error: &candle_core::Error) -> String {
     match error {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Nothing is taken on trust. Names are checked before any request; the answer's status,
-//! length and, where the hub gives one, SHA-256 before a file enters the cache; and so are the
-//! headers that become parts of paths there. Every wait has an end. The token is sent to
+//! length and, where the hub or the caller gives one, SHA-256 before a file enters the cache; and
+//! so are the headers that become parts of paths there. Every wait has an end. The token is sent to
 //! the hub alone, not to the servers that it refers to.
 //!
 //! A file in the cache is used without asking the hub again, so a branch such as `main`
@@ -25,6 +25,7 @@
 //! breaks off, beside the cache's contents as `<sha256>.pe-part`; the next one asks for the rest.
 
 mod cache;
+mod hash;
 mod names;
 mod partial;
 mod transfer;
@@ -47,6 +48,8 @@ pub struct HubFile {
     pub revision: String,
     /// The file's path in the repository.
     pub file: String,
+    /// The SHA-256 that its content must have, in 64 hexadecimal digits, if it is known.
+    pub sha256: Option<String>,
 }
 
 impl HubFile {
@@ -56,6 +59,7 @@ impl HubFile {
             repo: repo.into(),
             revision: "main".to_owned(),
             file: file.into(),
+            sha256: None,
         }
     }
 
@@ -63,6 +67,15 @@ impl HubFile {
     pub fn revision(self, revision: impl Into<String>) -> Self {
         Self {
             revision: revision.into(),
+            ..self
+        }
+    }
+
+    /// The same file with the SHA-256 that its content must have. What is in the cache is
+    /// looked at too, each time.
+    pub fn sha256(self, digits: impl Into<String>) -> Self {
+        Self {
+            sha256: Some(digits.into()),
             ..self
         }
     }
@@ -91,7 +104,12 @@ impl HubFile {
                 bail!("{what} {name:?} is not valid: {reason}");
             }
         }
-        Ok(())
+        match &self.sha256 {
+            Some(digits) if !names::is_sha256(digits) => {
+                bail!("SHA-256 {digits:?} is not valid: it is not 64 digits of 0-9 and a-f")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn repo(&self) -> Repo {
@@ -227,15 +245,17 @@ impl Hub {
 
     /// The path of a file in the cache, fetched if it is not there.
     ///
+    /// A file in the cache whose SHA-256 is not the one asked for counts as not there.
+    ///
     /// # Errors
     /// A name that is not allowed; offline, a file that is not in the cache; else as
     /// [`Hub::download`].
     pub fn fetch(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
-        if let Some(path) = cache::find(&self.cache_dir, file) {
-            return Ok(path);
+        match cache::find(&self.cache_dir, file) {
+            Some(path) if is_asked_for(file, &path) => Ok(path),
+            _ => self.download(file),
         }
-        self.download(file)
     }
 
     /// Fetches a file, whether it is in the cache or not, and returns its path there.
@@ -267,6 +287,14 @@ impl Hub {
     pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
         options.load(self.fetch(file)?)
     }
+}
+
+/// Whether the content is the one asked for, as far as that can be told.
+fn is_asked_for(file: &HubFile, path: &std::path::Path) -> bool {
+    let Some(asked) = &file.sha256 else {
+        return true;
+    };
+    hash::of_file(path).is_ok_and(|found| found == *asked)
 }
 
 /// The path of a file in the cache, fetched if it is not there, with the configuration of

@@ -17,12 +17,14 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub(crate) use encode::{EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
-pub(crate) use rotary::{Scaling, TableArg, UnknownKeysArg};
+pub use rotary::{Scaling, scaling};
+pub(crate) use rotary::{TableArg, UnknownKeysArg};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 use train::TRAIN_EXAMPLES;
 pub(crate) use train::{SchemesArg, TrainArgs};
 pub(crate) use values::NormArg;
 use values::input;
+pub use values::{parse_spacing, positive, probability, whole};
 
 const ABOUT: &str = "\
 Shows what positional encodings do, with a toy transformer encoder and in figures;

@@ -53,6 +53,22 @@ pub mod tokenizer;
 mod train;
 pub mod weights;
 
+/// How the command line reads numbers: what its options are given to, before anything is done
+/// with them.
+///
+/// ```
+/// use pe_demo::numbers;
+///
+/// assert_eq!(numbers::whole::<usize>(1, 4096)("512"), Ok(512));
+/// assert!(numbers::whole::<usize>(1, 4096)("1e3").is_err());
+/// assert!(numbers::positive("NaN").is_err());
+/// assert_eq!(numbers::scaling("linear:factor=4")?.keys["factor"], 4);
+/// # Ok::<(), String>(())
+/// ```
+pub mod numbers {
+    pub use crate::cli::{Scaling, parse_spacing, positive, probability, scaling, whole};
+}
+
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 

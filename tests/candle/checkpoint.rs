@@ -1,6 +1,8 @@
 //! Tables in safetensors files.
 
+mod hostile;
 mod inspect;
+mod interrupted;
 mod load;
 mod malformed;
 mod replace;

@@ -4,7 +4,9 @@ mod cache;
 mod downloads;
 mod environment;
 mod faults;
+mod hostile;
 mod names;
+mod places;
 mod resume;
 
 use std::fs;
@@ -34,8 +36,9 @@ fn hub(server: &Server) -> (TempDir, Hub) {
     hub.endpoint = server.address.clone();
     hub.timeouts = Timeouts {
         connect: Duration::from_secs(5),
-        stall: Duration::from_millis(300),
-        total: Duration::from_secs(2),
+        // Long enough for an answer that comes at once, on a machine that is busy.
+        stall: Duration::from_millis(1000),
+        total: Duration::from_secs(3),
     };
     (dir, hub)
 }

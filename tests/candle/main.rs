@@ -1,6 +1,8 @@
 //! Tests of pe-candle.
 
+mod allocations;
 mod checkpoint;
+mod corpus;
 mod dropout;
 mod hub;
 mod kernel;

@@ -5,21 +5,31 @@
 //! `shape` and `data_offsets`, and perhaps `__metadata__`, a map of strings. What is
 //! checked here: the object has no key twice, every byte after the header belongs to
 //! exactly one tensor, and every tensor's bytes are those that its shape needs.
+//!
+//! What a header makes a reader hold is bounded by its own length: lists in which a few bytes
+//! of text become many in memory have a greatest length.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use safetensors::Dtype;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::object::Object;
+use super::shown;
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;
 
 /// The name that a tensor cannot have.
 pub(crate) const METADATA: &str = "__metadata__";
+
+/// The most dimensions that a tensor can have here.
+const MAX_RANK: usize = 64;
+
+/// The most keys that the metadata can have here.
+const MAX_METADATA: usize = 1 << 16;
 
 /// The largest sizes that a reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +40,8 @@ pub struct Limits {
     /// Bytes of the whole file; unlimited by default, because what is not the table
     /// is not read.
     pub file_bytes: u64,
-    /// Bytes of the header; 100,000,000 by default, as in the safetensors crate.
+    /// Bytes of the header; 100,000,000 by default, as in the safetensors crate. Reading it
+    /// takes some times as much memory, in pieces that are none larger than twice it.
     pub header_bytes: u64,
 }
 
@@ -73,8 +84,8 @@ impl Header {
         if !text.starts_with('{') {
             return Err("the header does not begin with '{'".to_owned());
         }
-        let object: Entries =
-            serde_json::from_str(text).map_err(|e| format!("the header is not valid: {e}"))?;
+        let object: Entries = serde_json::from_str(text)
+            .map_err(|e| format!("the header is not valid: {}", shown(&e.to_string())))?;
         let mut tensors = Vec::with_capacity(object.tensors.len());
         for (name, entry) in object.tensors {
             tensors.push(entry.check(name)?);
@@ -84,9 +95,10 @@ impl Header {
         for tensor in &tensors {
             if tensor.begin != at {
                 return Err(format!(
-                    "tensor {:?}: begins at byte {} of the data, where byte {at} is due \
+                    "tensor {}: begins at byte {} of the data, where byte {at} is due \
                      (tensors may neither overlap nor leave gaps)",
-                    tensor.name, tensor.begin
+                    shown(&format!("{:?}", tensor.name)),
+                    tensor.begin
                 ));
             }
             // No overflow: the end was given as a number.
@@ -117,13 +129,14 @@ struct Entries {
 #[derive(Deserialize)]
 struct Entry {
     dtype: Dtype,
+    #[serde(deserialize_with = "shape")]
     shape: Vec<u64>,
     data_offsets: (u64, u64),
 }
 
 impl Entry {
     fn check(self, name: String) -> Result<TensorInfo, String> {
-        let of = |reason: String| format!("tensor {name:?}: {reason}");
+        let of = |reason: String| format!("tensor {}: {reason}", shown(&format!("{name:?}")));
         let (begin, end) = self.data_offsets;
         let Some(bytes) = end.checked_sub(begin) else {
             return Err(of(format!(
@@ -201,6 +214,31 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
+/// A list of dimensions, not longer than any tensor's.
+fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    struct Dims;
+    impl<'de> Visitor<'de> for Dims {
+        type Value = Vec<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of dimensions")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u64>, A::Error> {
+            let mut dims = Vec::new();
+            while let Some(dim) = list.next_element()? {
+                if dims.len() == MAX_RANK {
+                    let reason = format!("a shape of more than {MAX_RANK} dimensions");
+                    return Err(A::Error::custom(reason));
+                }
+                dims.push(dim);
+            }
+            Ok(dims)
+        }
+    }
+    deserializer.deserialize_seq(Dims)
+}
+
 /// The metadata: a map of strings without a key twice.
 struct Strings(Vec<(String, String)>);
 
@@ -218,6 +256,10 @@ impl<'de> Deserialize<'de> for Strings {
                 let mut seen = HashSet::new();
                 let mut pairs = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    if pairs.len() == MAX_METADATA {
+                        let reason = format!("more than {MAX_METADATA} metadata keys");
+                        return Err(A::Error::custom(reason));
+                    }
                     if !seen.insert(key.clone()) {
                         return Err(A::Error::custom(format!(
                             "the metadata key {key:?} stands twice"

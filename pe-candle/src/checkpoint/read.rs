@@ -9,6 +9,7 @@ use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
 use super::header::{Header, Limits, PREFIX, TensorInfo};
+use super::shown;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
 
@@ -56,8 +57,13 @@ impl TableFile {
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err("not a regular file".to_owned());
         }
-        let mut file = File::open(path).map_err(io)?;
-        let bytes = file.metadata().map_err(io)?.len();
+        let mut file = open_file(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        // Another may stand there by now.
+        if !metadata.is_file() {
+            return Err("not a regular file".to_owned());
+        }
+        let bytes = metadata.len();
         if bytes > limits.file_bytes {
             return Err(format!(
                 "the file has {bytes} bytes, above the limit of {}",
@@ -105,7 +111,8 @@ impl TableFile {
 
     /// An error about a tensor of this file.
     pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
-        self.error(format!("tensor {tensor:?}: {reason}"))
+        let name = shown(&format!("{tensor:?}"));
+        self.error(format!("tensor {name}: {reason}"))
     }
 
     /// The specification, if the file has one.
@@ -182,7 +189,7 @@ impl TableFile {
         let mut words: Vec<String> = all
             .iter()
             .take(SHOWN)
-            .map(|t| format!("{:?} {} {:?}", t.name, t.dtype, t.shape))
+            .map(|t| shown(&format!("{:?} {} {:?}", t.name, t.dtype, t.shape)))
             .collect();
         if all.len() > SHOWN {
             words.push(format!("and {} more", all.len() - SHOWN));
@@ -239,6 +246,19 @@ impl Blocks<'_> {
         self.row += here;
         Ok(Some(row))
     }
+}
+
+/// Opens a file for reading, without waiting even if it has become a pipe.
+#[cfg(target_os = "linux")]
+fn open_file(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_file(path: &Path) -> std::io::Result<File> {
+    File::open(path)
 }
 
 /// Rows, width and type of a tensor of shape `[T, d]`, `[1, T, d]` or `[T, 1, d]`.

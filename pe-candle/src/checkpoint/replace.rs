@@ -1,8 +1,12 @@
 //! Putting a file in place in one step.
 
+mod draft;
+
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
+
+use self::draft::Draft;
 
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -12,10 +16,15 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// Writes a file so that its name stands for the old content or the new, never for
 /// part of it: into a temporary file beside it, to disk, then renamed.
 ///
-/// The new file has the old one's mode, or that of any new file. A symbolic link
-/// stays, and its target is written. Nothing but a regular file is replaced, and no
-/// file that may not be written to. On errors the temporary file is removed; a process
-/// that is killed leaves it. Good for any file, not only for tables.
+/// The new file has the old one's mode, and its owner where the system allows it; or those of
+/// any new file. A symbolic link stays, and its target is written. Nothing but a regular file is
+/// replaced, and no file that may not be written to. Other hard links keep the old content.
+/// Good for any file, not only for tables.
+///
+/// On errors nothing is left but the old file: neither a part of the new one nor a temporary
+/// file. A process that is killed leaves nothing on Linux's own file systems, where the
+/// new content has no name until it is on disk; elsewhere it may leave a file `.pe-*.tmp`. A
+/// limit on the size of files (`ulimit -f`) kills, unless the program ignores SIGXFSZ.
 ///
 /// ```
 /// use std::io::Write;
@@ -45,38 +54,39 @@ pub fn replace(
         fs::OpenOptions::new().write(true).open(&target)?;
     }
     let directory = open_directory(parent)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".pe-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The system takes the bits of the umask away.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    // Without the temporary file's name, which means nothing to the caller.
-    let temporary = builder.tempfile_in(parent).map_err(|error| {
+    // Without the name of a temporary file, which means nothing to the caller.
+    let draft = Draft::new(parent).map_err(|error| {
         let place = parent.display();
         let reason = format!("no file can be made in {place}: {}", error.kind());
         io::Error::new(error.kind(), reason)
     })?;
     #[cfg(unix)]
     if let Some(existing) = &existing {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = existing.permissions().mode() & 0o777;
-        temporary
-            .as_file()
-            .set_permissions(fs::Permissions::from_mode(mode))?;
+        keep_rights(existing, draft.file())?;
     }
-    let mut writer = BufWriter::new(temporary.as_file());
+    let mut writer = BufWriter::new(draft.file());
     write(&mut writer)?;
     writer.flush()?;
     drop(writer);
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|error| error.error)?;
+    draft.file().sync_all()?;
+    draft.take_name(&target)?;
     sync_directory(directory).map_err(|error| {
         let reason = format!("the file is written, but its directory could not be synced: {error}");
         io::Error::new(error.kind(), reason)
     })
+}
+
+/// Gives a new file the mode of the old, and its owner if it is another's.
+#[cfg(unix)]
+fn keep_rights(old: &Metadata, new: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let made = new.metadata()?;
+    if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
+        // Few may give files away; for the others it is theirs from now on.
+        let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+    }
+    let mode = old.permissions().mode() & 0o777;
+    new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
 /// The file that a path stands for, links followed, and its metadata if it exists.

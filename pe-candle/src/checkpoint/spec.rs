@@ -7,8 +7,8 @@ use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
 use super::object::{Object, object};
-use super::reason;
 use super::rotary::ROTARY_SCHEME;
+use super::{reason, shown};
 use crate::convert::core_error;
 
 /// The metadata key under which the specification stands, the only key written.
@@ -55,6 +55,9 @@ pub struct TableSpec {
     pub dtype: DType,
 }
 
+/// The most bytes of text. The longest specifications are lists of factors, one for each pair.
+const LONGEST: usize = 16 << 20;
+
 /// What every version of the object has.
 #[derive(Deserialize)]
 struct Head {
@@ -71,6 +74,13 @@ pub(crate) enum Scheme {
 
 /// What a specification is about, if this version reads its format.
 pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
+    // A number takes two bytes here and eight in memory.
+    if text.len() > LONGEST {
+        return Err(format!(
+            "{} bytes of text, above the limit of {LONGEST}",
+            text.len()
+        ));
+    }
     let head: Head = parse(text)?;
     if head.format != u64::from(FORMAT) {
         return Err(format!(
@@ -82,7 +92,8 @@ pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
         SCHEME => Ok(Scheme::Sinusoidal),
         ROTARY_SCHEME => Ok(Scheme::Rotary),
         other => Err(format!(
-            "scheme {other:?} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})"
+            "scheme {} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})",
+            shown(&format!("{other:?}"))
         )),
     }
 }
@@ -201,7 +212,7 @@ impl TableSpec {
 pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
     match serde_json::from_str(text) {
         Ok(Object(value)) => Ok(value),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(shown(&error.to_string())),
     }
 }
 
@@ -222,6 +233,9 @@ pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> 
         "f64" => Ok(DType::F64),
         "f16" => Ok(DType::F16),
         "bf16" => Ok(DType::BF16),
-        other => Err(format!("dtype {other:?} is not one of f32, f64, f16, bf16")),
+        other => Err(format!(
+            "dtype {} is not one of f32, f64, f16, bf16",
+            shown(&format!("{other:?}"))
+        )),
     }
 }

@@ -7,25 +7,47 @@
 //! ```
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use hf_hub::{Cache, Repo, RepoType};
+use hf_hub::Cache;
 use tempfile::NamedTempFile;
 
 use super::{HubFile, names};
+use crate::checkpoint::replace;
 
 /// The file's path, if the cache has it.
 pub(super) fn find(cache_dir: &Path, file: &HubFile) -> Option<PathBuf> {
     let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
-    // A commit needs no reference.
-    let at_commit = repo.pointer_path(&file.revision).join(&file.file);
-    let path = if names::is_commit(&file.revision) && at_commit.exists() {
-        at_commit
-    } else {
-        repo.get(&file.file)?
+    let at = |commit: &str| {
+        let path = repo.pointer_path(commit).join(&file.file);
+        path.is_file().then_some(path)
     };
-    path.is_file().then_some(path)
+    // A commit needs no reference.
+    let commit = names::is_commit(&file.revision).then_some(&file.revision);
+    if let Some(path) = commit.and_then(|commit| at(commit)) {
+        return Some(path);
+    }
+    at(&referred(&reference(cache_dir, file))?)
+}
+
+/// The commit that a reference names, if it is one: what others wrote there is not made part of
+/// a path unseen.
+fn referred(reference: &Path) -> Option<String> {
+    if !reference.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let read = fs::File::open(reference).ok()?;
+    read.take(64).read_to_string(&mut text).ok()?;
+    let commit = text.trim();
+    names::is_commit(commit).then(|| commit.to_owned())
+}
+
+/// Where the commit of a revision is noted.
+fn reference(cache_dir: &Path, file: &HubFile) -> PathBuf {
+    let folder = file.repo().folder_name();
+    cache_dir.join(folder).join("refs").join(&file.revision)
 }
 
 /// The directory of the contents, made if it is not there. New contents are written
@@ -63,32 +85,30 @@ pub(super) fn store(
         .collect();
     link(&relative, &blob, &pointer)?;
 
-    if file.revision != commit {
-        let commit_repo = Cache::new(cache_dir.to_owned()).repo(Repo::with_revision(
-            file.repo.clone(),
-            RepoType::Model,
-            file.revision.clone(),
-        ));
-        commit_repo.create_ref(commit)?;
+    let reference = reference(cache_dir, file);
+    if file.revision != commit && referred(&reference).as_deref() != Some(commit) {
+        if let Some(parent) = reference.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        replace(&reference, |out| out.write_all(commit.as_bytes()))?;
     }
     Ok(pointer)
 }
 
-/// Makes the link, in place of one that leads elsewhere.
+/// Makes the link, in place of one that leads elsewhere, in one step.
 #[cfg(unix)]
 fn link(relative: &Path, _blob: &Path, pointer: &Path) -> io::Result<()> {
     if fs::read_link(pointer).is_ok_and(|old| old == relative) {
         return Ok(());
     }
-    match fs::remove_file(pointer) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    match std::os::unix::fs::symlink(relative, pointer) {
-        // Another process was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
-    }
+    let folder = pointer.parent().unwrap_or(Path::new("."));
+    let mut names = tempfile::Builder::new();
+    let link = names
+        .prefix(".pe-")
+        .suffix(".tmp")
+        .make_in(folder, |path| std::os::unix::fs::symlink(relative, path))?;
+    let link = link.into_temp_path();
+    link.persist(pointer).map_err(|error| error.error)
 }
 
 /// Links need rights that users do not have everywhere: a copy does as well.

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 use ureq::http::{Response, Uri};
 use ureq::{Agent, Body};
 
-use super::{Hub, HubFile, Received, cache, names, partial};
+use super::{Hub, HubFile, Received, cache, hash, names, partial};
 use crate::checkpoint::check_file;
 
 /// Redirects followed; the hub needs one or two.
@@ -81,6 +81,11 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     if names::is_sha256(etag) && sha256 != etag {
         return Err(format!(
             "the content's SHA-256 is {sha256}, the hub says {etag}"
+        ));
+    }
+    if let Some(asked) = file.sha256.as_ref().filter(|asked| **asked != sha256) {
+        return Err(format!(
+            "the content's SHA-256 is {sha256}, {asked} was asked for"
         ));
     }
     content.flush().map_err(io)?;
@@ -265,11 +270,7 @@ fn receive(
             "the content ends after {received} of {expected} bytes"
         )));
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hash::digits(hash))
 }
 
 /// A last look before the file enters the cache: an error page with a good status is

@@ -107,13 +107,18 @@ unless --max-seq-len does.";
 
 /// A scaling as it would stand in a config.json.
 #[derive(Debug, Clone)]
-pub(crate) struct Scaling {
-    pub(crate) name: String,
-    pub(crate) keys: Map<String, Value>,
+pub struct Scaling {
+    /// Its `rope_type`.
+    pub name: String,
+    /// The other keys.
+    pub keys: Map<String, Value>,
 }
 
 /// `TYPE[:KEY=VALUE,...]`; commas inside brackets do not part keys.
-fn scaling(text: &str) -> Result<Scaling, String> {
+///
+/// # Errors
+/// Any other text, with what is expected.
+pub fn scaling(text: &str) -> Result<Scaling, String> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     if name.is_empty() {
         return Err("no type before the keys (such as linear:factor=4)".to_owned());

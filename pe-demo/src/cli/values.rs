@@ -122,7 +122,10 @@ impl From<DTypeArg> for candle_core::DType {
 }
 
 /// Whole numbers from `least` to `most`.
-pub(super) fn whole<T>(
+///
+/// # Errors
+/// Of the parser: any other text, with what is expected.
+pub fn whole<T>(
     least: u64,
     most: u64,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -139,7 +142,10 @@ where
 }
 
 /// Positive finite numbers.
-pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
+///
+/// # Errors
+/// Any other text, with what is expected.
+pub fn positive(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         _ => Err("not a positive finite number"),
@@ -147,7 +153,10 @@ pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
 }
 
 /// Numbers from 0 up to but not including 1.
-pub(super) fn probability(text: &str) -> Result<f32, &'static str> {
+///
+/// # Errors
+/// Any other text, with what is expected.
+pub fn probability(text: &str) -> Result<f32, &'static str> {
     match text.parse::<f32>() {
         Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
         _ => Err("not a number of at least 0 and below 1"),
@@ -229,7 +238,11 @@ Exponents of the base for pair i of n [default: paper]. One of:
 - inclusive:  i/(n-1), the end point included
 - shifted=S:  i/(n-S), the downscale_freq_shift of diffusers";
 
-pub(super) fn parse_spacing(text: &str) -> Result<Spacing, &'static str> {
+/// `paper`, `inclusive` or `shifted=S` with a finite number `S`.
+///
+/// # Errors
+/// Any other text, with what is expected.
+pub fn parse_spacing(text: &str) -> Result<Spacing, &'static str> {
     match text {
         "paper" => Ok(Spacing::Paper),
         "inclusive" => Ok(Spacing::Inclusive),

@@ -1,0 +1,71 @@
+//! Files made to do harm: every one is refused with a message that names the file, the tensor
+//! where there is one, and the reason, on one line that a terminal can be shown; and none makes
+//! the reader take more memory than there are bytes in the file, and a constant.
+
+mod bad;
+mod content;
+mod flips;
+mod headers;
+mod memory;
+mod races;
+mod specifications;
+
+use super::*;
+use bad::Bad;
+
+/// Every hand-made file.
+fn all() -> Vec<Bad> {
+    [headers::all(), content::all(), specifications::all()].concat()
+}
+
+#[test]
+fn every_hostile_file_is_refused_with_its_reason() {
+    let (dir, path) = temp();
+    let mut classes: Vec<&str> = Vec::new();
+    let (bad, mut missing) = (all(), Vec::new());
+    for (at, file) in bad.iter().enumerate() {
+        fs::write(&path, &file.bytes).unwrap();
+        let error = file.refusal(&path);
+        let about = format!("{} {at}: {}\n{error}", file.class, file.shown());
+        let name = format!("{}: ", path.display());
+        assert!(error.starts_with(&name), "{about}");
+        let tensor = file.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
+        let said = [Some(file.reason.clone()), tensor];
+        for part in said.iter().flatten() {
+            if !error.contains(part) {
+                missing.push(format!("{about}\n{part}\n"));
+            }
+        }
+        assert!(!error.chars().any(char::is_control), "{about}");
+        assert!(error.len() < 2000 + name.len(), "{about}");
+        // The other ways into a file do not panic either.
+        let _ = checkpoint::inspect(&path);
+        let _ = checkpoint::load(&path, &Device::Cpu);
+        let _ = checkpoint::load_rotary(&path, &Device::Cpu);
+        let _ = checkpoint::compare(&path, None, &spec(4, 2));
+        if !classes.contains(&file.class) {
+            classes.push(file.class);
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(bad.len() >= 200, "{} files", bad.len());
+    assert!(classes.len() >= 14, "{classes:?}");
+    println!("{} files in {} classes", bad.len(), classes.len());
+    assert_holds(dir.path(), &["table.safetensors"]);
+}
+
+#[test]
+fn a_file_that_begins_anywhere_in_memory_is_read() {
+    // Headers of any length: the entries stand at any address modulo eight.
+    let (_dir, path) = temp();
+    for padding in 0..16 {
+        let header = format!(
+            r#"{{"pe":{{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}}}}{}"#,
+            " ".repeat(padding)
+        );
+        let row: Vec<u8> = [0f32, 1.0, 0.0, 1.0].map(f32::to_le_bytes).concat();
+        fs::write(&path, raw(&header, &row)).unwrap();
+        let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
+        assert_eq!(bits(&loaded.tensor), [0.0, 1.0, 0.0, 1.0]);
+    }
+}
