@@ -140,6 +140,7 @@ mod dropout;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;
+mod memory;
 mod philox;
 mod plain;
 mod positions;

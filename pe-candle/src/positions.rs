@@ -2,6 +2,8 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use crate::memory;
+
 /// Position ids of a padded batch, from its attention mask.
 ///
 /// `mask` is 1 for tokens and 0 for padding, `[T]` or `[B, T]`, of any integer type; the
@@ -146,6 +148,7 @@ impl<'a> Numbers<'a> {
             let dtype = tensor.dtype().as_str();
             bail!("{what} must be integers, not {dtype}");
         }
+        memory::for_copy(what, tensor, DType::I64)?;
         let values = if tensor.elem_count() == 0 {
             Vec::new()
         } else {

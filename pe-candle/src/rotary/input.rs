@@ -6,6 +6,7 @@ use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
 use crate::config::Growth;
 use crate::kernel::Tokens;
+use crate::memory;
 use crate::plain;
 use crate::positions::CheckedIds;
 
@@ -27,6 +28,7 @@ impl RotaryEmbedding {
             let (input, tables) = (xs.device().location(), tables.device().location());
             bail!("{what} is on {input:?}, but the tables are on {tables:?}");
         }
+        memory::declared(what, xs)?;
         Ok(found)
     }
 
@@ -166,6 +168,9 @@ impl RotaryEmbedding {
             if table.track_op() {
                 bail!("{name} is tracked for gradients, which would not reach it: detach it");
             }
+        }
+        for table in [cos, sin] {
+            memory::for_result("cos and sin", table)?;
         }
         if xs.elem_count() == 0 {
             return Ok(None);
