@@ -144,8 +144,10 @@ mod memory;
 mod philox;
 mod plain;
 mod positions;
+mod published;
 pub mod rotary;
 mod rows;
+mod sync;
 
 pub use additive::PositionalEncoding;
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};

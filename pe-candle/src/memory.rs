@@ -56,7 +56,10 @@ mod tests {
         let one = Tensor::zeros((1, 1), DType::F32, &Device::Cpu)?;
         let of = |dims: (usize, usize)| one.broadcast_as(dims);
         assert_eq!(declared("x", &of((3, 5))?)?, 60);
-        assert_eq!(declared("x", &Tensor::zeros((3, 0), DType::F32, &Device::Cpu)?)?, 12);
+        assert_eq!(
+            declared("x", &Tensor::zeros((3, 0), DType::F32, &Device::Cpu)?)?,
+            12
+        );
         let message = |result: Result<()>| result.map_err(|error| error.to_string()).err();
         let text = message(for_result("x", &of((1 << 40, 1 << 40))?)).unwrap_or_default();
         let wanted = "x declares more elements than can be addressed: shape [1099511627776, 109951";
@@ -65,7 +68,10 @@ mod tests {
         assert!(declared("x", &of((1 << 61, 1))?).is_err());
         assert_eq!(declared("x", &of((1 << 45, 1))?)?, 1 << 47);
         let text = message(for_result("x", &of((1 << 45, 1))?)).unwrap_or_default();
-        assert!(text.starts_with("x: no memory for 140737488355328 bytes"), "{text}");
+        assert!(
+            text.starts_with("x: no memory for 140737488355328 bytes"),
+            "{text}"
+        );
         for_result("x", &of((1 << 10, 1 << 10))?)?;
         for_result("x", &of((1 << 14, 1 << 14))?) // 1 GiB, asked for on trial
     }
