@@ -4,6 +4,8 @@
 //! (`Tensor::broadcast_as`), and the product of its axes may exceed what a number holds: Candle's own
 //! `elem_count` multiplies unchecked, and an allocation that fails ends the process.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Result, Tensor, bail};
 
 /// From this many bytes on the allocator is asked on trial: below, no view is dangerous.

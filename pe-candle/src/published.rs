@@ -5,6 +5,8 @@
 //! before it, so nothing of it is lost; values are made by one thread at a time; and what is
 //! returned is what was asked for, whatever the others have put in its place since.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// A value to be read and replaced.

@@ -1,5 +1,7 @@
 //! Positions with several coordinates: the angles of tokens of images and videos.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, RotaryFrequencies};

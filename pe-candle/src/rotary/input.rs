@@ -1,5 +1,7 @@
 //! What a call is given, checked, and the angles that it asks for.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{D, DType, Result, Tensor, bail};
 
 use super::tables::Angles;
@@ -74,7 +76,7 @@ impl RotaryEmbedding {
             return Ok(None);
         }
         let angles = self.shared.tables.get(offset..end, end)?;
-        let tokens = Tokens::From(offset - angles.start);
+        let tokens = Tokens::From(offset.saturating_sub(angles.start));
         Ok(Some(Turn { angles, tokens }))
     }
 
@@ -99,7 +101,9 @@ impl RotaryEmbedding {
         }
         let angles = self.shared.tables.get(first..end, end)?;
         // Positions are below 2^32: the limit is.
-        let starts = offsets.iter().map(|offset| (offset - angles.start) as u32);
+        let starts = offsets
+            .iter()
+            .map(|offset| offset.saturating_sub(angles.start) as u32);
         let tokens = Tokens::PerSequence(starts.collect());
         Ok(Some(Turn { angles, tokens }))
     }
@@ -126,7 +130,11 @@ impl RotaryEmbedding {
         let end = checked.rows;
         let angles = self.shared.tables.get(*first as usize..end, end)?;
         let start = angles.start as u32;
-        let rows = checked.ids.iter().map(|id| id - start).collect();
+        let rows = checked
+            .ids
+            .iter()
+            .map(|id| id.saturating_sub(start))
+            .collect();
         let tokens = match per_token {
             true => Tokens::PerToken(rows),
             false => Tokens::PerStep(rows),
@@ -195,7 +203,9 @@ impl Tokens {
             Self::PerStep(ids) => plain::gather(table, ids.to_vec()),
             Self::PerToken(ids) => per_token(ids.to_vec()),
             Self::PerSequence(starts) => {
-                let ids = starts.iter().flat_map(|start| *start..*start + time as u32);
+                let ids = starts
+                    .iter()
+                    .flat_map(|start| *start..start.saturating_add(time as u32));
                 per_token(ids.collect())
             }
             Self::Each => Ok(table.clone()),
