@@ -9,6 +9,7 @@ use crate::config::{AxisOrder, Growth, PositionalEncodingConfig};
 use crate::convert::{core_error, sinusoidal_tensor};
 use crate::dropout::Dropout;
 use crate::kernel::{AddEncoding, Positions};
+use crate::memory;
 use crate::plain;
 use crate::positions::CheckedIds;
 use crate::rows::{Growing, Rows, row_count};
@@ -133,6 +134,7 @@ impl PositionalEncoding {
             let (dtype, wanted) = (dtype.as_str(), wanted.as_str());
             bail!("the table is {dtype}, but table_dtype is {wanted}");
         }
+        memory::for_result("the table", &table)?;
         // Views of a variable share its memory and are no variables: only a copy is safe.
         let table = table.detach().force_contiguous()?;
         let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
@@ -181,6 +183,7 @@ impl PositionalEncoding {
     /// the table's, or that is on another device; positions beyond the table.
     pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
         let (_, time) = self.check_input(xs)?;
+        memory::for_result("the result", xs)?;
         let table = self.table_for(offset, time)?;
         if xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
@@ -278,6 +281,7 @@ impl PositionalEncoding {
         train: bool,
     ) -> Result<Tensor> {
         let (batch, time) = self.check_input(xs)?;
+        memory::for_result("the result", xs)?;
         let unbatched = self.shared.config.axis_order == AxisOrder::Unbatched;
         let per_sequence = match position_ids.dims() {
             [t] if *t == time => false,
@@ -464,6 +468,7 @@ impl PositionalEncoding {
             let (input, table) = (xs.device().location(), table.device().location());
             bail!("the input is on {input:?}, but the table is on {table:?}");
         }
+        memory::declared("the input", xs)?;
         Ok((batch, time))
     }
 }

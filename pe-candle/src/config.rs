@@ -1,5 +1,7 @@
 //! What an additive encoding is made from: table, axes, scale, dropout, growth.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Result, bail};
 use pe_core::{POSITIONS, Preset, SinusoidalConfig};
 

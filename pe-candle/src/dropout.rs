@@ -11,6 +11,7 @@ use candle_core::{
 use pe_core::Backend;
 
 use crate::kernel::{Gradient, Mask, Masking};
+use crate::memory;
 
 /// Inverted dropout with a mask that is a pure function of seed, step and element index.
 ///
@@ -118,6 +119,7 @@ impl Dropout {
         if self.p != 0.0 {
             // A refused call takes no step.
             check_dtype(xs.dtype())?;
+            memory::for_result("the result", xs)?;
         }
         let step = self.step.fetch_add(1, Ordering::Relaxed);
         self.forward_at_step(xs, step, true)
@@ -132,6 +134,7 @@ impl Dropout {
             return Ok(xs.clone());
         }
         check_dtype(xs.dtype())?;
+        memory::for_result("the result", xs)?;
         if xs.elem_count() == 0 {
             return Ok(xs.clone());
         }

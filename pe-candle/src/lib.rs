@@ -140,11 +140,14 @@ mod dropout;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;
+mod memory;
 mod philox;
 mod plain;
 mod positions;
+mod published;
 pub mod rotary;
 mod rows;
+mod sync;
 
 pub use additive::PositionalEncoding;
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};

@@ -1,6 +1,10 @@
 //! Position ids: made from masks, tokens and lengths, and checked before use.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Device, Result, Tensor, bail};
+
+use crate::memory;
 
 /// Position ids of a padded batch, from its attention mask.
 ///
@@ -113,7 +117,7 @@ impl CheckedIds {
             match u32::try_from(*value) {
                 Ok(id) if (id as usize) < limit => {
                     ids.push(id);
-                    rows = rows.max(id as usize + 1);
+                    rows = rows.max((id as usize).saturating_add(1));
                 }
                 _ => {
                     let place = numbers.place(index);
@@ -146,6 +150,7 @@ impl<'a> Numbers<'a> {
             let dtype = tensor.dtype().as_str();
             bail!("{what} must be integers, not {dtype}");
         }
+        memory::for_copy(what, tensor, DType::I64)?;
         let values = if tensor.elem_count() == 0 {
             Vec::new()
         } else {
@@ -163,7 +168,10 @@ impl<'a> Numbers<'a> {
     /// Where an element stands, as `[t]` or `[b, t]`.
     fn place(&self, index: usize) -> String {
         match self.dims.as_slice() {
-            [_, time] => format!("[{}, {}]", index / time, index % time),
+            [_, time] => {
+                let (row, column) = (index.checked_div(*time), index.checked_rem(*time));
+                format!("[{}, {}]", row.unwrap_or(0), column.unwrap_or(0))
+            }
             _ => format!("[{index}]"),
         }
     }
@@ -185,7 +193,7 @@ impl<'a> Numbers<'a> {
                     bail!("position {next} at {place} is not below 4294967296");
                 };
                 ids.push(id);
-                next += 1;
+                next = next.saturating_add(1);
             }
         }
         Tensor::from_vec(ids, self.dims.as_slice(), self.device)

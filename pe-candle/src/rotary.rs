@@ -104,6 +104,7 @@ use self::tables::{Angles, Tables};
 use crate::config::Growth;
 use crate::convert::core_error;
 use crate::kernel::{Direction, Rotation, Tokens};
+use crate::memory;
 
 /// Turns the pairs of queries and keys by their tokens' angles:
 ///
@@ -543,6 +544,7 @@ impl RotaryEmbedding {
     }
 
     fn turn(&self, xs: &Tensor, turn: &Turn) -> Result<Tensor> {
+        memory::for_result("the result", xs)?;
         if xs.elem_count() == 0 {
             return Ok(xs.clone());
         }

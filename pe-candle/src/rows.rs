@@ -1,11 +1,10 @@
 //! The rows of a layer's table: fixed, or more of them on demand.
 
-use std::sync::{Mutex, PoisonError, RwLock};
-
 use candle_core::{DType, Device, Result, Tensor};
 use pe_core::{MAX_TABLE_BYTES, Sinusoidal, Threads};
 
 use crate::convert::sinusoidal_tensor_on;
+use crate::published::Published;
 
 /// A constant table `[rows, d_model]`.
 #[derive(Debug)]
@@ -20,10 +19,7 @@ pub(crate) struct Growing {
     sinusoidal: Sinusoidal,
     /// The most rows there may be.
     limit: usize,
-    /// Held for reading only to clone the handle, for writing only to swap it.
-    table: RwLock<Tensor>,
-    /// Held while a longer table is made.
-    maker: Mutex<()>,
+    table: Published<Tensor>,
 }
 
 impl Growing {
@@ -31,33 +27,19 @@ impl Growing {
         Self {
             sinusoidal,
             limit,
-            table: RwLock::new(table),
-            maker: Mutex::new(()),
+            table: Published::new(table),
         }
-    }
-
-    fn table(&self) -> Tensor {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        table.clone()
     }
 
     /// A table of `rows` rows or more, `rows` being within the limit.
     fn at_least(&self, rows: usize) -> Result<Tensor> {
-        let table = self.table();
-        if rows <= row_count(&table) {
-            return Ok(table);
-        }
-        let _making = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been here first.
-        let table = self.table();
-        if rows <= row_count(&table) {
-            return Ok(table);
-        }
-        let (dtype, device) = (table.dtype(), table.device());
-        let target = self.next_size(row_count(&table), dtype).max(rows);
-        let longer = self.make(target, dtype, device)?;
-        *self.table.write().unwrap_or_else(PoisonError::into_inner) = longer.clone();
-        Ok(longer)
+        let find = |table: &Tensor| (rows <= row_count(table)).then(|| table.clone());
+        self.table.find_or_make(find, |table| {
+            let (dtype, device) = (table.dtype(), table.device());
+            let target = self.next_size(row_count(&table), dtype).max(rows);
+            let longer = self.make(target, dtype, device)?;
+            Ok((longer.clone(), longer))
+        })
     }
 
     /// Twice the size, as far as limit and memory budget allow: so each row is made twice on
@@ -80,7 +62,7 @@ impl Rows {
     pub(crate) fn table(&self) -> Tensor {
         match self {
             Self::Fixed(table) => table.clone(),
-            Self::Growing(growing) => growing.table(),
+            Self::Growing(growing) => growing.table.get(),
         }
     }
 

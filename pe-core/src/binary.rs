@@ -3,6 +3,8 @@
 //! The lowest bit flips at every position, the next at every second, and so on: a
 //! ladder of wavelengths 2, 4, 8 ... The sinusoidal encoding is its smooth form.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 /// The 64 bits of a position, least significant first, each 0 or 1.
 ///
 /// ```

@@ -1,5 +1,7 @@
 //! The one error type of the crate.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 /// What can be wrong with a specification or a request. Messages name the values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

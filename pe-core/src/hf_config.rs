@@ -23,6 +23,8 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod families;
 mod model;
 mod parameters;

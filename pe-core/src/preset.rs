@@ -1,5 +1,7 @@
 //! The conventions of well-known libraries, by name.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use crate::columns::{OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::frequency::Spacing;

@@ -6,6 +6,9 @@ use pe_core::{
 };
 use proptest::prelude::*;
 
+mod metadata;
+mod rotary;
+
 fn layouts() -> impl Strategy<Value = SinusoidLayout> {
     prop_oneof![
         Just(SinusoidLayout::Interleaved),
@@ -148,6 +151,26 @@ proptest! {
         for (found, expected) in at_once.iter().zip(at(position)) {
             prop_assert!((found - expected).abs() <= 8e-16);
         }
+    }
+
+    /// Sines are odd and cosines even, in whole tables of all types; +0 stays +0.
+    #[test]
+    fn tables_mirror(config in configs(), position in 1e-3..1e12f64) {
+        fn mirrors<T: Element>(encoding: &Sinusoidal, position: f64) {
+            let table = encoding.table_at_reals::<T>(&[position, -position, 0.0]).unwrap();
+            let [there, back, zero] = [0, 1, 2].map(|row| table.row(row).unwrap());
+            for ((there, back), zero) in there.iter().zip(back).zip(zero) {
+                let (there, back) = (there.to_f64(), back.to_f64());
+                // A column is a cosine if it is 1 at position 0.
+                let mirrored = if zero.to_f64() == 1.0 { back } else { -back };
+                assert_eq!(there, mirrored, "{}", T::NAME);
+            }
+        }
+        let encoding = Sinusoidal::new(SinusoidalConfig { padding_idx: None, ..config }).unwrap();
+        mirrors::<f32>(&encoding, position);
+        mirrors::<f64>(&encoding, position);
+        mirrors::<f16>(&encoding, position);
+        mirrors::<bf16>(&encoding, position);
     }
 
     #[test]

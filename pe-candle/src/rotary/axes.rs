@@ -1,5 +1,7 @@
 //! Positions with several coordinates: the angles of tokens of images and videos.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, RotaryFrequencies};
@@ -42,6 +44,9 @@ impl RotaryEmbedding {
             [count, batch, time] if count != 0 => [count, batch, time],
             ref dims => bail!("position ids must have shape [axes, B, T], got {dims:?}"),
         };
+        if count > 1 + usize::from(u8::MAX) {
+            bail!("position ids have {count} axes, at most 256 can be named");
+        }
         let (mut lists, mut rows) = (Vec::with_capacity(count), 0);
         for axis in 0..count {
             let checked = CheckedIds::read(&position_ids.get(axis)?, self.limit())?;

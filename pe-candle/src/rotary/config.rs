@@ -1,5 +1,7 @@
 //! What a rotary embedding is made from: frequencies, head, layout, axes, length.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{DType, Result, bail};
 use pe_core::hf_config::HfLayer;
 use pe_core::{POSITIONS, PairLayout, RotaryConfig};

@@ -1,11 +1,14 @@
 //! What a call is given, checked, and the angles that it asks for.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use candle_core::{D, DType, Result, Tensor, bail};
 
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
 use crate::config::Growth;
 use crate::kernel::Tokens;
+use crate::memory;
 use crate::plain;
 use crate::positions::CheckedIds;
 
@@ -27,6 +30,7 @@ impl RotaryEmbedding {
             let (input, tables) = (xs.device().location(), tables.device().location());
             bail!("{what} is on {input:?}, but the tables are on {tables:?}");
         }
+        memory::declared(what, xs)?;
         Ok(found)
     }
 
@@ -72,7 +76,7 @@ impl RotaryEmbedding {
             return Ok(None);
         }
         let angles = self.shared.tables.get(offset..end, end)?;
-        let tokens = Tokens::From(offset - angles.start);
+        let tokens = Tokens::From(offset.saturating_sub(angles.start));
         Ok(Some(Turn { angles, tokens }))
     }
 
@@ -97,7 +101,9 @@ impl RotaryEmbedding {
         }
         let angles = self.shared.tables.get(first..end, end)?;
         // Positions are below 2^32: the limit is.
-        let starts = offsets.iter().map(|offset| (offset - angles.start) as u32);
+        let starts = offsets
+            .iter()
+            .map(|offset| offset.saturating_sub(angles.start) as u32);
         let tokens = Tokens::PerSequence(starts.collect());
         Ok(Some(Turn { angles, tokens }))
     }
@@ -124,7 +130,11 @@ impl RotaryEmbedding {
         let end = checked.rows;
         let angles = self.shared.tables.get(*first as usize..end, end)?;
         let start = angles.start as u32;
-        let rows = checked.ids.iter().map(|id| id - start).collect();
+        let rows = checked
+            .ids
+            .iter()
+            .map(|id| id.saturating_sub(start))
+            .collect();
         let tokens = match per_token {
             true => Tokens::PerToken(rows),
             false => Tokens::PerStep(rows),
@@ -167,6 +177,9 @@ impl RotaryEmbedding {
                 bail!("{name} is tracked for gradients, which would not reach it: detach it");
             }
         }
+        for table in [cos, sin] {
+            memory::for_result("cos and sin", table)?;
+        }
         if xs.elem_count() == 0 {
             return Ok(None);
         }
@@ -190,7 +203,9 @@ impl Tokens {
             Self::PerStep(ids) => plain::gather(table, ids.to_vec()),
             Self::PerToken(ids) => per_token(ids.to_vec()),
             Self::PerSequence(starts) => {
-                let ids = starts.iter().flat_map(|start| *start..*start + time as u32);
+                let ids = starts
+                    .iter()
+                    .flat_map(|start| *start..start.saturating_add(time as u32));
                 per_token(ids.collect())
             }
             Self::Each => Ok(table.clone()),

@@ -2,13 +2,13 @@
 //! each set of frequencies.
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::{Mutex, PoisonError, RwLock};
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, MAX_TABLE_BYTES, Rotary, RotaryFrequencies};
 
 use crate::convert::{core_error, table_to_tensor};
+use crate::published::Published;
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
 /// dynamic scaling has a new one for each length.
@@ -76,12 +76,9 @@ pub(super) struct Tables {
 enum State {
     /// All positions up to the limit.
     Fixed(Angles),
-    /// What was made until now. Held for reading only to clone the handles, for writing only to
-    /// swap them.
+    /// What was made until now.
     Kept {
-        sets: RwLock<Vec<Set>>,
-        /// Held while tables are made.
-        maker: Mutex<()>,
+        sets: Published<Vec<Set>>,
         /// The frequencies of the longest sequence.
         longest: RotaryFrequencies,
     },
@@ -108,8 +105,7 @@ impl Tables {
     ) -> Result<Self> {
         let longest = rotary.frequencies(limit).map_err(core_error)?;
         let kept = |sets, longest| State::Kept {
-            sets: RwLock::new(sets),
-            maker: Mutex::new(()),
+            sets: Published::new(sets),
             longest,
         };
         let state = if rotary.depends_on_seq_len() {
@@ -155,24 +151,25 @@ impl Tables {
     /// Tables that hold these positions, not none and within the limit, with the frequencies of
     /// a sequence of `seq_len`.
     pub(super) fn get(&self, positions: Range<usize>, seq_len: usize) -> Result<Angles> {
-        let (sets, maker, longest) = match &self.state {
+        let (sets, longest) = match &self.state {
             State::Fixed(angles) => return Ok(angles.clone()),
-            State::Kept {
-                sets,
-                maker,
-                longest,
-            } => (sets, maker, longest),
+            State::Kept { sets, longest } => (sets, longest),
         };
-        if let Some(angles) = find(sets, &positions, seq_len) {
-            return Ok(angles);
-        }
-        let _making = maker.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been here first.
-        if let Some(angles) = find(sets, &positions, seq_len) {
-            return Ok(angles);
-        }
+        sets.find_or_make(
+            |kept| find(kept, &positions, seq_len),
+            |kept| self.with(kept, longest, positions.clone(), seq_len),
+        )
+    }
+
+    /// The sets kept, with one more or a longer one, and the tables asked for.
+    fn with(
+        &self,
+        mut kept: Vec<Set>,
+        longest: &RotaryFrequencies,
+        positions: Range<usize>,
+        seq_len: usize,
+    ) -> Result<(Vec<Set>, Angles)> {
         let frequencies = self.rotary.frequencies(seq_len).map_err(core_error)?;
-        let mut kept = read(sets).clone();
         let known = kept
             .iter()
             .position(|set| same(&set.frequencies, &frequencies))
@@ -201,8 +198,7 @@ impl Tables {
         };
         kept.insert(0, set);
         kept.truncate(KEPT);
-        *sets.write().unwrap_or_else(PoisonError::into_inner) = kept;
-        Ok(angles)
+        Ok((kept, angles))
     }
 
     /// At least twice the size, as far as limit and memory budget allow: so each row is made
@@ -219,15 +215,9 @@ impl Tables {
     }
 }
 
-fn find(sets: &RwLock<Vec<Set>>, positions: &Range<usize>, seq_len: usize) -> Option<Angles> {
-    let sets = read(sets);
-    let mut sets = sets.iter();
-    let set = sets.find(|set| set.seq_lens.contains(&seq_len))?;
+fn find(sets: &[Set], positions: &Range<usize>, seq_len: usize) -> Option<Angles> {
+    let set = sets.iter().find(|set| set.seq_lens.contains(&seq_len))?;
     set.angles.cover(positions).then(|| set.angles.clone())
-}
-
-fn read(sets: &RwLock<Vec<Set>>) -> std::sync::RwLockReadGuard<'_, Vec<Set>> {
-    sets.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether two sets give the same tables.

@@ -73,11 +73,13 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         "llama" | "mistral" | "qwen2" | "qwen2_moe" | "falcon" | "falcon_h1" | "phi3"
         | "phi4_multimodal" | "olmo" | "olmo2" | "olmoe" | "olmo_hybrid" | "granite"
         | "granitemoe" | "granitemoeshared" | "granitemoehybrid" | "starcoder2" | "dbrx"
-        | "exaone4" | "nanochat" | "ministral" | "minicpm3" | "minicpm" | "dots1" | "jetmoe"
-        | "diffllama" | "arcee" | "eurobert" | "hunyuan_v1_dense" | "hunyuan_v1_moe" | "jais2"
-        | "moshi" | "mimi" | "zamba2" | "idefics" | "chameleon" | "baichuan" | "internlm2"
-        | "qwen3_moe" | "gpt_neox_japanese" | "esmc" | "doge" => PLAIN,
-        "afmoe" | "qwen3" | "seed_oss" | "internlm3" | "molmo2_text" | "iquestcoder" => head(128),
+        | "exaone4" | "nanochat" | "ministral" | "minicpm" | "dots1" | "diffllama" | "arcee"
+        | "eurobert" | "hunyuan_v1_dense" | "hunyuan_v1_moe" | "jais2" | "moshi" | "mimi"
+        | "idefics" | "chameleon" | "baichuan" | "internlm2" | "qwen3_moe"
+        | "gpt_neox_japanese" | "esmc" | "doge" => PLAIN,
+        "afmoe" | "jetmoe" | "qwen3" | "seed_oss" | "internlm3" | "molmo2_text" | "iquestcoder" => {
+            head(128)
+        }
         "bamba" | "phi" | "persimmon" | "nemotron" | "glm4_moe" | "recurrent_gemma" => partial(0.5),
         "gpt_neox" | "stablelm" => partial(0.25),
         "qwen3_next" | "qwen3_5_text" | "qwen3_5_moe_text" => partial(0.25).head(256),
@@ -89,9 +91,11 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         "ernie4_5" => theta(500_000.0).head(128).interleaved(),
         "ernie4_5_moe" => theta(500_000.0).interleaved(),
         "llama4_text" => theta(500_000.0).head(128).interleaved(),
+        // The part of a head that has positions (qk_rope_head_dim).
+        "minicpm3" => head(32),
         "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "kimi_k2" | "youtu" | "glm4_moe_lite"
-        | "axk1" => PLAIN.interleaved(),
-        "longcat_flash" => theta(10_000_000.0).interleaved(),
+        | "axk1" => head(64).interleaved(),
+        "longcat_flash" => theta(10_000_000.0).head(64).interleaved(),
         "gpt_oss" => theta(150_000.0).head(64),
         "smollm3" => theta(2_000_000.0),
         "phimoe" | "mixtral" | "minimax" | "lfm2" | "lfm2_moe" => theta(1_000_000.0),

@@ -132,8 +132,9 @@ fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
         "the number of heads",
     )?;
     match (hidden, heads) {
-        (Some(hidden), Some(heads)) if heads > 0 => Ok(hidden / heads),
-        (_, Some(0)) => Err(error(reader.path("num_attention_heads"), "is 0")),
+        (Some(hidden), Some(heads)) => hidden
+            .checked_div(heads)
+            .ok_or_else(|| error(reader.path("num_attention_heads"), "is 0")),
         _ => Err(error(
             reader.path("head_dim"),
             "is missing, and so is hidden_size or num_attention_heads",

@@ -5,6 +5,8 @@
 //! reordered within each head, and the other way round. The columns of a head beyond the
 //! rotary width stay where they are.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use super::layout::PairLayout;
 use crate::error::{Error, Result};
 
@@ -19,7 +21,7 @@ use crate::error::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// If `rotary_dim` is odd or exceeds `head_dim`.
+/// If `rotary_dim` is odd or exceeds `head_dim`; a `head_dim` for which there is no memory.
 pub fn permutation(
     from: PairLayout,
     to: PairLayout,
@@ -36,11 +38,20 @@ pub fn permutation(
         });
     }
     let pairs = rotary_dim / 2;
-    let mut order: Vec<usize> = (0..head_dim).collect();
+    let mut order = Vec::new();
+    if order.try_reserve_exact(head_dim).is_err() {
+        let bytes = (head_dim as u64).saturating_mul(size_of::<usize>() as u64);
+        return Err(Error::OutOfMemory { bytes });
+    }
+    order.extend(0..head_dim);
     for pair in 0..pairs {
         let (a, b) = from.columns(pair, pairs);
         let (c, d) = to.columns(pair, pairs);
-        (order[c], order[d]) = (a, b);
+        for (place, column) in [(c, a), (d, b)] {
+            if let Some(place) = order.get_mut(place) {
+                *place = column;
+            }
+        }
     }
     Ok(order)
 }
@@ -82,7 +93,7 @@ pub fn permute_rows<T: Copy>(
     let mut out = Vec::with_capacity(weights.len());
     for block in weights.chunks_exact(head) {
         for row in &order {
-            out.extend_from_slice(&block[row * width..(row + 1) * width]);
+            out.extend(block.chunks_exact(width).nth(*row).into_iter().flatten());
         }
     }
     Ok(out)

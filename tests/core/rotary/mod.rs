@@ -3,6 +3,7 @@
 mod axes;
 mod config;
 mod errors;
+mod families;
 mod frequencies;
 mod golden;
 mod permute;

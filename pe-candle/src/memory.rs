@@ -1,0 +1,80 @@
+//! Whether there can be memory for what a tensor declares, asked before anything is allocated.
+//!
+//! A view may declare any number of elements whatever memory stands behind it
+//! (`Tensor::broadcast_as`), and the product of its axes may exceed what a number holds: Candle's own
+//! `elem_count` multiplies unchecked, and an allocation that fails ends the process.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use candle_core::{DType, Result, Tensor, bail};
+
+/// From this many bytes on the allocator is asked on trial: below, no view is dangerous.
+const TRIAL: usize = 1 << 30;
+
+/// Bytes that the elements of a tensor declare.
+///
+/// # Errors
+/// If the axes other than zero multiply to more than can be addressed. (Axes of size zero do not
+/// excuse the others: Candle multiplies in order.)
+pub(crate) fn declared(what: &str, tensor: &Tensor) -> Result<usize> {
+    bytes(what, tensor.dims(), tensor.dtype())
+}
+
+/// The same, for a copy in another type, which there must be memory for.
+pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> {
+    let size = bytes(what, tensor.dims(), dtype)?;
+    let empty = tensor.dims().contains(&0);
+    if !empty && size >= TRIAL && Vec::<u8>::new().try_reserve_exact(size).is_err() {
+        let dims = tensor.dims();
+        bail!("{what}: no memory for {size} bytes, shape {dims:?}");
+    }
+    Ok(())
+}
+
+/// [`for_copy`] in the tensor's own type: for a result of its shape.
+pub(crate) fn for_result(what: &str, tensor: &Tensor) -> Result<()> {
+    for_copy(what, tensor, tensor.dtype())
+}
+
+fn bytes(what: &str, dims: &[usize], dtype: DType) -> Result<usize> {
+    let size = dims
+        .iter()
+        .try_fold(dtype.size_in_bytes().max(1), |size, dim| {
+            size.checked_mul((*dim).max(1))
+        });
+    match size {
+        Some(size) if isize::try_from(size).is_ok() => Ok(size),
+        _ => bail!("{what} declares more elements than can be addressed: shape {dims:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::Device;
+
+    #[test]
+    fn what_cannot_be_addressed_is_refused_and_what_cannot_be_had_too() -> Result<()> {
+        let one = Tensor::zeros((1, 1), DType::F32, &Device::Cpu)?;
+        let of = |dims: (usize, usize)| one.broadcast_as(dims);
+        assert_eq!(declared("x", &of((3, 5))?)?, 60);
+        assert_eq!(
+            declared("x", &Tensor::zeros((3, 0), DType::F32, &Device::Cpu)?)?,
+            12
+        );
+        let message = |result: Result<()>| result.map_err(|error| error.to_string()).err();
+        let text = message(for_result("x", &of((1 << 40, 1 << 40))?)).unwrap_or_default();
+        let wanted = "x declares more elements than can be addressed: shape [1099511627776, 109951";
+        assert!(text.starts_with(wanted), "{text}");
+        // 2^61 elements can be counted, but not addressed; 2^45 addressed, but not had.
+        assert!(declared("x", &of((1 << 61, 1))?).is_err());
+        assert_eq!(declared("x", &of((1 << 45, 1))?)?, 1 << 47);
+        let text = message(for_result("x", &of((1 << 45, 1))?)).unwrap_or_default();
+        assert!(
+            text.starts_with("x: no memory for 140737488355328 bytes"),
+            "{text}"
+        );
+        for_result("x", &of((1 << 10, 1 << 10))?)?;
+        for_result("x", &of((1 << 14, 1 << 14))?) // 1 GiB, asked for on trial
+    }
+}
