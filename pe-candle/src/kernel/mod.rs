@@ -36,6 +36,7 @@
 //! `f32`, and by the generator in half types, whose activations are half as large.
 
 mod add;
+mod dispatch;
 mod heads;
 pub(crate) mod isa;
 mod mask;
