@@ -125,8 +125,9 @@ impl RotaryFrequencies {
                 |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
             let factor = self.inner.attention_factor;
             let from = (backend.arch(), start as u32);
-            if factor == 1.0 && many(rotate::few_rows::<T>()) {
-                rotated::<T, T>(turning, from, cos, sin, pairs, |_, [s, c], [sin, cos]| {
+            if rotate::takes::<T>(factor) && many(rotate::few_rows::<T>()) {
+                let rotation = (turning, from, factor);
+                rotated::<T, T>(rotation, cos, sin, pairs, |_, [s, c], [sin, cos]| {
                     sin[..s.len()].copy_from_slice(s);
                     cos[..c.len()].copy_from_slice(c);
                     still(factor, s.len(), cos, sin);
@@ -135,7 +136,8 @@ impl RotaryFrequencies {
             }
             if factor != 1.0 && T::SINGLE && many(rotate::few_rows::<f64>()) {
                 let frequencies = &turning.frequencies;
-                rotated::<T, f64>(turning, from, cos, sin, pairs, |at, [s, c], [sin, cos]| {
+                let rotation = (turning, from, 1.0);
+                rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {
                     factor::scale_row(frequencies, at, factor, s, c, sin, cos);
                     still(factor, s.len(), cos, sin);
                 });
@@ -152,10 +154,10 @@ impl RotaryFrequencies {
 }
 
 /// Rows of `pairs` cosines and sines each, on lanes of type `L`: `finish` makes one of its
-/// position and the sines and cosines of the pairs that turn. The arrays hold sines first.
+/// position and the sines and cosines of the pairs that turn, times `factor`. The arrays hold
+/// sines first.
 fn rotated<T: Element, L: Element>(
-    turning: &Turning,
-    (arch, start): (Arch, u32),
+    (turning, (arch, start), factor): (&Turning, (Arch, u32), f64),
     cos: &mut [T],
     sin: &mut [T],
     pairs: usize,
@@ -166,7 +168,7 @@ fn rotated<T: Element, L: Element>(
         columns,
         ..
     } = turning;
-    let mut rotation = Rotation::<L>::new(arch, frequencies, columns, start);
+    let mut rotation = Rotation::<L>::scaled(arch, frequencies, columns, start, factor);
     let rows = (cos.len() / pairs).min(BLOCK);
     let mut block = vec![L::default(); rows * columns.width];
     let mut position = start;
@@ -246,5 +248,62 @@ impl<'a, T: Element> RowWriter<'a, T> {
                 f32_recipe::fill_row(&self.radian, inv_freq, factor as f32, position, cos, sin);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::*;
+    use crate::{RopeScaling, Rotary, RotaryConfig};
+
+    /// Factors at the ends of those that the rotation takes, and just beyond.
+    #[test]
+    fn factors_at_the_ends_of_the_range_round_once() -> Result<()> {
+        fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64) -> Result<()> {
+            let patterns = |backend, rungs| -> Result<Vec<u64>> {
+                let len = 300 * frequencies.pairs();
+                let (mut cos, mut sin) = (vec![T::default(); len], vec![T::default(); len]);
+                frequencies.fill_with(backend, rungs, start, &mut cos, &mut sin)?;
+                Ok(cos
+                    .iter()
+                    .chain(&sin)
+                    .map(|entry| entry.pattern())
+                    .collect())
+            };
+            let wanted = patterns(Backend::best(), Rungs::FullOnly)?;
+            for (name, backend) in Backend::available() {
+                let found = patterns(backend, Rungs::Rotation)?;
+                assert!(found == wanted, "{} {name} from {start}", T::NAME);
+            }
+            Ok(())
+        }
+        let below = |x: f64| f64::from_bits(x.to_bits() - 1);
+        for factor in [
+            below(0.5),
+            0.5,
+            below(1.0),
+            1.0 + f64::EPSILON,
+            1.9,
+            below(2.0),
+            2.0,
+        ] {
+            let inv_freq = vec![1.0, 0.731, 0.0123, 1e-5, 3.3e-9, 0.0];
+            let rotary = Rotary::new(RotaryConfig {
+                scaling: RopeScaling::Custom {
+                    inv_freq,
+                    attention_factor: factor,
+                },
+                ..RotaryConfig::new(12)
+            })?;
+            let frequencies = rotary.frequencies(0)?;
+            for start in [0, 77_777, (1 << 32) - 300] {
+                check::<f32>(&frequencies, start)?;
+                check::<f16>(&frequencies, start)?;
+                check::<bf16>(&frequencies, start)?;
+            }
+        }
+        Ok(())
     }
 }
