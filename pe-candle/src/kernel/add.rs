@@ -167,6 +167,10 @@ impl InplaceOp2 for AddEncoding {
     }
 }
 
+/// Bytes of a table that are still in the second-level cache when the next batch comes, with the
+/// activations that have gone through it meanwhile.
+const NEAR: usize = 256 << 10;
+
 fn parallel_from(masked: bool) -> usize {
     if masked { PARALLEL_MASK } else { PARALLEL }
 }
@@ -182,6 +186,11 @@ struct AddPass<'a, T: Number, P> {
 impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
     fn parallel_from(&self) -> usize {
         parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        let period = self.map.period()?;
+        (period * size_of::<P>() > NEAR).then_some(period)
     }
 
     fn apply(&self, first: usize, place: impl Place<T>) {
@@ -269,6 +278,10 @@ struct MaskPass<T: Number> {
 impl<T: Number> Pass<T> for MaskPass<T> {
     fn parallel_from(&self) -> usize {
         parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        None
     }
 
     fn apply(&self, first: usize, place: impl Place<T>) {

@@ -20,7 +20,9 @@
 //!   of 21, where plain copies into small pages take 38 and 19. Below 32 MiB the allocator
 //!   keeps its memory, and they change nothing. The same is done for the tables that
 //!   [`sinusoidal_tensor`](crate::sinusoidal_tensor) makes.
-//! - [`forward_inplace`](crate::PositionalEncoding::forward_inplace).
+//! - [`forward_inplace`](crate::PositionalEncoding::forward_inplace). It is bound by how many
+//!   lines of the cache are on their way at a time, and so walks four batches side by side where
+//!   the table is larger than a near cache (`view.rs`).
 //!
 //! Only pages that lie within a result as a whole are meant by the advice, and all of them
 //! are written: no more memory is taken than without it. It has no switch of its own, since the
