@@ -8,6 +8,7 @@ use pe_core::{Backend, Sinusoidal};
 use crate::config::{AxisOrder, Growth, PositionalEncodingConfig};
 use crate::convert::{core_error, sinusoidal_tensor};
 use crate::dropout::Dropout;
+use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
 use crate::memory;
 use crate::plain;
@@ -93,7 +94,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let table_dtype = config.table_dtype.unwrap_or(dtype);
-        check_dtypes("the layer", dtype, table_dtype)?;
+        check_dtypes("the layer", dtype, Against::Table, table_dtype)?;
         let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
         let rows = config.max_seq_len as u64;
         let table = sinusoidal_tensor(&sinusoidal, 0..rows, table_dtype, device)?;
@@ -127,7 +128,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let dtype = table.dtype();
-        check_dtypes("the table", dtype, dtype)?;
+        check_dtypes("the table", dtype, Against::Table, dtype)?;
         if let Some(wanted) = config.table_dtype
             && wanted != dtype
         {
@@ -463,7 +464,7 @@ impl PositionalEncoding {
             _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
         };
         let table = self.shared.rows.table();
-        check_dtypes("the input", xs.dtype(), table.dtype())?;
+        check_dtypes("the input", xs.dtype(), Against::Table, table.dtype())?;
         if !xs.device().same_device(table.device()) {
             let (input, table) = (xs.device().location(), table.device().location());
             bail!("the input is on {input:?}, but the table is on {table:?}");
@@ -477,23 +478,6 @@ impl ModuleT for PositionalEncoding {
     /// Adds the encodings of the positions `0 ..`; with dropout if `train`.
     fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         self.forward_at(xs, 0, train)
-    }
-}
-
-/// Checks that a table's type goes with an input's.
-fn check_dtypes(what: &str, input: DType, table: DType) -> Result<()> {
-    use DType::{BF16, F16, F32, F64};
-    match (input, table) {
-        (F32, F32) | (F64, F64 | F32) | (F16, F16 | F32) | (BF16, BF16 | F32) => Ok(()),
-        (F32 | F64 | F16 | BF16, _) => bail!(
-            "{what} is {}, but the table is {}: it must be of that type or f32",
-            input.as_str(),
-            table.as_str()
-        ),
-        _ => bail!(
-            "{what} must be f32, f64, f16 or bf16, not {}",
-            input.as_str()
-        ),
     }
 }
 

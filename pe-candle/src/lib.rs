@@ -137,6 +137,7 @@ pub mod checkpoint;
 mod config;
 mod convert;
 mod dropout;
+mod dtypes;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;

@@ -86,6 +86,7 @@
 //! models round positions, angles or tables to it; half types are computed in `f32` and rounded
 //! once; gradients arrive, where `candle_nn::rotary_emb` drops them.
 
+mod apply;
 mod axes;
 #[doc(hidden)]
 pub mod composed;
@@ -95,16 +96,15 @@ mod tables;
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor};
 use pe_core::{Backend, Rotary};
 
-use self::composed::Route;
 use self::config::RotaryEmbeddingConfig;
 use self::tables::{Angles, Tables};
 use crate::config::Growth;
 use crate::convert::core_error;
-use crate::kernel::{Direction, Rotation, Tokens};
-use crate::memory;
+use crate::dtypes::{Against, check_dtypes};
+use crate::kernel::Tokens;
 
 /// Turns the pairs of queries and keys by their tokens' angles:
 ///
@@ -193,7 +193,7 @@ impl RotaryEmbedding {
         let rotary = Rotary::new(config.rotary.clone()).map_err(core_error)?;
         config.check()?;
         let table_dtype = config.table_dtype(dtype);
-        input::check_dtypes("the layer", dtype, table_dtype)?;
+        check_dtypes("the layer", dtype, Against::Tables, table_dtype)?;
         let limit = match config.growth {
             Growth::Fixed => config.max_seq_len,
             Growth::Grow { limit } => limit,
@@ -207,216 +207,6 @@ impl RotaryEmbedding {
             }),
             backend: Backend::best(),
         })
-    }
-
-    /// Turns one tensor by the positions `offset ..`, one per step along `T`.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// let k = Tensor::randn(0f32, 1., (1, 8, 10, 64), &Device::Cpu)?;
-    /// let whole = rotary.apply(&k, 0)?;
-    /// let last = rotary.apply(&k.narrow(2, 9, 1)?, 9)?; // a step of decoding
-    /// let wanted = whole.narrow(2, 9, 1)?;
-    /// assert_eq!(last.flatten_all()?.to_vec1::<f32>()?, wanted.flatten_all()?.to_vec1::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// An input whose shape is not that of the config's axis order, whose type does not go with
-    /// the tables', or that is on another device; positions beyond the tables.
-    pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
-        let (_, time) = self.check("the input", xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// Turns queries and keys by the positions `seqlen_offset ..`: the call of Candle's own
-    /// models. Their numbers of heads may differ.
-    ///
-    /// # Errors
-    /// Queries and keys of different batch or length; else as [`apply`](Self::apply), for
-    /// either.
-    pub fn apply_rotary_emb_qkv(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        seqlen_offset: usize,
-    ) -> Result<(Tensor, Tensor)> {
-        let (_, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_offset(seqlen_offset, time)?)
-    }
-
-    /// Turns one tensor by each token's own position.
-    ///
-    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike, or `[B, T]`, for either axis
-    /// order; `u32` or `i64`, on any device. Those of a GPU are copied to the host to be
-    /// checked, since Candle reads certain wrong ids as a row of zeros.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig, position_ids_for_packed};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// // Two sequences of 3 and 2 tokens, in one row.
-    /// let q = Tensor::ones((1, 4, 5, 64), DType::F32, &Device::Cpu)?;
-    /// let ids = position_ids_for_packed(&[3, 2], &Device::Cpu)?;
-    /// let q = rotary.apply_with_positions(&q, &ids)?;
-    /// let at = |t| q.narrow(2, t, 1)?.flatten_all()?.to_vec1::<f32>();
-    /// assert_eq!(at(1)?, at(4)?); // both are position 1
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Ids of another shape or type; an id that the tables have no row for, with its place; else
-    /// as [`apply`](Self::apply).
-    pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// Turns queries and keys by each token's own position.
-    ///
-    /// # Errors
-    /// As [`apply_with_positions`](Self::apply_with_positions) and
-    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
-    pub fn apply_rotary_emb_qkv_with_positions(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        position_ids: &Tensor,
-    ) -> Result<(Tensor, Tensor)> {
-        let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_ids(position_ids, batch, time)?)
-    }
-
-    /// Turns one tensor by positions that begin at an offset of each sequence's own: `T`
-    /// positions from `offsets[b]` on, as a server has it that decodes sequences of different
-    /// lengths together.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// let q = Tensor::ones((2, 4, 1, 64), DType::F32, &Device::Cpu)?;
-    /// let q = rotary.apply_at_offsets(&q, &[17, 3])?;
-    /// # assert_eq!(q.dims(), [2, 4, 1, 64]);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A number of offsets that is not the batch; else as [`apply`](Self::apply).
-    pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        match self.at_offsets(offsets, batch, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// Turns queries and keys by positions that begin at an offset of each sequence's own.
-    ///
-    /// # Errors
-    /// As [`apply_at_offsets`](Self::apply_at_offsets) and
-    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
-    pub fn apply_rotary_emb_qkv_at_offsets(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        offsets: &[usize],
-    ) -> Result<(Tensor, Tensor)> {
-        let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_offsets(offsets, batch, time)?)
-    }
-
-    /// Turns one tensor by angles from elsewhere: cosines and sines of each step, `[T,
-    /// rotary_dim / 2]`, or of each token, `[B, T, rotary_dim / 2]`. The general door: positions
-    /// in several dimensions (M-RoPE, images), learned or interpolated angles.
-    ///
-    /// They are constants to this operation.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// let q = Tensor::ones((2, 4, 6, 64), DType::F32, &Device::Cpu)?;
-    /// let (cos, sin) = rotary.cos_sin(0, 6)?;
-    /// let a = rotary.apply_with_cos_sin(&q, &cos, &sin)?;
-    /// let b = rotary.apply(&q, 0)?;
-    /// assert_eq!(a.flatten_all()?.to_vec1::<f32>()?, b.flatten_all()?.to_vec1::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Cosines and sines of other or different shapes or types, on another device than the
-    /// input, or tracked for gradients, which would not reach them; else as
-    /// [`apply`](Self::apply).
-    pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-        match self.by_cos_sin(xs, cos, sin)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// Turns `xs` itself by the positions `offset ..`: for inference.
-    ///
-    /// The numbers are those of [`apply`](Self::apply). No memory is asked for. Candle's clones,
-    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong. Called from a thread of
-    /// rayon's pool it works on that thread alone.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
-    /// let wanted = rotary.apply(&q, 3)?;
-    /// rotary.apply_inplace(&q, 3)?;
-    /// assert_eq!(q.flatten_all()?.to_vec1::<f32>()?, wanted.flatten_all()?.to_vec1::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// An input that is a variable or was computed from one, since its gradient would be that
-    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
-    /// input that shares its memory with the tables; an input that is not on the CPU; else as
-    /// [`apply`](Self::apply). The input is unchanged then.
-    pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
-        let (_, time) = self.check("the input", xs)?;
-        input::check_own(xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.turn_in_place(xs, turn),
-            None => Ok(()),
-        }
-    }
-
-    /// Turns `xs` itself by each token's own position.
-    ///
-    /// # Errors
-    /// As [`apply_inplace`](Self::apply_inplace) and
-    /// [`apply_with_positions`](Self::apply_with_positions).
-    pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
-        let (batch, time) = self.check("the input", xs)?;
-        input::check_own(xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.turn_in_place(xs, turn),
-            None => Ok(()),
-        }
     }
 
     /// Cosines and sines of the positions `offset .. offset + len`, `[len, rotary_dim / 2]`
@@ -474,126 +264,9 @@ impl RotaryEmbedding {
         self.shared.tables.limit()
     }
 
-    /// [`apply`](Self::apply) composed of Candle's operations: for the tests, which compare them
-    /// on the CPU.
-    #[doc(hidden)]
-    pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
-        let (_, time) = self.check("the input", xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
-    #[doc(hidden)]
-    pub fn apply_with_positions_composed(
-        &self,
-        xs: &Tensor,
-        position_ids: &Tensor,
-        route: Route,
-    ) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
-    #[doc(hidden)]
-    pub fn apply_at_offsets_composed(
-        &self,
-        xs: &Tensor,
-        offsets: &[usize],
-        route: Route,
-    ) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        match self.at_offsets(offsets, batch, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
-    }
-
-    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
-    #[doc(hidden)]
-    pub fn apply_with_cos_sin_composed(
-        &self,
-        xs: &Tensor,
-        cos: &Tensor,
-        sin: &Tensor,
-        route: Route,
-    ) -> Result<Tensor> {
-        match self.by_cos_sin(xs, cos, sin)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
-    }
-
     /// The same layer on an instruction set: for the tests.
     #[doc(hidden)]
     pub fn with_backend(self, backend: Backend) -> Self {
         Self { backend, ..self }
-    }
-
-    fn turn_both(&self, q: &Tensor, k: &Tensor, turn: Option<Turn>) -> Result<(Tensor, Tensor)> {
-        match turn {
-            Some(turn) => Ok((self.turn(q, &turn)?, self.turn(k, &turn)?)),
-            None => Ok((q.clone(), k.clone())),
-        }
-    }
-
-    fn turn(&self, xs: &Tensor, turn: &Turn) -> Result<Tensor> {
-        memory::for_result("the result", xs)?;
-        if xs.elem_count() == 0 {
-            return Ok(xs.clone());
-        }
-        if xs.device().is_cpu() {
-            return self.rotation(turn).apply(xs);
-        }
-        let route = match xs.track_op() {
-            true => Route::Operations,
-            false => Route::Rope,
-        };
-        self.compose(xs, turn, route)
-    }
-
-    fn turn_in_place(&self, xs: &Tensor, turn: Turn) -> Result<()> {
-        if xs.elem_count() == 0 {
-            return Ok(());
-        }
-        self.rotation(&turn).apply_in_place(xs)
-    }
-
-    /// The operation that does it all in one pass.
-    fn rotation(&self, turn: &Turn) -> Rotation {
-        Rotation {
-            cos: turn.angles.cos.clone(),
-            sin: turn.angles.sin.clone(),
-            tokens: turn.tokens.clone(),
-            layout: self.shared.config.layout,
-            order: self.shared.config.axis_order,
-            direction: Direction::Forward,
-            backend: self.backend,
-        }
-    }
-
-    fn compose(&self, xs: &Tensor, turn: &Turn, route: Route) -> Result<Tensor> {
-        let config = &self.shared.config;
-        if xs.elem_count() == 0 {
-            return Ok(xs.clone());
-        }
-        let Some((batch, time)) = config.axis_order.read(xs.dims()) else {
-            bail!("{}, got {:?}", config.axis_order.describe(), xs.dims());
-        };
-        let rows = |table: &Tensor| turn.tokens.rows_of(table, batch, time);
-        composed::rotate(
-            xs,
-            &rows(&turn.angles.cos)?,
-            &rows(&turn.angles.sin)?,
-            config.layout,
-            config.axis_order,
-            route,
-        )
     }
 }

@@ -36,18 +36,11 @@ impl Growing {
         let find = |table: &Tensor| (rows <= row_count(table)).then(|| table.clone());
         self.table.find_or_make(find, |table| {
             let (dtype, device) = (table.dtype(), table.device());
-            let target = self.next_size(row_count(&table), dtype).max(rows);
+            let row_bytes = self.sinusoidal.d_model() as u64 * dtype.size_in_bytes() as u64;
+            let target = next_size(row_count(&table), row_bytes, self.limit).max(rows);
             let longer = self.make(target, dtype, device)?;
             Ok((longer.clone(), longer))
         })
-    }
-
-    /// Twice the size, as far as limit and memory budget allow: so each row is made twice on
-    /// average, however the table grows.
-    fn next_size(&self, rows: usize, dtype: DType) -> usize {
-        let row_bytes = self.sinusoidal.d_model() as u64 * dtype.size_in_bytes() as u64;
-        let budget = usize::try_from(MAX_TABLE_BYTES / row_bytes).unwrap_or(usize::MAX);
-        rows.saturating_mul(2).min(self.limit).min(budget)
     }
 
     fn make(&self, rows: usize, dtype: DType, device: &Device) -> Result<Tensor> {
@@ -84,6 +77,13 @@ impl Rows {
     }
 }
 
+/// Twice as many rows, as far as limit and memory budget allow: so each row is made twice on
+/// average, however a table grows.
+pub(crate) fn next_size(rows: usize, row_bytes: u64, limit: usize) -> usize {
+    let budget = usize::try_from(MAX_TABLE_BYTES / row_bytes.max(1)).unwrap_or(usize::MAX);
+    rows.saturating_mul(2).min(limit).min(budget)
+}
+
 pub(crate) fn row_count(table: &Tensor) -> usize {
     table.dims().first().copied().unwrap_or(0)
 }
@@ -93,21 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubling_stops_at_the_limit_and_at_the_memory_budget() -> Result<()> {
-        let of = |d_model: usize, limit| -> Result<Growing> {
-            let sinusoidal = Sinusoidal::paper(d_model).map_err(candle_core::Error::wrap)?;
-            let table = Tensor::zeros((1, d_model), DType::F32, &Device::Cpu)?;
-            Ok(Growing::new(sinusoidal, limit, table))
-        };
-        let small = of(4, 100)?;
-        let sizes = [1, 49, 50, 51, 100].map(|rows| small.next_size(rows, DType::F32));
+    fn doubling_stops_at_the_limit_and_at_the_memory_budget() {
+        let sizes = [1, 49, 50, 51, 100].map(|rows| next_size(rows, 16, 100));
         assert_eq!(sizes, [2, 98, 100, 100, 100]);
         // Rows of 4 MiB: 16 GiB hold 4096 of them, or twice as many in half precision.
-        let wide = of(1 << 20, 1 << 30)?;
-        assert_eq!(wide.next_size(2000, DType::F32), 4000);
-        assert_eq!(wide.next_size(3000, DType::F32), 4096);
-        assert_eq!(wide.next_size(3000, DType::BF16), 6000);
-        assert_eq!(wide.next_size(usize::MAX, DType::F64), 2048);
-        Ok(())
+        let wide = |rows, row_bytes| next_size(rows, row_bytes, 1 << 30);
+        assert_eq!(wide(2000, 4 << 20), 4000);
+        assert_eq!(wide(3000, 4 << 20), 4096);
+        assert_eq!(wide(3000, 2 << 20), 6000);
+        assert_eq!(wide(usize::MAX, 8 << 20), 2048);
     }
 }

@@ -85,8 +85,8 @@ fn decide_single<T: Element>(run: Turned<'_>, pair: usize, twin: usize) -> Optio
     let at = |row: [&[f64]; 4]| Some((*row[0].get(pair)?, *row[1].get(pair)?));
     let (sine, cosine) = both_ways::<pulp::Scalar>(at(run.seeds)?, at(run.fine)?, 0.0)[twin & 1];
     Some((
-        decided_f64(sine / T::SCALE)?,
-        decided_f64(cosine / T::SCALE)?,
+        decided_within(sine / T::SCALE, run.error)?,
+        decided_within(cosine / T::SCALE, run.error)?,
     ))
 }
 
@@ -98,8 +98,14 @@ pub(crate) fn decided_f64<T: Element>(value: f64) -> Option<T> {
     if !T::SINGLE {
         return None;
     }
-    let low = T::from_f64(value - SINGLE_ERROR);
-    (low.pattern() == T::from_f64(value + SINGLE_ERROR).pattern()).then_some(low)
+    decided_within(value, SINGLE_ERROR)
+}
+
+/// The nearest `T` to all numbers within `error` of `value`, if there is one.
+#[inline]
+fn decided_within<T: Element>(value: f64, error: f64) -> Option<T> {
+    let low = T::from_f64(value - error);
+    (low.pattern() == T::from_f64(value + error).pattern()).then_some(low)
 }
 
 impl Lane for f32 {
@@ -135,14 +141,16 @@ impl Lane for f32 {
     fn turn<S: Simd>(_: S, run: Turned<'_>, out: TwinSlices<'_, Self>, suspects: &mut Suspects) {
         let ([sa, ca, ..], [sb, cb, ..]) = (run.seeds, run.fine);
         let angles = sa.iter().zip(ca).zip(sb.iter().zip(cb));
-        let mut unsettled = 0;
+        let (mut unsettled, error) = (0, run.error);
         match out {
             TwinSlices::Interleaved([before, after]) => {
                 let rows = before.chunks_exact_mut(2).zip(after.chunks_exact_mut(2));
                 for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), SINGLE_ERROR);
-                    let ((s0, bad0), (c0, bad1)) = (settle_above(s0), settle_above(c0));
-                    let ((s1, bad2), (c1, bad3)) = (settle_above(s1), settle_above(c1));
+                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), error);
+                    let ((s0, bad0), (c0, bad1)) =
+                        (settle_above(s0, error), settle_above(c0, error));
+                    let ((s1, bad2), (c1, bad3)) =
+                        (settle_above(s1, error), settle_above(c1, error));
                     before[0] = s0;
                     before[1] = c0;
                     after[0] = s1;
@@ -157,9 +165,11 @@ impl Lane for f32 {
                 let rows = sines0.iter_mut().zip(cosines0);
                 let rows = rows.zip(sines1.iter_mut().zip(cosines1));
                 for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), SINGLE_ERROR);
-                    let ((s0, bad0), (c0, bad1)) = (settle_above(s0), settle_above(c0));
-                    let ((s1, bad2), (c1, bad3)) = (settle_above(s1), settle_above(c1));
+                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), error);
+                    let ((s0, bad0), (c0, bad1)) =
+                        (settle_above(s0, error), settle_above(c0, error));
+                    let ((s1, bad2), (c1, bad3)) =
+                        (settle_above(s1, error), settle_above(c1, error));
                     (*before.0, *before.1) = (s0, c0);
                     (*after.0, *after.1) = (s1, c1);
                     unsettled |= (bad0 | bad1) | (bad2 | bad3);
@@ -182,13 +192,13 @@ impl Lane for f32 {
 
 #[inline(always)]
 fn settle_f32(value: f64) -> (f32, u32) {
-    settle_above(value + SINGLE_ERROR)
+    settle_above(value + SINGLE_ERROR, SINGLE_ERROR)
 }
 
-/// For a value with the bound added already.
+/// For a value with the bound `error` added already.
 #[inline(always)]
-fn settle_above(above: f64) -> (f32, u32) {
-    let low = (above - 2.0 * SINGLE_ERROR) as f32;
+fn settle_above(above: f64, error: f64) -> (f32, u32) {
+    let low = (above - 2.0 * error) as f32;
     let high = above as f32;
     (high, low.to_bits() ^ high.to_bits())
 }

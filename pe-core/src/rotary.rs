@@ -13,7 +13,7 @@
 
 mod axes;
 mod f32_recipe;
-mod factor;
+pub(crate) mod factor;
 mod frequencies;
 mod layout;
 mod mrope;

@@ -24,8 +24,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::columns::{Columns, TwinSlices};
 use crate::frequency::Frequency;
-use crate::lane::{Lane, RUN, Suspects};
+use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::precise;
+use crate::rotary::factor;
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
 use crate::split::Split;
@@ -57,6 +58,15 @@ pub(crate) const fn few_rows<T: Lane>() -> usize {
 /// cosine, or both in two parts.
 const fn parts<T: Lane>() -> usize {
     if T::SINGLE { 2 } else { 4 }
+}
+
+/// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
+///
+/// A value and its error grow with the factor: below 2 the error stays within twice
+/// [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), as [`Turned::error`] tells. Far below 1/2 too
+/// many entries would come too close to the bound. Entries of two parts take none.
+pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
+    factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
 }
 
 /// Writes the pairs of `split` part after part, times `scale` if they are single.
@@ -92,6 +102,8 @@ pub(crate) struct Rotation<'a, T> {
     columns: &'a Columns,
     /// The first position of the next block.
     position: u64,
+    /// What the entries are multiplied by.
+    factor: f64,
     /// Blocks since the seeds were made afresh.
     age: usize,
     seeds: Split,
@@ -113,6 +125,17 @@ impl<'a, T: Element> Rotation<'a, T> {
         frequencies: &'a [Frequency],
         columns: &'a Columns,
         start: u32,
+    ) -> Self {
+        Self::scaled(arch, frequencies, columns, start, 1.0)
+    }
+
+    /// The same, with all entries multiplied by a factor that the lane [`takes`].
+    pub(crate) fn scaled(
+        arch: Arch,
+        frequencies: &'a [Frequency],
+        columns: &'a Columns,
+        start: u32,
+        factor: f64,
     ) -> Self {
         let pairs = columns.whole_pairs();
         let frequencies = &frequencies[..pairs];
@@ -140,6 +163,7 @@ impl<'a, T: Element> Rotation<'a, T> {
             frequencies,
             columns,
             position: u64::from(start),
+            factor,
             age: 0,
             seeds,
             block_step,
@@ -171,10 +195,15 @@ impl<'a, T: Element> Rotation<'a, T> {
         }
         self.age += 1;
         self.position += BLOCK as u64;
-        collect::<T>(&self.seeds, T::SCALE, &mut self.seed_row);
+        collect::<T>(&self.seeds, T::SCALE * self.factor, &mut self.seed_row);
         self.arch.dispatch(Block {
             seeds: &self.seed_row,
             fine: &self.fine,
+            error: if self.factor == 1.0 {
+                SINGLE_ERROR
+            } else {
+                2.0 * SINGLE_ERROR
+            },
             columns: self.columns,
             out: &mut *block,
             unwanted: &mut self.unwanted,
@@ -186,11 +215,12 @@ impl<'a, T: Element> Rotation<'a, T> {
             let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
                 continue;
             };
-            let (sine, cosine) = sincos::sin_cos(
-                &self.frequencies[pair],
-                Position::Whole(position as u32),
-                Rungs::NarrowUp,
-            );
+            let (frequency, position) = (&self.frequencies[pair], position as u32);
+            let (sine, cosine) = if self.factor == 1.0 {
+                sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp)
+            } else {
+                factor::sin_cos(frequency, position, self.factor, Rungs::NarrowUp)
+            };
             let (s, c) = self.columns.of_pair(pair);
             row[s] = sine;
             row[c] = cosine;
@@ -242,6 +272,7 @@ impl WithSimd for Advance<'_> {
 struct Block<'a, T> {
     seeds: &'a [f64],
     fine: &'a [f64],
+    error: f64,
     columns: &'a Columns,
     out: &'a mut [T],
     unwanted: &'a mut [T],
@@ -271,7 +302,7 @@ impl<T: Element> WithSimd for Block<'_, T> {
                 let count = RUN.min(pairs - first);
                 let (mut out, more) = rest.split_at(count);
                 rest = more;
-                let run = Turned::of(self.seeds, fine, pairs, first, count);
+                let run = Turned::of(self.seeds, fine, self.error, pairs, first, count);
                 T::turn(simd, run, out.reborrow(), &mut suspects);
                 if !suspects.0.is_empty() {
                     let rows = [HALF - 1 - step, HALF + step];
@@ -289,11 +320,23 @@ impl<T: Element> WithSimd for Block<'_, T> {
 pub struct Turned<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
+    /// Bound on the error of single values: [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), or twice
+    /// that where the seeds have been multiplied by a factor below 2. With u = 2^-53 that product
+    /// errs by u of itself: 4u and not 3u for an entry, 8u with the factor, and the three steps
+    /// of adding and subtracting the bound err by 2u each at sizes up to 2: 14u < 2^-49.
+    pub(crate) error: f64,
 }
 
 impl<'a> Turned<'a> {
     #[inline(always)]
-    fn of(seeds: &'a [f64], fine: &'a [f64], pairs: usize, first: usize, count: usize) -> Self {
+    fn of(
+        seeds: &'a [f64],
+        fine: &'a [f64],
+        error: f64,
+        pairs: usize,
+        first: usize,
+        count: usize,
+    ) -> Self {
         let parts = |row: &'a [f64]| {
             let part = |n: usize| {
                 let start = (n * pairs + first).min(row.len());
@@ -305,6 +348,7 @@ impl<'a> Turned<'a> {
         Self {
             seeds: parts(seeds),
             fine: parts(fine),
+            error,
         }
     }
 }
@@ -332,7 +376,7 @@ fn settle<T: Element>(
 mod tests {
     use super::*;
     use crate::frequency::{self, Base, Spacing};
-    use crate::lane::{DOUBLE_ERROR, SINGLE_ERROR};
+    use crate::lane::DOUBLE_ERROR;
     use crate::split::{Angle, resplit, turned_both_ways};
 
     const PAIRS: usize = 24;
@@ -409,7 +453,9 @@ mod tests {
     #[test]
     fn one_rotation_stays_within_the_single_bound() {
         let frequencies = frequencies();
-        let mut worst = 0f64;
+        /// Just below 2, with digits to the end.
+        const FACTOR: f64 = 1.999_999_7;
+        let (mut worst, mut scaled) = (0f64, 0f64);
         for start in (0..2_000_000_000).step_by(99_999_989) {
             let seeds = exact(&frequencies, start);
             for ahead in 0..HALF as u64 {
@@ -426,10 +472,25 @@ mod tests {
                             .max((((sine - down) - exact[0]) - exact[1] - back).abs())
                             .max((((cosine - down) - exact[2]) - exact[3] - back).abs());
                     }
+                    // The same with a factor; `mul_add` finds what rounds off its products.
+                    let error = 2.0 * SINGLE_ERROR;
+                    let by = |x: (f64, f64)| (x.0 * FACTOR, x.1 * FACTOR);
+                    let [_, (sine, cosine)] =
+                        crate::lane::both_ways::<pulp::Scalar>(by(single(a)), single(b), error);
+                    let of = |found: f64, high: f64, low: f64| {
+                        let product = FACTOR * high;
+                        let rest = FACTOR.mul_add(high, -product) + FACTOR * low;
+                        ((((found - 2.0 * error) - product) - rest) + error).abs()
+                    };
+                    scaled = scaled
+                        .max(of(sine, exact[0], exact[1]))
+                        .max(of(cosine, exact[2], exact[3]));
                 }
             }
         }
         assert!(worst < SINGLE_ERROR * 0.75, "{worst:e}");
+        assert!(scaled < 2.0 * SINGLE_ERROR * 0.875, "{scaled:e}");
+        assert!(scaled > worst, "the factor costs nothing: {scaled:e}");
         assert!(worst > SINGLE_ERROR / 32.0, "the bound is idle: {worst:e}");
     }
 }

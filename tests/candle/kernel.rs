@@ -357,6 +357,43 @@ fn in_place_gives_what_forward_gives_and_touches_nothing_else() -> Result<()> {
     Ok(())
 }
 
+/// Large tables are read once for several batches, which are walked side by side.
+#[test]
+fn in_place_is_right_for_any_number_of_batches_of_a_large_table() -> Result<()> {
+    let (time, width) = (701, 258);
+    for (dtype, table) in TYPES {
+        for scale in SCALES {
+            let config = PositionalEncodingConfig {
+                max_seq_len: time + 3,
+                table_dtype: Some(table),
+                scale,
+                ..config(width)
+            };
+            let layer = PositionalEncoding::new(config, dtype, CPU)?;
+            // The last is large enough for threads.
+            for batch in [1, 2, 3, 5, 9] {
+                // From anywhere, so that lines of the cache begin elsewhere in each batch.
+                let long = numbers(&[batch * time * width + 1], dtype, 9);
+                let view = |long: &Tensor| {
+                    let all = long.narrow(0, 1, batch * time * width)?;
+                    all.reshape((batch, time, width))
+                };
+                let wanted = layer.forward_at(&view(&long)?, 3, false)?;
+                for (set, layer) in on_each_set(&layer) {
+                    let own = long.copy()?;
+                    layer.forward_inplace(&view(&own)?, 3)?;
+                    let differ = wanted.ne(&view(&own)?)?.to_dtype(DType::U32)?.sum_all()?;
+                    let what = format!("{dtype:?} {table:?} {scale:?} {batch} {set}");
+                    assert_eq!(differ.to_scalar::<u32>()?, 0, "{what}");
+                    let before = [&own, &long].map(|xs| bits(&xs.narrow(0, 0, 1).unwrap()));
+                    assert_eq!(before[0], before[1], "{what}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> {
     let layer = PositionalEncoding::new(config(4), DType::F32, CPU)?;

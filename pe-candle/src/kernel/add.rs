@@ -1,5 +1,6 @@
 //! The additive encoding as one operation, its gradient, and its variant in place.
 
+use super::dispatch::{by_type, part};
 use super::isa::Level;
 use super::mask::{Mask, Masking};
 use super::number::{Entry, Number, Wide};
@@ -9,8 +10,8 @@ use super::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::config::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, DType, InplaceOp2, Layout, Result, Shape, Storage, Tensor, WithDType,
-    bail,
+    CpuStorage, CustomOp1, DType, Error, InplaceOp2, Layout, Result, Shape, Storage, Tensor,
+    WithDType, bail,
 };
 use pe_core::Backend;
 
@@ -115,60 +116,11 @@ fn widened<W: Wide>(masking: Masking) -> (Mask, W) {
     (masking.mask, W::from_f64(masking.factor))
 }
 
-/// The part of a storage that a contiguous layout names.
-fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
-    let all = storage.as_slice::<T>()?;
-    match layout.contiguous_offsets() {
-        Some((start, end)) => Ok(&all[start..end]),
-        None => bail!("the table is not contiguous"),
-    }
-}
-
-fn mismatch(xs: DType, table: DType) -> candle_core::Error {
+fn mismatch(xs: DType, table: DType) -> Error {
     let (xs, table) = (xs.as_str(), table.as_str());
-    candle_core::Error::msg(format!(
+    Error::msg(format!(
         "no kernel adds a table of {table} to an input of {xs}"
     ))
-}
-
-/// Calls a method for the types of input and table: `$call!(elements, entries)`.
-macro_rules! by_type {
-    ($xs:expr, $table:expr, $table_layout:expr, |$x:ident, $entries:ident| $call:expr) => {{
-        use CpuStorage as C;
-        let (table, layout) = ($table, $table_layout);
-        let types = ($xs.dtype(), table.dtype());
-        match ($xs, types.1) {
-            (C::F32($x), DType::F32) => {
-                let $entries = part::<f32>(table, layout)?;
-                $call
-            }
-            (C::F64($x), DType::F64) => {
-                let $entries = part::<f64>(table, layout)?;
-                $call
-            }
-            (C::F64($x), DType::F32) => {
-                let $entries = part::<f32>(table, layout)?;
-                $call
-            }
-            (C::F16($x), DType::F16) => {
-                let $entries = part::<half::f16>(table, layout)?;
-                $call
-            }
-            (C::F16($x), DType::F32) => {
-                let $entries = part::<f32>(table, layout)?;
-                $call
-            }
-            (C::BF16($x), DType::BF16) => {
-                let $entries = part::<half::bf16>(table, layout)?;
-                $call
-            }
-            (C::BF16($x), DType::F32) => {
-                let $entries = part::<f32>(table, layout)?;
-                $call
-            }
-            _ => return Err(mismatch(types.0, types.1)),
-        }
-    }};
 }
 
 impl CustomOp1 for AddEncoding {
@@ -181,8 +133,8 @@ impl CustomOp1 for AddEncoding {
         let Storage::Cpu(table) = &*table else {
             bail!("the table is not on the cpu");
         };
-        let ys = by_type!(storage, table, table_layout, |xs, entries| {
-            self.map(xs, layout, entries)?
+        let ys = by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+            self.map(xs, layout, part::<Entry>(table, table_layout)?)?
         });
         Ok((ys, layout.shape().clone()))
     }
@@ -209,11 +161,15 @@ impl InplaceOp2 for AddEncoding {
         table: &CpuStorage,
         table_layout: &Layout,
     ) -> Result<()> {
-        by_type!(storage, table, table_layout, |xs, entries| {
-            self.map_in_place(xs, layout, entries)
+        by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+            self.map_in_place(xs, layout, part::<Entry>(table, table_layout)?)
         })
     }
 }
+
+/// Bytes of a table that are still in the second-level cache when the next batch comes, with the
+/// activations that have gone through it meanwhile.
+const NEAR: usize = 256 << 10;
 
 fn parallel_from(masked: bool) -> usize {
     if masked { PARALLEL_MASK } else { PARALLEL }
@@ -230,6 +186,11 @@ struct AddPass<'a, T: Number, P> {
 impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
     fn parallel_from(&self) -> usize {
         parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        let period = self.map.period()?;
+        (period * size_of::<P>() > NEAR).then_some(period)
     }
 
     fn apply(&self, first: usize, place: impl Place<T>) {
@@ -317,6 +278,10 @@ struct MaskPass<T: Number> {
 impl<T: Number> Pass<T> for MaskPass<T> {
     fn parallel_from(&self) -> usize {
         parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        None
     }
 
     fn apply(&self, first: usize, place: impl Place<T>) {

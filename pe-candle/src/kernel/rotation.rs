@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, DType, InplaceOp3, Layout, Result, Shape, Storage, Tensor, WithDType,
-    bail,
+    CpuStorage, CustomOp1, DType, Error, InplaceOp3, Layout, Result, Shape, Storage, Tensor,
+    WithDType, bail,
 };
 
+use super::dispatch::{by_type, part};
 use super::heads::{Heads, TokenRows};
 use super::number::{Entry, Number};
 use super::rotate::Rotate;
@@ -90,57 +91,11 @@ impl Rotation {
     }
 }
 
-/// The part of a storage that a contiguous layout names.
-fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
-    let all = storage.as_slice::<T>()?;
-    match layout.contiguous_offsets() {
-        Some((start, end)) => Ok(&all[start..end]),
-        None => bail!("the table is not contiguous"),
-    }
-}
-
-/// Runs an expression for the types of input and tables that go together:
-/// `(input, type of the tables) => |xs, entry type| expression`.
-macro_rules! by_type {
-    ($xs:expr, $table:expr, |$x:ident, $entry:ident| $call:expr) => {{
-        use CpuStorage as C;
-        use half::{bf16, f16};
-        let types = ($xs.dtype(), $table);
-        match ($xs, types.1) {
-            (C::F32($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (C::F64($x), DType::F64) => {
-                type $entry = f64;
-                $call
-            }
-            (C::F64($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (C::F16($x), DType::F16) => {
-                type $entry = f16;
-                $call
-            }
-            (C::F16($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (C::BF16($x), DType::BF16) => {
-                type $entry = bf16;
-                $call
-            }
-            (C::BF16($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (_, table) => {
-                let (xs, table) = (types.0.as_str(), table.as_str());
-                bail!("no kernel rotates an input of {xs} by a table of {table}")
-            }
-        }
-    }};
+fn mismatch(xs: DType, table: DType) -> Error {
+    let (xs, table) = (xs.as_str(), table.as_str());
+    Error::msg(format!(
+        "no kernel rotates an input of {xs} by a table of {table}"
+    ))
 }
 
 impl CustomOp1 for Rotation {
@@ -165,7 +120,7 @@ impl CustomOp1 for Rotation {
             bail!("the tables are not on the cpu");
         };
         let tables = [(cos, cos_layout), (sin, sin_layout)];
-        let ys = by_type!(storage, cos.dtype(), |xs, Entry| {
+        let ys = by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
             map::<_, Entry>(self, xs, layout, tables)?
         });
         Ok((ys, layout.shape().clone()))
@@ -205,7 +160,7 @@ impl InplaceOp3 for Rotation {
             Ok(())
         }
         let tables = [(cos, cos_layout), (sin, sin_layout)];
-        by_type!(storage, cos.dtype(), |xs, Entry| {
+        by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
             map::<_, Entry>(self, xs, layout, tables)
         })
     }

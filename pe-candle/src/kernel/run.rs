@@ -28,6 +28,15 @@ pub(crate) enum RowIds<'a> {
 }
 
 impl RowMap<'_> {
+    /// After how many elements the same rows are taken again, in the same order.
+    pub(crate) fn period(&self) -> Option<usize> {
+        let again = match self.rows {
+            RowIds::From(_) | RowIds::PerStep(_) => !self.sequence_first && self.batch > 1,
+            RowIds::PerToken(_) => false,
+        };
+        again.then_some(self.time * self.width)
+    }
+
     /// Where the entries for the elements `first ..` begin in the table, and for how many of
     /// `len` elements they follow each other there.
     #[inline(always)]

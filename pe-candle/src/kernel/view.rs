@@ -1,12 +1,14 @@
 //! How a pass gets its elements: from any strides, in blocks that stay in the nearest
 //! cache, on as many threads as pay.
 
+use std::mem::take;
+
 use candle_core::Layout;
 use rayon::prelude::*;
 
 use super::number::Number;
 use super::place::{Change, Place, Write};
-use super::raw::fresh;
+use super::raw::{LINE, fresh};
 
 /// Elements that are gathered at a time: 4 KiB of `f32`. A multiple of four, so that a
 /// block of elements begins with a block of random words.
@@ -25,6 +27,10 @@ pub(crate) const PARALLEL_MASK: usize = 1 << 18;
 pub(crate) trait Pass<T>: Sync {
     /// How many elements there must be for threads to pay.
     fn parallel_from(&self) -> usize;
+
+    /// After how many elements the same entries of a table are taken again, where those are too
+    /// many to stay in a near cache until then.
+    fn period(&self) -> Option<usize>;
 
     /// Does it to the elements `first ..` of the tensor, in row-major order.
     fn apply(&self, first: usize, place: impl Place<T>);
@@ -128,6 +134,63 @@ pub(crate) fn map<T: Number>(xs: &[T], layout: &Layout, pass: &impl Pass<T>) -> 
     }))
 }
 
+/// Bytes that are taken of each run in turn, where several are walked side by side: less than a
+/// page, since the processor reads ahead within pages, and all runs are to be read ahead at once.
+const TILE: usize = 2048;
+
+/// Runs that are walked side by side. One run keeps too few lines on their way from memory, and
+/// with more than four the nearest cache, of eight ways, has none left for the table.
+const ABREAST: usize = 4;
+
+/// A run of elements that is walked by and by: the index of the first, and what is left.
+struct Walk<'a, T> {
+    first: usize,
+    left: &'a mut [T],
+}
+
+impl<T: Number> Walk<'_, T> {
+    /// Takes the next elements, as many as there are of `len`.
+    fn step(&mut self, len: usize, pass: &impl Pass<T>) {
+        let len = len.min(self.left.len());
+        let (now, left) = take(&mut self.left).split_at_mut(len);
+        pass.apply(self.first, Change(now));
+        (self.first, self.left) = (self.first + now.len(), left);
+    }
+}
+
+/// A pass over memory in which the same entries are taken again after each period: some periods
+/// side by side, so that these entries are in the nearest cache for all but the first of them.
+/// Threads share out what there is in a period.
+fn side_by_side<T: Number>(xs: &mut [T], period: usize, piece: usize, pass: &impl Pass<T>) {
+    let mut shares: Vec<Vec<_>> = (0..period.div_ceil(piece)).map(|_| Vec::new()).collect();
+    for (index, xs) in xs.chunks_mut(period).enumerate() {
+        let starts = (index * period..).step_by(piece);
+        for ((share, left), first) in shares.iter_mut().zip(xs.chunks_mut(piece)).zip(starts) {
+            share.push(Walk { first, left });
+        }
+    }
+    let walk = |mut share: Vec<Walk<'_, T>>| {
+        let groups = share.len().div_ceil(ABREAST);
+        let abreast = share.len().div_ceil(groups);
+        for group in share.chunks_mut(abreast) {
+            for walk in &mut *group {
+                let to_line = walk.left.as_ptr().align_offset(LINE);
+                walk.step(to_line % BLOCK, pass);
+            }
+            while group.iter().any(|walk| !walk.left.is_empty()) {
+                for walk in &mut *group {
+                    walk.step(TILE / size_of::<T>(), pass);
+                }
+            }
+        }
+    };
+    if shares.len() > 1 {
+        shares.into_par_iter().for_each(walk);
+    } else {
+        shares.into_iter().for_each(walk);
+    }
+}
+
 /// A pass over a tensor's own memory. No two of its elements may share a place.
 pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl Pass<T>) -> bool {
     let Some(view) = View::new(layout) else {
@@ -140,7 +203,11 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
         // for its pieces may take up another task meanwhile, one that wants the same lock, and
         // then waits for itself.
         let in_pool = rayon::current_thread_index().is_some();
-        if threads_pay(count, pass) && !in_pool {
+        let threads_pay = threads_pay(count, pass) && !in_pool;
+        if let Some(period) = pass.period() {
+            let piece = if threads_pay { piece(period) } else { period };
+            side_by_side(xs, period, piece, pass);
+        } else if threads_pay {
             let piece = piece(count);
             let pieces = xs.par_chunks_mut(piece).enumerate();
             pieces.for_each(|(index, xs)| pass.apply(index * piece, Change(xs)));

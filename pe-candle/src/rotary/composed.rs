@@ -5,6 +5,7 @@ use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
 use super::config::HeadOrder;
+use super::{RotaryEmbedding, Turn};
 use crate::plain::compute_dtype;
 
 /// How the composition is made.
@@ -14,6 +15,84 @@ pub enum Route {
     Rope,
     /// Products and sums, which gradients flow through.
     Operations,
+}
+
+impl RotaryEmbedding {
+    /// [`apply`](Self::apply) composed of Candle's operations: for the tests, which compare them
+    /// on the CPU.
+    #[doc(hidden)]
+    pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
+        let (_, time) = self.check("the input", xs)?;
+        match self.at_offset(offset, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_positions_composed(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.at_ids(position_ids, batch, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_at_offsets_composed(
+        &self,
+        xs: &Tensor,
+        offsets: &[usize],
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        match self.at_offsets(offsets, batch, time)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_cos_sin_composed(
+        &self,
+        xs: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        match self.by_cos_sin(xs, cos, sin)? {
+            Some(turn) => self.compose(xs, &turn, route),
+            None => Ok(xs.clone()),
+        }
+    }
+
+    /// The rotation by what a call turns by.
+    pub(super) fn compose(&self, xs: &Tensor, turn: &Turn, route: Route) -> Result<Tensor> {
+        let config = &self.shared.config;
+        if xs.elem_count() == 0 {
+            return Ok(xs.clone());
+        }
+        let Some((batch, time)) = config.axis_order.read(xs.dims()) else {
+            bail!("{}, got {:?}", config.axis_order.describe(), xs.dims());
+        };
+        let rows = |table: &Tensor| turn.tokens.rows_of(table, batch, time);
+        rotate(
+            xs,
+            &rows(&turn.angles.cos)?,
+            &rows(&turn.angles.sin)?,
+            config.layout,
+            config.axis_order,
+            route,
+        )
+    }
 }
 
 /// The heads `xs`, of the axes that `order` says, turned by the angles whose cosines and sines

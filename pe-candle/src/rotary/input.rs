@@ -2,11 +2,12 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use candle_core::{D, DType, Result, Tensor, bail};
+use candle_core::{D, Result, Tensor, bail};
 
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
 use crate::config::Growth;
+use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::memory;
 use crate::plain;
@@ -25,7 +26,7 @@ impl RotaryEmbedding {
                 xs.dims()
             ),
         };
-        check_dtypes(what, xs.dtype(), tables.dtype())?;
+        check_dtypes(what, xs.dtype(), Against::Tables, tables.dtype())?;
         if !xs.device().same_device(tables.device()) {
             let (input, tables) = (xs.device().location(), tables.device().location());
             bail!("{what} is on {input:?}, but the tables are on {tables:?}");
@@ -168,7 +169,7 @@ impl RotaryEmbedding {
             );
         }
         for (name, table) in [("cos", cos), ("sin", sin)] {
-            check_dtypes("the input", xs.dtype(), table.dtype())?;
+            check_dtypes("the input", xs.dtype(), Against::Tables, table.dtype())?;
             if !xs.device().same_device(table.device()) {
                 let (input, table) = (xs.device().location(), table.device().location());
                 bail!("the input is on {input:?}, but {name} is on {table:?}");
@@ -234,21 +235,4 @@ pub(super) fn check_own(xs: &Tensor) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Checks that the type of the tables goes with that of an input.
-pub(super) fn check_dtypes(what: &str, input: DType, tables: DType) -> Result<()> {
-    use DType::{BF16, F16, F32, F64};
-    match (input, tables) {
-        (F32, F32) | (F64, F64 | F32) | (F16, F16 | F32) | (BF16, BF16 | F32) => Ok(()),
-        (F32 | F64 | F16 | BF16, _) => bail!(
-            "{what} is {}, but the tables are {}: they must be of that type or f32",
-            input.as_str(),
-            tables.as_str()
-        ),
-        _ => bail!(
-            "{what} must be f32, f64, f16 or bf16, not {}",
-            input.as_str()
-        ),
-    }
 }

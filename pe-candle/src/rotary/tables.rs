@@ -5,10 +5,11 @@ use std::ops::{Range, RangeInclusive};
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{Element, MAX_TABLE_BYTES, Rotary, RotaryFrequencies};
+use pe_core::{Element, Rotary, RotaryFrequencies};
 
 use crate::convert::{core_error, table_to_tensor};
 use crate::published::Published;
+use crate::rows::next_size;
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
 /// dynamic scaling has a new one for each length.
@@ -201,13 +202,10 @@ impl Tables {
         Ok((kept, angles))
     }
 
-    /// At least twice the size, as far as limit and memory budget allow: so each row is made
-    /// twice on average, however the tables grow.
+    /// The size of tables that take the place of others.
     fn next_size(&self, angles: &Angles, positions: &Range<usize>) -> usize {
         let row_bytes = self.rotary.pairs() as u64 * self.dtype.size_in_bytes() as u64;
-        let budget = usize::try_from(MAX_TABLE_BYTES / row_bytes.max(1)).unwrap_or(usize::MAX);
-        let doubled = angles.end().saturating_mul(2);
-        doubled.min(self.limit).min(budget).max(positions.end)
+        next_size(angles.end(), row_bytes, self.limit).max(positions.end)
     }
 
     fn make(&self, frequencies: &RotaryFrequencies, positions: Range<usize>) -> Result<Angles> {

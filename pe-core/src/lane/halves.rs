@@ -121,7 +121,7 @@ half_lane!(f16, f64::from_bits((1023 - 112) << 52), round_f16);
 /// A half type's entry is the f32 rounded once more. That is right unless the f32 is a
 /// midpoint of the half type (the value then lies on either side of it; next to a
 /// midpoint it lies at least half a unit of f32 away), or so small that the
-/// error of 2^-50 is no longer below half a unit of f32.
+/// error, 2^-49 at most, is no longer below half a unit of f32.
 pub(super) struct Closest {
     /// The smallest distance above a midpoint, in units of some power of two.
     midpoint: u32,

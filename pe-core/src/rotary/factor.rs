@@ -60,7 +60,7 @@ fn settle<T: Element>(product: f64) -> (T, u64) {
 }
 
 /// `factor` x sine and cosine of `frequency` x `position`, each the nearest `T`.
-pub(super) fn sin_cos<T: Element>(
+pub(crate) fn sin_cos<T: Element>(
     frequency: &Frequency,
     position: u32,
     factor: f64,

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use pulp::Arch;
+
 use super::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use super::{f32_recipe, factor};
 use crate::backend::Backend;
@@ -116,66 +118,31 @@ impl RotaryFrequencies {
         if rows == 0 {
             return Ok(());
         }
-        let blocks = cos
-            .chunks_mut(BLOCK * pairs)
-            .zip(sin.chunks_mut(BLOCK * pairs));
-        match &self.inner.source {
-            Source::Exact { turning, .. } if !turning.frequencies.is_empty() => {
-                let Turning {
-                    frequencies,
-                    columns,
-                    ..
-                } = turning;
-                let many =
-                    |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
-                let arch = backend.arch();
-                let factor = self.inner.attention_factor;
-                let turning_pairs = frequencies.len();
-                if factor == 1.0 && many(rotate::few_rows::<T>()) {
-                    let mut rotation = Rotation::<T>::new(arch, frequencies, columns, start as u32);
-                    let mut block = vec![T::default(); rows.min(BLOCK) * columns.width];
-                    for (cos, sin) in blocks {
-                        let block = &mut block[..cos.len() / pairs * columns.width];
-                        rotation.write(block);
-                        let rows = block.chunks_exact(columns.width);
-                        let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
-                        for (row, (cos, sin)) in rows.zip(outs) {
-                            sin[..turning_pairs].copy_from_slice(&row[..turning_pairs]);
-                            cos[..turning_pairs].copy_from_slice(&row[turning_pairs..]);
-                            still(1.0, turning_pairs, cos, sin);
-                        }
-                    }
-                    return Ok(());
-                }
-                if factor != 1.0 && T::SINGLE && many(rotate::few_rows::<f64>()) {
-                    let mut rotation =
-                        Rotation::<f64>::new(arch, frequencies, columns, start as u32);
-                    let mut block = vec![0f64; rows.min(BLOCK) * columns.width];
-                    let mut position = start as u32;
-                    for (cos, sin) in blocks {
-                        let block = &mut block[..cos.len() / pairs * columns.width];
-                        rotation.write(block);
-                        let rows = block.chunks_exact(columns.width);
-                        let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
-                        for (row, (cos, sin)) in rows.zip(outs) {
-                            let (sines, cosines) = row.split_at(turning_pairs);
-                            factor::scale_row(
-                                frequencies,
-                                position,
-                                factor,
-                                sines,
-                                cosines,
-                                sin,
-                                cos,
-                            );
-                            still(factor, turning_pairs, cos, sin);
-                            position = position.wrapping_add(1);
-                        }
-                    }
-                    return Ok(());
-                }
+        if let Source::Exact { turning, .. } = &self.inner.source
+            && !turning.frequencies.is_empty()
+        {
+            let many =
+                |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
+            let factor = self.inner.attention_factor;
+            let from = (backend.arch(), start as u32);
+            if rotate::takes::<T>(factor) && many(rotate::few_rows::<T>()) {
+                let rotation = (turning, from, factor);
+                rotated::<T, T>(rotation, cos, sin, pairs, |_, [s, c], [sin, cos]| {
+                    sin[..s.len()].copy_from_slice(s);
+                    cos[..c.len()].copy_from_slice(c);
+                    still(factor, s.len(), cos, sin);
+                });
+                return Ok(());
             }
-            _ => {}
+            if factor != 1.0 && T::SINGLE && many(rotate::few_rows::<f64>()) {
+                let frequencies = &turning.frequencies;
+                let rotation = (turning, from, 1.0);
+                rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {
+                    factor::scale_row(frequencies, at, factor, s, c, sin, cos);
+                    still(factor, s.len(), cos, sin);
+                });
+                return Ok(());
+            }
         }
         let mut row = RowWriter::new(&self.inner, backend, rungs);
         let rows = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
@@ -183,6 +150,40 @@ impl RotaryFrequencies {
             row.write(position as u32, cos, sin);
         }
         Ok(())
+    }
+}
+
+/// Rows of `pairs` cosines and sines each, on lanes of type `L`: `finish` makes one of its
+/// position and the sines and cosines of the pairs that turn, times `factor`. The arrays hold
+/// sines first.
+fn rotated<T: Element, L: Element>(
+    (turning, (arch, start), factor): (&Turning, (Arch, u32), f64),
+    cos: &mut [T],
+    sin: &mut [T],
+    pairs: usize,
+    finish: impl Fn(u32, [&[L]; 2], [&mut [T]; 2]),
+) {
+    let Turning {
+        frequencies,
+        columns,
+        ..
+    } = turning;
+    let mut rotation = Rotation::<L>::scaled(arch, frequencies, columns, start, factor);
+    let rows = (cos.len() / pairs).min(BLOCK);
+    let mut block = vec![L::default(); rows * columns.width];
+    let mut position = start;
+    for (cos, sin) in cos
+        .chunks_mut(BLOCK * pairs)
+        .zip(sin.chunks_mut(BLOCK * pairs))
+    {
+        let block = &mut block[..cos.len() / pairs * columns.width];
+        rotation.write(block);
+        let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
+        for (row, (cos, sin)) in block.chunks_exact(columns.width).zip(outs) {
+            let (sines, cosines) = row.split_at(frequencies.len());
+            finish(position, [sines, cosines], [sin, cos]);
+            position = position.wrapping_add(1);
+        }
     }
 }
 
@@ -247,5 +248,62 @@ impl<'a, T: Element> RowWriter<'a, T> {
                 f32_recipe::fill_row(&self.radian, inv_freq, factor as f32, position, cos, sin);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::*;
+    use crate::{RopeScaling, Rotary, RotaryConfig};
+
+    /// Factors at the ends of those that the rotation takes, and just beyond.
+    #[test]
+    fn factors_at_the_ends_of_the_range_round_once() -> Result<()> {
+        fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64) -> Result<()> {
+            let patterns = |backend, rungs| -> Result<Vec<u64>> {
+                let len = 300 * frequencies.pairs();
+                let (mut cos, mut sin) = (vec![T::default(); len], vec![T::default(); len]);
+                frequencies.fill_with(backend, rungs, start, &mut cos, &mut sin)?;
+                Ok(cos
+                    .iter()
+                    .chain(&sin)
+                    .map(|entry| entry.pattern())
+                    .collect())
+            };
+            let wanted = patterns(Backend::best(), Rungs::FullOnly)?;
+            for (name, backend) in Backend::available() {
+                let found = patterns(backend, Rungs::Rotation)?;
+                assert!(found == wanted, "{} {name} from {start}", T::NAME);
+            }
+            Ok(())
+        }
+        let below = |x: f64| f64::from_bits(x.to_bits() - 1);
+        for factor in [
+            below(0.5),
+            0.5,
+            below(1.0),
+            1.0 + f64::EPSILON,
+            1.9,
+            below(2.0),
+            2.0,
+        ] {
+            let inv_freq = vec![1.0, 0.731, 0.0123, 1e-5, 3.3e-9, 0.0];
+            let rotary = Rotary::new(RotaryConfig {
+                scaling: RopeScaling::Custom {
+                    inv_freq,
+                    attention_factor: factor,
+                },
+                ..RotaryConfig::new(12)
+            })?;
+            let frequencies = rotary.frequencies(0)?;
+            for start in [0, 77_777, (1 << 32) - 300] {
+                check::<f32>(&frequencies, start)?;
+                check::<f16>(&frequencies, start)?;
+                check::<bf16>(&frequencies, start)?;
+            }
+        }
+        Ok(())
     }
 }

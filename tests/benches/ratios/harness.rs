@@ -31,6 +31,10 @@ const TURN: Duration = Duration::from_millis(40);
 /// Twice the largest third-level caches that one core usually has to itself.
 const EVICTION: usize = 64 << 20;
 
+/// A work this long finds an allocator that has nothing to settle: its results are mapped afresh,
+/// each time. It is not repeated for that, which would double the time that sizes of gigabytes take.
+const LONG: Duration = Duration::from_millis(250);
+
 /// Rounds that are measured if they stay within four times the budget, and at any cost.
 const ROUNDS: usize = 5;
 const FEWEST: usize = 3;
@@ -73,6 +77,8 @@ struct Contestant<'a> {
     /// Repetitions in a timing, and timings in a turn.
     repeats: u32,
     timings: u32,
+    /// Repetitions before a turn's timings.
+    before: u32,
     times: Vec<f64>,
 }
 
@@ -121,6 +127,7 @@ impl<'a> Row<'a> {
             work: Box::new(work),
             repeats: 1,
             timings: 1,
+            before: 1,
             times: Vec::new(),
         });
         self
@@ -158,18 +165,24 @@ impl<'a> Row<'a> {
 
 impl Contestant<'_> {
     fn calibrate(&mut self) -> Result<()> {
+        let start = Instant::now();
         (self.work)()?;
+        if start.elapsed() > LONG {
+            self.before = 0;
+            return Ok(());
+        }
         let start = Instant::now();
         (self.work)()?;
         let once = start.elapsed().max(Duration::from_nanos(1));
         let fit = |time: Duration| (time.as_nanos() / once.as_nanos()) as u32;
         self.repeats = fit(TIMING).clamp(1, 10_000);
         self.timings = (fit(TURN) / self.repeats).clamp(1, 16);
+        self.before = self.repeats;
         Ok(())
     }
 
     fn turn(&mut self, eviction: &Eviction) -> Result<()> {
-        for _ in 0..self.repeats {
+        for _ in 0..self.before {
             (self.work)()?;
         }
         for _ in 0..self.timings {

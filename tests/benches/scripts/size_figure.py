@@ -2,14 +2,17 @@
 """Draws time per element against size, as an SVG for light and dark pages.
 
     python3 size_figure.py FOLDER FIGURE.svg
+    python3 size_figure.py --measure FOLDER FIGURE.svg
 
 FOLDER holds `one.json` and `all.json`, the benchmark on one thread and on all; only the rows
-of the subject `size` are used.
+of the subject `size` are used. With --measure these rows alone are measured first, into FOLDER:
+1 KiB to 2 GiB, some minutes, 12 GiB of memory, on a machine that does nothing else.
 """
 
 import json
 import math
 import os
+import subprocess
 import sys
 
 SERIES = [  # work, its name in the figure, colours on light and dark, dashes
@@ -22,6 +25,17 @@ SERIES = [  # work, its name in the figure, colours on light and dark, dashes
 WIDTH, HEIGHT, TOP, BOTTOM, LEFT, GAP = 960, 430, 92, 58, 58, 46
 PANEL = (WIDTH - LEFT - GAP - 16) / 2
 LEAST, MOST = 10, 31  # powers of two: bytes
+
+
+def measure(folder):
+    """Runs the benchmark's rows of sizes on one thread and on all."""
+    os.makedirs(folder, exist_ok=True)
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+    for name, threads in (("one", {"RAYON_NUM_THREADS": "1"}), ("all", {})):
+        file = os.path.join(os.path.abspath(folder), name + ".json")
+        command = ["cargo", "bench", "-p", "pe-tests", "--bench", "ratios", "--",
+                   "--json", file, "size:"]
+        subprocess.run(command, cwd=root, env={**os.environ, **threads}, check=True)
 
 
 def load(folder, name):
@@ -133,9 +147,13 @@ class Figure:
 
 
 def main():
-    if len(sys.argv) != 3:
+    arguments = [word for word in sys.argv[1:] if word != "--measure"]
+    if len(arguments) != 2:
         sys.exit(__doc__)
-    runs = [load(sys.argv[1], "one"), load(sys.argv[1], "all")]
+    folder, drawing = arguments
+    if "--measure" in sys.argv:
+        measure(folder)
+    runs = [load(folder, "one"), load(folder, "all")]
     values = [value for run in runs for work, *_ in SERIES for _, value in points(run, work)]
     if not values:
         sys.exit("no rows of the subject size: run the benchmark without words, or with size:")
@@ -145,7 +163,7 @@ def main():
                 "better", "", "start")
     for panel, run in enumerate(runs):
         figure.panel(panel, run)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
+    with open(drawing, "w", encoding="utf-8") as file:
         file.write(figure.svg())
 
 

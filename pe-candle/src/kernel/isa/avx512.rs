@@ -1,7 +1,7 @@
 //! AVX-512 with the parts F, BW, CD, DQ and VL: all of a step in one register.
 
 use std::arch::x86_64::{
-    __m256, __m256i, __m512, __m512d, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
+    __m256, __m512, __m512d, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
 };
 
 use pulp::x86::V4;
@@ -12,6 +12,31 @@ use super::{Isa, STEP, Work};
 use crate::kernel::mask::Mask;
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
+/// The high halves of lanes of 32 bits.
+const HIGH: u32 = 0xaaaa_aaaa;
+
+/// Where the halves of the lanes come from: the high ones from the first 16 in order.
+const INTO_HIGH: [u16; 2 * STEP] = {
+    let mut order = [0; 2 * STEP];
+    let mut lane = 0;
+    while lane < STEP {
+        order[2 * lane + 1] = lane as u16;
+        lane += 1;
+    }
+    order
+};
+
+/// The way back: the first 16 from the high halves.
+const FROM_HIGH: [u16; 2 * STEP] = {
+    let mut order = [0; 2 * STEP];
+    let mut lane = 0;
+    while lane < STEP {
+        order[lane] = 2 * lane as u16 + 1;
+        lane += 1;
+    }
+    order
+};
 
 /// Runs the work, compiled for this instruction set.
 pub(super) fn run<W: Work>(isa: V4, work: W) -> W::Output {
@@ -70,24 +95,29 @@ impl Isa for V4 {
         cast(self.avx512f._mm512_cvtps_ph::<NEAREST>(singles))
     }
 
+    /// By one permutation, which leaves the low halves of the lanes zero.
     #[inline(always)]
     fn widen_bf16(self, bits: [u16; STEP]) -> __m512 {
-        let wide = self.avx512f._mm512_cvtepu16_epi32(cast(bits));
-        cast(self.avx512f._mm512_slli_epi32::<16>(wide))
+        let all = self.avx512f._mm512_zextsi256_si512(cast(bits));
+        let (bw, order) = (self.avx512bw, cast(INTO_HIGH));
+        cast(bw._mm512_maskz_permutexvar_epi16(HIGH, order, all))
     }
 
+    /// The last bit that stays is the tie's: with it the half of what goes is added, and without
+    /// it one less.
     #[inline(always)]
     fn narrow_bf16(self, singles: __m512) -> [u16; STEP] {
         let f = self.avx512f;
         let bits: __m512i = cast(singles);
-        let high = f._mm512_srli_epi32::<16>(bits);
-        let odd = f._mm512_and_si512(high, f._mm512_set1_epi32(1));
+        let odd = f._mm512_test_epi32_mask(bits, f._mm512_set1_epi32(0x1_0000));
         let rounded = f._mm512_add_epi32(bits, f._mm512_set1_epi32(0x7fff));
-        let nearest = f._mm512_srli_epi32::<16>(f._mm512_add_epi32(rounded, odd));
+        let nearest = f._mm512_mask_add_epi32(rounded, odd, rounded, f._mm512_set1_epi32(1));
         let nan = f._mm512_cmpunord_ps_mask(singles, singles);
-        let narrow = f._mm512_mask_or_epi32(nearest, nan, high, f._mm512_set1_epi32(0x40));
-        let narrow: __m256i = f._mm512_cvtepi32_epi16(narrow);
-        cast(narrow)
+        let narrow = f._mm512_mask_or_epi32(nearest, nan, bits, f._mm512_set1_epi32(0x40_0000));
+        let halves = self
+            .avx512bw
+            ._mm512_permutexvar_epi16(cast(FROM_HIGH), narrow);
+        cast(f._mm512_castsi512_si256(halves))
     }
 
     #[inline(always)]
