@@ -101,6 +101,27 @@ impl Cli {
     }
 }
 
+/// Of an error about an argument that is not UTF-8 where only text will do: the same with the
+/// arguments that may be meant.
+pub(crate) fn name_what_is_no_text(error: clap::Error, args: &[OsString]) -> clap::Error {
+    let named: Vec<String> = args
+        .iter()
+        .skip(1)
+        .filter(|arg| arg.to_str().is_none())
+        .map(|arg| format!("{arg:?}"))
+        .collect();
+    match error.kind() {
+        ErrorKind::InvalidUtf8 if !named.is_empty() => Cli::command().error(
+            ErrorKind::InvalidUtf8,
+            format!(
+                "only names of files may be other than UTF-8: {}",
+                named.join(", ")
+            ),
+        ),
+        _ => error,
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -92,12 +92,13 @@ impl Colour {
     }
 }
 
-/// Standard output that remembers whether its reader has gone away.
+/// Standard output that remembers whether it failed, and whether its reader has gone away.
 ///
 /// `pe-demo | head -1` closes the pipe early. The write that fails then ends the
 /// program, but it is no failure.
 pub(crate) struct Stdout<'a> {
     inner: &'a mut dyn Write,
+    failed: bool,
     closed: bool,
 }
 
@@ -105,6 +106,7 @@ impl<'a> Stdout<'a> {
     pub(crate) fn new(inner: &'a mut dyn Write) -> Self {
         Self {
             inner,
+            failed: false,
             closed: false,
         }
     }
@@ -113,8 +115,13 @@ impl<'a> Stdout<'a> {
         self.closed
     }
 
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
     fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
+            self.failed |= error.kind() != ErrorKind::Interrupted;
             self.closed |= error.kind() == ErrorKind::BrokenPipe;
         }
         result

@@ -45,6 +45,7 @@ mod model;
 pub mod origin;
 mod page;
 mod plot;
+mod process;
 mod report;
 pub mod sentences;
 mod shell;
@@ -77,6 +78,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use console::{BadUsage, Stdout};
 use log::{Log, Verbosity};
+use process::Work;
 
 pub use console::{Colours, Outcome};
 
@@ -117,7 +119,7 @@ where
         log.usage(colours.stderr.paint(error));
         Outcome::Usage
     };
-    let result = match Cli::try_parse_from(args) {
+    let result = match Cli::try_parse_from(&args) {
         Ok(cli) => {
             log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
                 (true, _) => Verbosity::Quiet,
@@ -132,7 +134,9 @@ where
             }
             result
         }
-        Err(error) if error.use_stderr() => return usage(&error, &mut log),
+        Err(error) if error.use_stderr() => {
+            return usage(&cli::name_what_is_no_text(error, &args), &mut log);
+        }
         Err(help) => write!(stdout, "{}", colours.stdout.paint(&help))
             .map(|()| Outcome::Success)
             .map_err(Into::into),
@@ -145,7 +149,10 @@ where
         Ok(outcome) => outcome,
         Err(_) if stdout.is_closed() => Outcome::Success,
         Err(error) => {
-            log.error(&error);
+            log.error(&match stdout.has_failed() {
+                true => error.context("standard output"),
+                false => error,
+            });
             Outcome::Failure
         }
     }
@@ -157,6 +164,10 @@ fn dispatch(
     out: &mut dyn Write,
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
+    process::settle(match &cli.command {
+        Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,
+        _ => Work::Threaded,
+    })?;
     let mut nowhere = std::io::sink();
     // What these print is about the files that they write.
     let about_files: &mut dyn Write = match log.verbosity {

@@ -216,7 +216,9 @@ impl Workers {
         let pool = || rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let pools = (0..rayon::current_num_threads()).map(|_| pool());
         Ok(Self {
-            pools: pools.collect::<Result<_, _>>()?,
+            pools: pools
+                .collect::<Result<_, _>>()
+                .context("cannot start the threads")?,
         })
     }
 

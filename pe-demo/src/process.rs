@@ -1,0 +1,96 @@
+//! What is settled with the system before a command runs.
+
+use std::error::Error;
+use std::ffi::OsStr;
+
+use anyhow::{Context, Result, bail};
+
+/// The variable that says how many threads there are; rayon reads it.
+const THREADS: &str = "RAYON_NUM_THREADS";
+
+/// The most threads that it may ask for.
+const MOST_THREADS: usize = 1024;
+
+/// Whether a command computes on several threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    Threaded,
+    Alone,
+}
+
+/// Makes a file that grows past the limit of the process (`ulimit -f`) an error of the write,
+/// where the system would end the program and a half-written file could stay; and starts the
+/// threads, so that too many of them are an error too.
+pub(crate) fn settle(work: Work) -> Result<()> {
+    outlive_file_limits()?;
+    match work {
+        Work::Threaded => start_threads(),
+        Work::Alone => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn outlive_file_limits() -> Result<()> {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, OnceLock};
+
+    use anyhow::Error;
+    use signal_hook::consts::SIGXFSZ;
+
+    // Once for the process: each handler stays. What it sets is not read: with any handler at
+    // all the write fails in place of the program.
+    static HANDLED: OnceLock<Result<(), String>> = OnceLock::new();
+    let handled = HANDLED.get_or_init(|| {
+        let seen = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGXFSZ, seen)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    });
+    let handled = handled
+        .as_ref()
+        .map_err(|error| Error::msg(error.clone()))
+        .copied();
+    handled.context("SIGXFSZ cannot be caught")
+}
+
+#[cfg(not(unix))]
+fn outlive_file_limits() -> Result<()> {
+    Ok(())
+}
+
+/// Starts rayon's pool: later it would panic where the system has no threads to give.
+fn start_threads() -> Result<()> {
+    check(std::env::var_os(THREADS).as_deref())?;
+    match rayon::ThreadPoolBuilder::new().build_global() {
+        // Without a source it runs already.
+        Err(error) if error.source().is_some() => Err(error).context("cannot start the threads"),
+        _ => Ok(()),
+    }
+}
+
+/// As many threads as can be meant. What is no number is ignored, as rayon does.
+fn check(wanted: Option<&OsStr>) -> Result<()> {
+    let wanted = wanted.and_then(OsStr::to_str);
+    match wanted.and_then(|wanted| wanted.parse::<usize>().ok()) {
+        Some(threads) if threads > MOST_THREADS => {
+            bail!("{THREADS}={threads}: more than {MOST_THREADS} threads")
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_threads_than_can_be_meant_are_refused() {
+        let says = |wanted: &str| check(Some(OsStr::new(wanted))).map_err(|e| e.to_string());
+        for fine in ["", "0", "1", "1024", "-1", "many", "100000000000000000000"] {
+            assert_eq!(says(fine), Ok(()), "{fine}");
+        }
+        let expected = "RAYON_NUM_THREADS=1025: more than 1024 threads";
+        assert_eq!(says("1025"), Err(expected.to_owned()));
+        assert!(check(None).is_ok());
+    }
+}
