@@ -12,6 +12,7 @@ mod trained;
 mod vectors;
 
 use std::io::{BufRead, Write};
+use std::path::Path;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,6 +26,7 @@ use self::trained::Answer;
 use self::vectors::About;
 use crate::cli::EncodeArgs;
 use crate::console::{BadUsage, Outcome};
+use crate::distinct;
 use crate::encoder::Scheme;
 use crate::interrupt::Interrupt;
 use crate::log::{Log, Verbosity};
@@ -49,6 +51,7 @@ pub(crate) fn run(
     log: &mut Log<'_>,
 ) -> Result<Outcome> {
     check(args)?;
+    check_files(args)?;
     let parts = Parts::load(args, log)?;
     let built_in: &[&str] = match parts.trained() {
         false => &sentences::BUILT_IN,
@@ -235,6 +238,36 @@ fn check(args: &EncodeArgs) -> Result<(), BadUsage> {
             "--d-model {d_model} by --heads {heads} makes heads of width {width}: rotary \
              positions turn pairs"
         )));
+    }
+    Ok(())
+}
+
+/// That nothing is written over what is read.
+fn check_files(args: &EncodeArgs) -> Result<(), BadUsage> {
+    let outputs = [
+        ("--output", &args.output),
+        ("--attention", &args.attention),
+        ("--table", &args.table),
+    ];
+    let origins = [
+        ("--tokenizer", &args.tokenizer),
+        ("--weights", &args.weights),
+        ("--embeddings", &args.embeddings),
+        ("--position-embeddings", &args.position_embeddings),
+    ];
+    let mut inputs: Vec<distinct::Named<'_>> = Vec::new();
+    inputs.extend(args.file.iter().map(|path| ("--file", path.as_path())));
+    for (option, name) in origins {
+        let Some(name) = name else { continue };
+        inputs.push((option, Path::new(name)));
+        // With the name of a tensor behind it.
+        let file = name.rsplit_once(':').map(|(file, _)| Path::new(file));
+        inputs.extend(file.map(|file| (option, file)));
+    }
+    for (option, path) in outputs {
+        if let Some(path) = path {
+            distinct::check((option, path), &inputs)?;
+        }
     }
     Ok(())
 }

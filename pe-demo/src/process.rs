@@ -63,7 +63,7 @@ fn start_threads() -> Result<()> {
     check(std::env::var_os(THREADS).as_deref())?;
     match rayon::ThreadPoolBuilder::new().build_global() {
         // Without a source it runs already.
-        Err(error) if error.source().is_some() => Err(error).context("cannot start the threads"),
+        Err(error) if error.source().is_some() => bail!("cannot start the threads: {error}"),
         _ => Ok(()),
     }
 }

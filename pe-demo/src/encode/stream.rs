@@ -218,7 +218,7 @@ impl Workers {
         Ok(Self {
             pools: pools
                 .collect::<Result<_, _>>()
-                .context("cannot start the threads")?,
+                .map_err(|error| anyhow!("cannot start the threads: {error}"))?,
         })
     }
 

@@ -1,5 +1,7 @@
 //! The real program: exit codes, pipes, files, width, the hub.
 
+#[cfg(unix)]
+mod faults;
 #[cfg(feature = "hub")]
 mod hub;
 mod width;

@@ -1,0 +1,192 @@
+//! Readers that go away, and Ctrl-C.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::ground::Ground;
+
+/// The number of Ctrl-C.
+const SIGINT: i32 = 2;
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let ground = Ground::new();
+    for line in [
+        "$pe a --no-table --d-model 8",
+        "$pe a --no-table --d-model 8 --json",
+        "seq 3000 | $pe --file - --no-table --d-model 8 --json -q",
+        "$pe export --d-model 8 --max-seq-len 3 -o new.safetensors",
+        "$pe inspect weights.safetensors",
+        "$pe inspect weights.safetensors --json",
+        "$pe inspect config.json",
+        "$pe plot rings -o figures",
+        "$pe report -o page.html",
+        "$pe train --steps 1 --scheme none --d-model 8 --heads 1 --layers 1 --length 8 -o folder",
+        "$pe man",
+        "$pe man -o manual",
+        "$pe completions bash",
+        "$pe --help",
+        "$pe export --help",
+    ] {
+        // `:` reads nothing at all; the program's own exit code is what counts.
+        for reader in [":", "head -1 >/dev/null"] {
+            let output = ground.shell(&format!("({line}; echo $? >&2) | {reader}"));
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                error.lines().last(),
+                Some("0"),
+                "{line} | {reader}: {error}"
+            );
+            assert!(error.lines().count() <= 2, "{line}: {error}");
+            assert!(!error.contains("panicked"), "{line}: {error}");
+        }
+    }
+}
+
+/// Waits, then sends Ctrl-C until the program ends.
+fn interrupt(mut child: Child, ready: impl Fn() -> bool, times: usize) -> (ExitStatus, String) {
+    let start = Instant::now();
+    while !ready() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(
+        child.try_wait().expect("a status"),
+        None,
+        "it ended by itself"
+    );
+    for time in 0..times {
+        if time > 0 {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let id = child.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status();
+        assert!(sent.expect("kill runs").success());
+    }
+    let output = child.wait_with_output().expect("the program ends");
+    (
+        output.status,
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// Runs until `ready`, then Ctrl-C: 130, as the program's own code or as a shell has it for the
+/// signal. Nothing but what `kept` says is left of it.
+fn ends(line: &str, ready: impl Fn(&Ground, u32) -> bool, kept: &[&str]) {
+    let ground = Ground::new();
+    let before = ground.files();
+    let child = ground
+        .command(&format!("exec $pe {line}"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let id = child.id();
+    let (status, error) = interrupt(child, || ready(&ground, id), 1);
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    assert_eq!(code, Some(128 + SIGINT), "{line}: {error}");
+    assert!(
+        error.lines().count() <= 1 && !error.contains("panicked"),
+        "{line}: {error}"
+    );
+    let mut after = ground.files();
+    for name in kept {
+        let path = ground.path().join(name).display().to_string();
+        assert!(after.remove(&path).is_some(), "{line}: no {name}");
+    }
+    let names: Vec<&String> = after.keys().collect();
+    assert!(before == after, "{line} left {names:?}");
+}
+
+/// Whether a process has read or written so many bytes, its own libraries among them.
+#[cfg(target_os = "linux")]
+fn has_moved(id: u32, counter: &str, least: u64) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(counter));
+    let bytes = lines
+        .next()
+        .and_then(|rest| rest.trim().parse::<u64>().ok());
+    bytes.is_some_and(|bytes| bytes >= least)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_during_a_long_export_leaves_the_old_file() {
+    let written = |_: &Ground, id: u32| has_moved(id, "wchar:", 1 << 20);
+    let export = "export --d-model 4096 --max-seq-len 1000000 -o";
+    ends(&format!("{export} old.safetensors"), written, &[]);
+    ends(&format!("{export} new.safetensors"), written, &[]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_during_a_report_leaves_nothing() {
+    // Its drawing has begun when the program's libraries and fonts are read.
+    let begun = |_: &Ground, id: u32| has_moved(id, "rchar:", 1);
+    ends("report -o old.jsonl", begun, &[]);
+}
+
+#[test]
+fn ctrl_c_during_a_training_keeps_the_best_weights() {
+    let saved = |ground: &Ground, _: u32| {
+        let state = ground.path().join("folder/sinusoidal.state.safetensors");
+        state.exists()
+    };
+    ends(
+        "train --scheme sinusoidal --d-model 8 --heads 1 --layers 1 --length 8 --batch 1 \
+         --steps 100000000 -o folder",
+        saved,
+        &[
+            "folder/losses.csv",
+            "folder/losses.svg",
+            "folder/sinusoidal.safetensors",
+            "folder/sinusoidal.state.safetensors",
+        ],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_during_the_encoding_of_a_stream_leaves_the_old_file() {
+    let ground = Ground::new();
+    let before = ground.files();
+    for line in [
+        "seq 100000000 | (exec $pe --d-model 8 --layers 1 --file - -o old.jsonl)",
+        "seq 100000000 | (exec $pe --d-model 8 --layers 1 --file - -o new.safetensors)",
+    ] {
+        // The shell is told the program's number, so that the signal goes to no other.
+        let line = line.replace("exec $pe", "sh -c 'echo $$ >&3; exec \"$0\" \"$@\"' $pe");
+        let line = format!("({line}; echo $? >&2) 3>number");
+        let child = ground
+            .command(&line)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the shell starts");
+        let number = || {
+            let text = std::fs::read_to_string(ground.path().join("number")).unwrap_or_default();
+            text.trim().parse::<u32>().ok()
+        };
+        let start = Instant::now();
+        while !number().is_some_and(|id| has_moved(id, "wchar:", 100_000)) {
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "{line}: it does not begin"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let id = number().expect("a number").to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let output = child.wait_with_output().expect("the shell ends");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(error.lines().last(), Some("130"), "{line}: {error}");
+        assert!(error.contains("pe-demo: interrupted: "), "{line}: {error}");
+        std::fs::remove_file(ground.path().join("number")).expect("removed");
+        assert!(before == ground.files(), "{line}");
+    }
+}

@@ -1,0 +1,300 @@
+//! What cannot be read, and what is not what it should be.
+
+use super::all;
+
+#[test]
+fn files_that_are_not_there_or_no_files() {
+    all(&[
+        ("exec $pe inspect nowhere", 1, &["nowhere: No such file"]),
+        (
+            "exec $pe inspect folder",
+            1,
+            &["folder: not a regular file"],
+        ),
+        (
+            "exec $pe inspect fifo.jsonl",
+            1,
+            &["fifo.jsonl: not a regular file"],
+        ),
+        (
+            "exec $pe inspect /dev/zero",
+            1,
+            &["/dev/zero: not a regular file"],
+        ),
+        ("exec $pe --file nowhere", 1, &["nowhere: No such file"]),
+        ("exec $pe --file folder", 1, &["folder: is a directory"]),
+        ("exec $pe --file empty", 1, &["empty: no sentences"]),
+        ("exec $pe --file blank", 1, &["blank: no sentences"]),
+        (
+            "exec $pe --tokenizer nowhere.json",
+            1,
+            &["there is no file nowhere.json"],
+        ),
+        (
+            "exec $pe --tokenizer folder",
+            1,
+            &["folder: not a regular file"],
+        ),
+        (
+            "exec $pe --tokenizer /dev/zero",
+            1,
+            &["/dev/zero: not a regular file"],
+        ),
+        (
+            "exec $pe --weights nowhere.safetensors",
+            1,
+            &["there is no file nowhere.safetensors"],
+        ),
+        (
+            "exec $pe --weights folder",
+            1,
+            &["folder: not a regular file"],
+        ),
+        (
+            "exec $pe --embeddings folder",
+            1,
+            &["--embeddings: folder: not a regular file"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config nowhere -o new",
+            1,
+            &["nowhere: No such file"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config folder -o new",
+            1,
+            &["folder: is a directory"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config /dev/zero -o new",
+            1,
+            &["/dev/zero: not a"],
+        ),
+        (
+            "exec $pe plot rotary-frequencies --config folder -o new",
+            1,
+            &["folder"],
+        ),
+        // Names that are no text.
+        (
+            "exec $pe inspect \"$(printf 'x\\377')\"",
+            1,
+            &["No such file"],
+        ),
+        (
+            "exec $pe --file \"$(printf 'x\\377')\"",
+            1,
+            &["No such file"],
+        ),
+        ("exec $pe \"$(printf 'x\\377')\"", 2, &[r#""x\xFF""#]),
+        (
+            "exec $pe --d-model \"$(printf '\\376')\"",
+            2,
+            &[r#""\xFE""#],
+        ),
+        (
+            "exec $pe --tokenizer \"$(printf 'x\\377')\"",
+            2,
+            &[r#""x\xFF""#],
+        ),
+        ("exec $pe \"$(printf '\\377')\" export", 2, &[r#""\xFF""#]),
+    ]);
+}
+
+#[test]
+fn broken_weights_tables_and_tokenizers() {
+    all(&[
+        ("exec $pe inspect empty", 1, &["empty: "]),
+        ("exec $pe inspect garbage", 1, &["garbage: "]),
+        (
+            "exec $pe inspect cut.safetensors",
+            1,
+            &["cut.safetensors: "],
+        ),
+        (
+            "exec $pe inspect header.safetensors",
+            1,
+            &["header.safetensors: "],
+        ),
+        (
+            "exec $pe inspect huge.safetensors",
+            1,
+            &["huge.safetensors: "],
+        ),
+        ("exec $pe --weights empty", 1, &["empty: "]),
+        ("exec $pe --weights garbage", 1, &["garbage: "]),
+        (
+            "exec $pe --weights cut.safetensors",
+            1,
+            &["cut.safetensors: "],
+        ),
+        (
+            "exec $pe --weights header.safetensors",
+            1,
+            &["header.safetensors: "],
+        ),
+        (
+            "exec $pe --weights huge.safetensors",
+            1,
+            &["huge.safetensors: "],
+        ),
+        (
+            "exec $pe --weights dtype.safetensors",
+            1,
+            &["dtype.safetensors", "answer.bias"],
+        ),
+        (
+            "exec $pe --weights shape.safetensors",
+            1,
+            &["shape.safetensors", "answer.weight"],
+        ),
+        (
+            "exec $pe --weights missing.safetensors",
+            1,
+            &["missing.safetensors", "answer.bias"],
+        ),
+        (
+            "exec $pe --weights version.safetensors",
+            1,
+            &["version.safetensors", "9"],
+        ),
+        (
+            "exec $pe --weights nan.safetensors",
+            1,
+            &["nan.safetensors", "NaN"],
+        ),
+        ("exec $pe --weights config.json", 1, &["config.json: "]),
+        ("exec $pe --embeddings garbage", 1, &["garbage: "]),
+        (
+            "exec $pe --embeddings cut.safetensors",
+            1,
+            &["cut.safetensors: "],
+        ),
+        (
+            "exec $pe --embeddings weights.safetensors",
+            1,
+            &["weights.safetensors: "],
+        ),
+        (
+            "exec $pe --embeddings weights.safetensors:nothing",
+            1,
+            &["nothing"],
+        ),
+        ("exec $pe --tokenizer empty", 1, &["empty: "]),
+        ("exec $pe --tokenizer garbage", 1, &["garbage: "]),
+        ("exec $pe --tokenizer cut.json", 1, &["cut.json: "]),
+        ("exec $pe --tokenizer list.json", 1, &["list.json: "]),
+        ("exec $pe --tokenizer deep.json", 1, &["deep.json: "]),
+        ("exec $pe --tokenizer config.json", 1, &["config.json: "]),
+    ]);
+}
+
+#[test]
+fn broken_configs() {
+    all(&[
+        ("exec $pe inspect cut.json", 1, &["cut.json: "]),
+        ("exec $pe inspect list.json", 1, &["list.json: "]),
+        ("exec $pe inspect deep.json", 1, &["deep.json: "]),
+        ("exec $pe inspect nan.json", 1, &["nan.json: "]),
+        (
+            "exec $pe inspect negative.json",
+            1,
+            &["negative.json: ", "-1"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config empty -o new",
+            1,
+            &["empty: "],
+        ),
+        (
+            "exec $pe export --scheme rotary --config cut.json -o new",
+            1,
+            &["cut.json: "],
+        ),
+        (
+            "exec $pe export --scheme rotary --config deep.json -o new",
+            1,
+            &["deep.json: "],
+        ),
+        (
+            "exec $pe export --scheme rotary --config nan.json -o new",
+            1,
+            &["nan.json: "],
+        ),
+        (
+            "exec $pe export --scheme rotary --config negative.json -o new",
+            1,
+            &["-1"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config weights.safetensors -o new",
+            1,
+            &["weights."],
+        ),
+        (
+            "exec $pe plot rotary-frequencies --config cut.json -o new",
+            1,
+            &["cut.json"],
+        ),
+    ]);
+}
+
+#[test]
+fn standard_input_of_any_kind() {
+    let line = "head -c 100000000 /dev/zero | tr '\\000' x";
+    let sized = "ulimit -v 800000; exec $pe --d-model 8 --layers 1 --no-table --file -";
+    all(&[
+        (
+            "exec $pe - --no-table",
+            1,
+            &["standard input: no sentences"],
+        ),
+        (
+            "exec $pe - --no-table <&-",
+            1,
+            &["standard input: no sentences"],
+        ),
+        (
+            "exec $pe - --no-table < latin1.txt",
+            1,
+            &["standard input: line 1: ", "utf-8"],
+        ),
+        (
+            "exec $pe --file latin1.txt --no-table",
+            1,
+            &["latin1.txt: line 1: ", "utf-8"],
+        ),
+        (
+            "exec $pe --file latin1.txt -o old.jsonl",
+            1,
+            &["latin1.txt: line 1: ", "utf-8"],
+        ),
+        (
+            "exec $pe --file /dev/zero --no-table",
+            1,
+            &["/dev/zero: line 1: longer than 1048576"],
+        ),
+        // A line of 100 MB, alone and after good ones, in bounded memory.
+        (
+            &format!("{line} | ({sized})"),
+            1,
+            &["line 1: longer than 1048576 bytes"],
+        ),
+        (
+            &format!("(seq 2000; {line}) | ({sized} -o old.jsonl)"),
+            1,
+            &["line 2001: longer than 1048576 bytes"],
+        ),
+        (
+            "printf 'a\\000b c\\n' | $pe - --no-table --d-model 8 >/dev/null",
+            0,
+            &[],
+        ),
+        (
+            "seq 20000 | (ulimit -v 800000; exec $pe --d-model 8 --layers 1 --heads 1 --no-table \
+             --file - --json -q) >/dev/null",
+            0,
+            &[],
+        ),
+    ]);
+}
