@@ -54,7 +54,7 @@ pub(super) fn write(
     let mut failure: Option<Error> = None;
     let written = pe_candle::checkpoint::replace(path, |out| {
         let result = match lines {
-            true => jsonl(job, texts, out),
+            true => jsonl(path, job, texts, out),
             false => safetensors(path, job, texts, &about, out),
         };
         match result {
@@ -84,7 +84,12 @@ pub(super) fn write(
 }
 
 /// A line of JSON for each sentence.
-fn jsonl(job: &Job<'_>, texts: &mut Texts<'_>, out: &mut dyn Write) -> Result<Option<Totals>> {
+fn jsonl(
+    path: &Path,
+    job: &Job<'_>,
+    texts: &mut Texts<'_>,
+    out: &mut dyn Write,
+) -> Result<Option<Totals>> {
     #[derive(Serialize)]
     struct Line<'a> {
         index: u64,
@@ -93,6 +98,7 @@ fn jsonl(job: &Job<'_>, texts: &mut Texts<'_>, out: &mut dyn Write) -> Result<Op
         vector: &'a [f32],
     }
     let mut index = 0;
+    let here = || path.display().to_string();
     stream::run(job, texts, &mut |done: &Done<'_>| {
         let line = Line {
             index,
@@ -100,8 +106,8 @@ fn jsonl(job: &Job<'_>, texts: &mut Texts<'_>, out: &mut dyn Write) -> Result<Op
             tokens: done.tokens,
             vector: done.vector,
         };
-        serde_json::to_writer(&mut *out, &line)?;
-        out.write_all(b"\n")?;
+        serde_json::to_writer(&mut *out, &line).with_context(here)?;
+        out.write_all(b"\n").with_context(here)?;
         index += 1;
         Ok(())
     })
@@ -120,7 +126,14 @@ fn safetensors(
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let here = || format!("a file for the vectors in {}", folder.display());
+    let there = || path.display().to_string();
+    let here = || {
+        format!(
+            "{}: a file for the vectors in {}",
+            there(),
+            folder.display()
+        )
+    };
     let waiting = tempfile::tempfile_in(folder).with_context(here)?;
     let mut waiting = BufWriter::new(waiting);
     let totals = stream::run(job, texts, &mut |done: &Done<'_>| {
@@ -134,12 +147,14 @@ fn safetensors(
     };
     let width = job.encoder.config().d_model() as u64;
     let bytes = totals.sentences * width * 4;
-    out.write_all(&header(about, totals.sentences, width)?)?;
+    out.write_all(&header(about, totals.sentences, width)?)
+        .with_context(there)?;
     let mut waiting = waiting
         .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
+        .map_err(io::IntoInnerError::into_error)
+        .with_context(here)?;
     waiting.seek(SeekFrom::Start(0)).with_context(here)?;
-    let copied = io::copy(&mut waiting.take(bytes), out)?;
+    let copied = io::copy(&mut waiting.take(bytes), out).with_context(there)?;
     if copied != bytes {
         bail!("{}: {copied} bytes of {bytes} are left", here());
     }

@@ -185,7 +185,8 @@ impl Checkpoint {
     /// The model with the weights of this file, and fixed tables of `rows` rows.
     ///
     /// # Errors
-    /// A file of a state; weights that are missing, left over or of another shape.
+    /// A file of a state; weights that are missing, left over, of another shape or type, or no
+    /// finite numbers.
     pub(crate) fn classifier(&self, rows: usize) -> Result<Classifier> {
         let name = &self.name;
         ensure!(
@@ -193,6 +194,7 @@ impl Checkpoint {
             "{name}: the state of a training, not its weights (those are in the file without \
              .state)"
         );
+        self.check_numbers()?;
         let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, &Device::Cpu);
         let classifier = Classifier::new(&self.model, rows, &vb).with_context(|| name.clone())?;
         let weights: usize = self.tensors.values().map(Tensor::elem_count).sum();
@@ -202,6 +204,25 @@ impl Checkpoint {
             "{name}: {weights} weights, the model has {wanted}"
         );
         Ok(classifier)
+    }
+
+    /// Refuses weights that are not f32, which would be converted without a word, or not finite;
+    /// of several the first by name.
+    fn check_numbers(&self) -> Result<()> {
+        let sorted: BTreeMap<&String, &Tensor> = self.tensors.iter().collect();
+        for (tensor, values) in sorted {
+            ensure!(
+                values.dtype() == DType::F32,
+                "{}: tensor {tensor} is {}, not f32",
+                self.name,
+                values.dtype().as_str()
+            );
+            let values = values.flatten_all()?.to_vec1::<f32>()?;
+            if let Some((at, value)) = values.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+                bail!("{}: tensor {tensor} holds {value} at entry {at}", self.name);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses to go on with a model that is not the one wanted.

@@ -1,7 +1,7 @@
 //! Readers that go away, and Ctrl-C.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::ground::Ground;
@@ -44,32 +44,17 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
-/// Waits, then sends Ctrl-C until the program ends.
-fn interrupt(mut child: Child, ready: impl Fn() -> bool, times: usize) -> (ExitStatus, String) {
+/// Sends Ctrl-C to a process, when it is ready for it.
+fn interrupt(id: u32, ready: impl Fn() -> bool) {
     let start = Instant::now();
-    while !ready() && start.elapsed() < Duration::from_secs(60) {
+    while !ready() {
+        let waited = start.elapsed();
+        assert!(waited < Duration::from_secs(30), "it does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(
-        child.try_wait().expect("a status"),
-        None,
-        "it ended by itself"
-    );
-    for time in 0..times {
-        if time > 0 {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        let id = child.id().to_string();
-        let sent = std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status();
-        assert!(sent.expect("kill runs").success());
-    }
-    let output = child.wait_with_output().expect("the program ends");
-    (
-        output.status,
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+    let mut kill = std::process::Command::new("kill");
+    let sent = kill.args(["-INT", &id.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
 }
 
 /// Runs until `ready`, then Ctrl-C: 130, as the program's own code or as a shell has it for the
@@ -85,7 +70,9 @@ fn ends(line: &str, ready: impl Fn(&Ground, u32) -> bool, kept: &[&str]) {
         .spawn()
         .expect("the program starts");
     let id = child.id();
-    let (status, error) = interrupt(child, || ready(&ground, id), 1);
+    interrupt(id, || ready(&ground, id));
+    let output = child.wait_with_output().expect("the program ends");
+    let (status, error) = (output.status, String::from_utf8_lossy(&output.stderr));
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     assert_eq!(code, Some(128 + SIGINT), "{line}: {error}");
     assert!(
@@ -137,7 +124,7 @@ fn ctrl_c_during_a_training_keeps_the_best_weights() {
     };
     ends(
         "train --scheme sinusoidal --d-model 8 --heads 1 --layers 1 --length 8 --batch 1 \
-         --steps 100000000 -o folder",
+         --steps 1000000 -o folder",
         saved,
         &[
             "folder/losses.csv",
@@ -170,18 +157,11 @@ fn ctrl_c_during_the_encoding_of_a_stream_leaves_the_old_file() {
             text.trim().parse::<u32>().ok()
         };
         let start = Instant::now();
-        while !number().is_some_and(|id| has_moved(id, "wchar:", 100_000)) {
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "{line}: it does not begin"
-            );
+        while number().is_none() && start.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let id = number().expect("a number").to_string();
-        let sent = std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status();
-        assert!(sent.expect("kill runs").success());
+        let id = number().expect("a number");
+        interrupt(id, || has_moved(id, "wchar:", 100_000));
         let output = child.wait_with_output().expect("the shell ends");
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(error.lines().last(), Some("130"), "{line}: {error}");

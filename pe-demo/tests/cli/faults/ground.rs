@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 use crate::pe_demo;
 
 /// A folder with good files and bad ones.
-pub struct Ground {
+pub(super) struct Ground {
     directory: tempfile::TempDir,
 }
 
 impl Ground {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let ground = Self { directory };
         let train = "train --steps 1 --scheme sinusoidal --d-model 8 --heads 1 --layers 1 \
@@ -97,7 +97,7 @@ impl Ground {
         ground
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
 
@@ -106,7 +106,7 @@ impl Ground {
     }
 
     /// A command for the shell, in the folder, with nothing to read.
-    pub fn command(&self, line: &str) -> Command {
+    pub(super) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         command
             .args(["-c", line])
@@ -119,12 +119,12 @@ impl Ground {
         command
     }
 
-    pub fn shell(&self, line: &str) -> Output {
+    pub(super) fn shell(&self, line: &str) -> Output {
         self.command(line).output().expect("the shell starts")
     }
 
     /// Every file below the folder, hidden ones too, and its content.
-    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {
