@@ -5,6 +5,9 @@ use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
+/// The exit code after Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -38,7 +41,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Success => Self::SUCCESS,
             Outcome::Failure => Self::FAILURE,
             Outcome::Usage => Self::from(2),
-            Outcome::Interrupted => Self::from(130),
+            Outcome::Interrupted => Self::from(INTERRUPTED),
         }
     }
 }

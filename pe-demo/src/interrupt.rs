@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Error, Result};
 
+use crate::console::INTERRUPTED;
+
 /// While one lives, Ctrl-C asks what runs to stop; a second one, or one at any other time,
 /// ends the program as it would without this.
 #[derive(Debug)]
@@ -19,6 +21,9 @@ struct Signal {
     asked: Arc<AtomicBool>,
     /// Whether Ctrl-C ends the program: set by Ctrl-C, and when nothing that it can stop runs.
     fatal: Arc<AtomicBool>,
+    /// Whether Ctrl-C ends the program with its exit code: set while there is nobody to look at
+    /// the first of these.
+    waiting: Arc<AtomicBool>,
     running: Mutex<usize>,
 }
 
@@ -44,6 +49,15 @@ impl Interrupt {
     pub(crate) fn asked(&self) -> bool {
         self.signal.asked.load(Ordering::SeqCst)
     }
+
+    /// Does what may wait without end for somebody else, such as who types the input: Ctrl-C
+    /// does not wait for it but ends the program.
+    pub(crate) fn while_waiting<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.signal.waiting.store(true, Ordering::SeqCst);
+        let result = work();
+        self.signal.waiting.store(false, Ordering::SeqCst);
+        result
+    }
 }
 
 impl Drop for Interrupt {
@@ -60,16 +74,21 @@ impl Drop for Interrupt {
 impl Signal {
     fn register() -> std::io::Result<Self> {
         use signal_hook::consts::SIGINT;
-        use signal_hook::flag::{register, register_conditional_default};
+        use signal_hook::flag::{
+            register, register_conditional_default, register_conditional_shutdown,
+        };
         let asked = Arc::new(AtomicBool::new(false));
         let fatal = Arc::new(AtomicBool::new(true));
+        let waiting = Arc::new(AtomicBool::new(false));
         // In this order: the first of them sees what the flag was before.
         register_conditional_default(SIGINT, Arc::clone(&fatal))?;
+        register_conditional_shutdown(SIGINT, INTERRUPTED.into(), Arc::clone(&waiting))?;
         register(SIGINT, Arc::clone(&fatal))?;
         register(SIGINT, Arc::clone(&asked))?;
         Ok(Self {
             asked,
             fatal,
+            waiting,
             running: Mutex::new(0),
         })
     }

@@ -107,7 +107,7 @@ pub(super) fn run(
     let mut totals = Totals::default();
     let counted = AtomicU64::new(0);
     loop {
-        let window = read(texts, window)?;
+        let window = job.interrupt.while_waiting(|| read(texts, window))?;
         if window.is_empty() {
             break;
         }
