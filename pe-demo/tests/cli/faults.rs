@@ -3,6 +3,9 @@
 //! Each case runs the real program from a shell in one folder, the folder of [`Ground`], and leaves
 //! that folder byte for byte as it was.
 
+// What the cases share stands outside of tests.
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod ends;
 mod ground;
 mod inputs;
