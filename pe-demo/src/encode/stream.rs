@@ -246,7 +246,7 @@ impl Workers {
             let handles: Vec<_> = self
                 .pools
                 .iter()
-                .map(|pool| scope.spawn(|| pool.install(&run)))
+                .map(|pool| scope.spawn(|| pool.install(run)))
                 .collect();
             for handle in handles {
                 handle.join().map_err(|_| anyhow!("a worker panicked"))?;
