@@ -118,7 +118,13 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 let side = u64::from(merged.rows.max(merged.columns));
                 let furthest = side.saturating_sub(1).max(last as u64);
                 check_end(next, next.saturating_add(furthest).saturating_add(1))?;
-                for frame in 0..merged.frames {
+                // An empty grid may have four thousand million empty frames.
+                let frames = if merged.tokens() == 0 {
+                    0
+                } else {
+                    merged.frames
+                };
+                for frame in 0..frames {
                     for row in 0..merged.rows {
                         for column in 0..merged.columns {
                             let start = next as u32;

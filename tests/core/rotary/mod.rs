@@ -6,6 +6,7 @@ mod errors;
 mod families;
 mod frequencies;
 mod golden;
+mod hostile;
 mod permute;
 mod rerotate;
 mod tables;
