@@ -16,8 +16,8 @@ members='"pe-core", "tests"'
 [ "$kind" = candle ] && members='"pe-candle", '$members
 rm -rf "$folder/pe-core" "$folder/pe-candle" "$folder/tests"
 mkdir -p "$folder/tests"
-cp -r "$root/pe-core" "$folder/"
-cp -r "$root/tests/src" "$root/tests/core" "$root/tests/golden" "$folder/tests/"
+cp -rp "$root/pe-core" "$folder/"
+cp -rp "$root/tests/src" "$root/tests/core" "$root/tests/golden" "$folder/tests/"
 cp "$root/Cargo.lock" "$root/rust-toolchain.toml" "$root/README.md" "$folder/"
 rm "$folder/tests/src/peers.rs"
 sed -i '/mod peers/d' "$folder/tests/src/lib.rs"
@@ -49,9 +49,8 @@ serde_json = { workspace = true }
 sha2 = { workspace = true }
 EOF
 if [ "$kind" = candle ]; then
-    cp -r "$root/pe-candle" "$folder/"
-    cp -r "$root/tests/candle" "$folder/tests/"
-    rm -rf "$folder/pe-candle/examples"
+    cp -rp "$root/pe-candle" "$folder/"
+    cp -rp "$root/tests/candle" "$folder/tests/"
     cat >> "$folder/tests/Cargo.toml" <<'EOF'
 candle-core = { workspace = true }
 candle-nn = { workspace = true }

@@ -88,7 +88,8 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 check_end(next, end)?;
                 total += u64::from(tokens);
                 check_tokens(total)?;
-                let all = next as u32..end as u32;
+                // The last may be 2^32 - 1: the end is no u32 then.
+                let all = (next..end).map(|position| position as u32);
                 for list in [&mut out.time, &mut out.height, &mut out.width] {
                     list.extend(all.clone());
                 }

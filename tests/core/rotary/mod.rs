@@ -7,6 +7,7 @@ mod families;
 mod frequencies;
 mod golden;
 mod hostile;
+mod keys;
 mod permute;
 mod rerotate;
 mod tables;
