@@ -238,3 +238,21 @@ fn yarn_without_a_factor() {
     );
     assert!(error(&of(0)).contains("rope_scaling.factor is missing"));
 }
+
+/// Layers of full attention may have wider heads: by a key, and by default in Gemma 4.
+#[test]
+fn wider_heads_in_layers_of_full_attention() {
+    let heads = |more: &Value| -> Vec<usize> {
+        read(more)
+            .layers
+            .iter()
+            .map(|layer| layer.head_dim)
+            .collect()
+    };
+    assert_eq!(heads(&json!({"model_type": "gemma4_text"})), [512, 256]);
+    let stated = json!({"model_type": "gemma4_text", "global_head_dim": 384, "head_dim": 128});
+    assert_eq!(heads(&stated), [384, 128]);
+    let other = json!({"model_type": "gemma3_text", "global_head_dim": 320});
+    assert_eq!(heads(&other), [320, 256]);
+    assert_eq!(heads(&json!({"model_type": "gemma3_text"})), [256, 256]);
+}
