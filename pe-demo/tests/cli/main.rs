@@ -1,4 +1,6 @@
 //! The real program: exit codes, pipes, files, width, the hub.
+// What these tests share stands outside of them, where an `expect` would be a defect of the program.
+#![allow(clippy::expect_used)]
 
 #[cfg(feature = "hub")]
 mod hub;
