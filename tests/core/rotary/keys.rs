@@ -256,3 +256,19 @@ fn wider_heads_in_layers_of_full_attention() {
     assert_eq!(heads(&other), [320, 256]);
     assert_eq!(heads(&json!({"model_type": "gemma3_text"})), [256, 256]);
 }
+
+/// Values in the trace are those of the file; long lists by their length, long names by their beginning.
+#[test]
+fn long_values_are_shortened_in_the_trace() {
+    let factors = vec![1.5; 64];
+    let model = read(&json!({"rope_scaling": {
+        "rope_type": "longrope", "short_factor": factors, "long_factor": factors,
+        "original_max_position_embeddings": 4096, "factor": 2.0
+    }}));
+    let value = |path: &str| {
+        let key = model.keys.iter().find(|key| key.path == path).unwrap();
+        key.value.clone()
+    };
+    assert_eq!(value("rope_scaling.long_factor"), "[64 values]");
+    assert_eq!(value("rope_scaling.factor"), "2.0");
+}
