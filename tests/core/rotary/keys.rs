@@ -272,3 +272,16 @@ fn long_values_are_shortened_in_the_trace() {
     assert_eq!(value("rope_scaling.long_factor"), "[64 values]");
     assert_eq!(value("rope_scaling.factor"), "2.0");
 }
+
+/// Found by fuzzing: read as dictionaries by type of layer, these left a model without layers.
+#[test]
+fn parameters_that_are_all_null_are_none() {
+    let plain = read(&json!({}));
+    for dictionary in ["rope_scaling", "rope_parameters"] {
+        for key in ["type", "factor", "full_attention"] {
+            let model = read(&json!({dictionary: {key: null}}));
+            assert_eq!(model.layers.len(), 1, "{dictionary} {key}");
+            assert_eq!(model.layers[0].rotary, plain.layers[0].rotary);
+        }
+    }
+}
