@@ -200,9 +200,12 @@ fn declared(shape: &[usize], dtype: DType) -> Tensor {
         .unwrap()
 }
 
+/// A part of the grid, by name.
+type Part = (&'static str, fn() -> Tally);
+
 #[test]
 fn every_case_is_refused_or_right() {
-    let parts: [(&str, fn() -> Tally); 5] = [
+    let parts: [Part; 5] = [
         ("additive", additive::run),
         ("dropout", dropout::run),
         ("rotary", rotary::run),

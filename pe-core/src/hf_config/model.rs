@@ -187,7 +187,9 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
         }
         Ok(common.head_dim)
     };
-    let nested = !given.is_empty() && given.values().all(|v| v.is_object() || v.is_null());
+    // Nulls alone are keys without a value.
+    let nested = given.values().any(Value::is_object)
+        && given.values().all(|v| v.is_object() || v.is_null());
     if nested {
         let mut sets = Vec::new();
         for (name, value) in &given {

@@ -226,18 +226,22 @@ impl AxialRotary {
                 expected: "a multiple of 4, as rows and columns need it",
             });
         }
-        let quarter = head_dim / 4;
-        let (width, order): (usize, Vec<usize>) = match frequencies {
-            AxialFrequencies::Same => (head_dim / 2, (0..quarter).chain(0..quarter).collect()),
-            AxialFrequencies::Alternating => {
-                let every_other = |first: usize| (0..quarter).map(move |i| 2 * i + first);
-                (head_dim, every_other(0).chain(every_other(1)).collect())
-            }
-        };
+        // The width is checked before lists of its size are made.
         let rotary = Rotary::new(RotaryConfig {
-            rotary_dim: width,
+            rotary_dim: match frequencies {
+                AxialFrequencies::Same => head_dim / 2,
+                AxialFrequencies::Alternating => head_dim,
+            },
             ..config
         })?;
+        let quarter = head_dim / 4;
+        let order: Vec<usize> = match frequencies {
+            AxialFrequencies::Same => (0..quarter).chain(0..quarter).collect(),
+            AxialFrequencies::Alternating => {
+                let every_other = |first: usize| (0..quarter).map(move |i| 2 * i + first);
+                every_other(0).chain(every_other(1)).collect()
+            }
+        };
         Ok(Self {
             frequencies: rotary.frequencies(0)?.picked(&order)?,
             axes: (0..2 * quarter)
@@ -335,6 +339,10 @@ pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPosit
         let tokens = check_tokens(total)?;
         out.rows.reserve(tokens - out.rows.len());
         out.columns.reserve(tokens - out.columns.len());
+        if grid.tokens() == 0 {
+            // Nothing to go through four thousand million empty frames or rows for.
+            continue;
+        }
         for _ in 0..grid.frames {
             for (row, column) in product(squares.rows, squares.columns) {
                 for (inner_row, inner_column) in product(merge, merge) {

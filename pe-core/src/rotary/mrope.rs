@@ -88,7 +88,8 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 check_end(next, end)?;
                 total += u64::from(tokens);
                 check_tokens(total)?;
-                let all = next as u32..end as u32;
+                // The last may be 2^32 - 1: the end is no u32 then.
+                let all = (next..end).map(|position| position as u32);
                 for list in [&mut out.time, &mut out.height, &mut out.width] {
                     list.extend(all.clone());
                 }
@@ -118,7 +119,13 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 let side = u64::from(merged.rows.max(merged.columns));
                 let furthest = side.saturating_sub(1).max(last as u64);
                 check_end(next, next.saturating_add(furthest).saturating_add(1))?;
-                for frame in 0..merged.frames {
+                // An empty grid may have four thousand million empty frames.
+                let frames = if merged.tokens() == 0 {
+                    0
+                } else {
+                    merged.frames
+                };
+                for frame in 0..frames {
                     for row in 0..merged.rows {
                         for column in 0..merged.columns {
                             let start = next as u32;

@@ -4,6 +4,7 @@
 
 mod bad;
 mod content;
+mod descriptions;
 mod flips;
 mod headers;
 mod memory;
@@ -15,7 +16,13 @@ use bad::Bad;
 
 /// Every hand-made file.
 fn all() -> Vec<Bad> {
-    [headers::all(), content::all(), specifications::all()].concat()
+    [
+        headers::all(),
+        descriptions::all(),
+        content::all(),
+        specifications::all(),
+    ]
+    .concat()
 }
 
 #[test]

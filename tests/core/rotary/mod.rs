@@ -6,6 +6,8 @@ mod errors;
 mod families;
 mod frequencies;
 mod golden;
+mod hostile;
+mod keys;
 mod permute;
 mod rerotate;
 mod tables;

@@ -40,10 +40,10 @@ pub fn check(input: &[u8]) {
         if let Ok(spacing) = numbers::parse_spacing(line) {
             config.spacing = spacing;
         }
-        if let Ok(scaling) = numbers::scaling(line) {
-            if computed(line.as_bytes(), 32) {
-                scaled(scaling);
-            }
+        if let Ok(scaling) = numbers::scaling(line)
+            && computed(line.as_bytes(), 32)
+        {
+            scaled(scaling);
         }
     }
     if !computed(input, 32) {
