@@ -12,15 +12,19 @@ pub(super) fn digits(hash: Sha256) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hash of a file's content.
-pub(super) fn of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+/// The hash of all that is left to read.
+pub(super) fn of(reader: &mut impl Read) -> io::Result<Sha256> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(digits(hash)),
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hash),
             count => hash.update(&buffer[..count]),
         }
     }
+}
+
+/// The hash of a file's content, in digits.
+pub(super) fn of_file(path: &Path) -> io::Result<String> {
+    Ok(digits(of(&mut File::open(path)?)?))
 }

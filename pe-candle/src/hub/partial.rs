@@ -5,11 +5,13 @@
 //! else. One process at a time works on a part; others fetch the file for themselves.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use tempfile::{NamedTempFile, TempPath};
+
+use super::hash;
 
 /// The part of a content, made if there is none, for this process alone; `None` where another one
 /// has it. It is removed when it is dropped, unless [`keep`] is called or the process is killed.
@@ -49,14 +51,7 @@ pub(super) fn hash(part: &mut NamedTempFile, length: u64) -> io::Result<Sha256> 
     let file = part.as_file_mut();
     file.set_len(length)?;
     file.seek(SeekFrom::Start(0))?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hash),
-            count => hash.update(&buffer[..count]),
-        }
-    }
+    hash::of(file)
 }
 
 #[cfg(unix)]
