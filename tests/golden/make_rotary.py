@@ -135,8 +135,8 @@ EXACT = {f.__name__: f for f in (default, linear, dynamic, yarn, longrope, llama
 
 # --- the reference ----------------------------------------------------------------------------------------------
 
-def cases():
-    for name, keys, lengths in MODELS:
+def cases(models):
+    for name, keys, lengths in models:
         whole = CONFIG_MAPPING[keys["model_type"]].from_dict(copy.deepcopy(keys))
         config = whole.get_text_config()
         modeling = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
@@ -155,6 +155,24 @@ def cases():
                     inv_freq, factor = ROPE_INIT_FUNCTIONS[p["rope_type"]](config, "cpu", seq_len)
                 assert inv_freq.dtype == torch.float32
                 yield name, keys, layer_type, seq_len, p, config.max_position_embeddings, inv_freq.tolist(), factor
+
+
+def case(name, keys, layer_type, seq_len, p, longest, inv_freq, factor):
+    """What rotary.json says of a set: the reference's f32 frequencies beside the nearest f64."""
+    dim = 2 * len(inv_freq)
+    ctx.prec = PREC
+    balls, attention = EXACT[p["rope_type"]](dim, p, longest, seq_len)
+    exact = [f64_of(b) for b in balls]
+    ctx.prec = PREC
+    attention_exact = f64_of(attention)
+    return {
+        "name": name, "config": keys, "layer_type": layer_type, "seq_len": seq_len,
+        "rope_type": p["rope_type"], "rotary_dim": dim,
+        "inv_freq_f32": [f"{f32_bits(f):08x}" for f in inv_freq],
+        "inv_freq_exact": [f"{struct.unpack('<Q', struct.pack('<d', f))[0]:016x}" for f in exact],
+        "attention_factor": float(factor), "attention_factor_exact": attention_exact,
+        "largest_relative_difference": max(abs(a - b) / b for a, b in zip(inv_freq, exact) if b),
+    }
 
 
 # --- entries ----------------------------------------------------------------------------------------------------
@@ -200,26 +218,14 @@ def entry(exact, pair, position, factor, formats):
 def main():
     out, report, largest = [], {}, (0.0, "")
     known = {}
-    for name, keys, layer_type, seq_len, p, longest, inv_freq, factor in cases():
-        dim = 2 * len(inv_freq)
-        formula = EXACT[p["rope_type"]]
-        ctx.prec = PREC
-        balls, attention = formula(dim, p, longest, seq_len)
-        exact = [f64_of(b) for b in balls]
-        ctx.prec = PREC
-        attention_exact = f64_of(attention)
-        worst = max(abs(a - b) / b for a, b in zip(inv_freq, exact) if b)
+    for name, keys, layer_type, seq_len, p, longest, inv_freq, factor in cases(MODELS):
+        described = case(name, keys, layer_type, seq_len, p, longest, inv_freq, factor)
+        worst = described["largest_relative_difference"]
         if worst > largest[0]:
             largest = (worst, f"{name} {layer_type or ''} {seq_len or ''}".strip())
         report.setdefault(p["rope_type"], []).append(worst)
-        out.append({
-            "name": name, "config": keys, "layer_type": layer_type, "seq_len": seq_len,
-            "rope_type": p["rope_type"], "rotary_dim": dim,
-            "inv_freq_f32": [f"{f32_bits(f):08x}" for f in inv_freq],
-            "inv_freq_exact": [f"{struct.unpack('<Q', struct.pack('<d', f))[0]:016x}" for f in exact],
-            "attention_factor": float(factor), "attention_factor_exact": attention_exact,
-            "largest_relative_difference": worst,
-        })
+        out.append(described)
+        formula, dim, attention_exact = EXACT[p["rope_type"]], 2 * len(inv_freq), described["attention_factor_exact"]
         known[name, layer_type, seq_len] = (
             lambda formula=formula, dim=dim, p=p, longest=longest, seq_len=seq_len: formula(dim, p, longest, seq_len),
             dim // 2, attention_exact)

@@ -1,4 +1,4 @@
-//! Reader of `golden/rotary.json`.
+//! Reader of `golden/rotary.json` and `golden/rotary_edges.json`.
 
 use serde_json::Value;
 
@@ -33,14 +33,21 @@ pub struct Tables {
     pub sin: Vec<Vec<f32>>,
 }
 
-fn all(key: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(&golden::text("rotary.json")).unwrap();
+fn all(file: &str, key: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(&golden::text(file)).unwrap();
     all[key].as_array().unwrap().clone()
 }
 
-/// All sets.
+/// All sets of released models.
 pub fn cases() -> Vec<Case> {
-    all("cases").iter().map(case).collect()
+    all("rotary.json", "cases").iter().map(case).collect()
+}
+
+/// Sets of no released model, where a scaling's formula turns.
+pub fn edges() -> Vec<Case> {
+    let edges = all("rotary_edges.json", "cases");
+    assert!(edges.len() > 10, "{}", edges.len());
+    edges.iter().map(case).collect()
 }
 
 /// All tables.
@@ -63,7 +70,7 @@ pub fn tables() -> Vec<Tables> {
             .map(f32s)
             .collect(),
     };
-    all("tables").iter().map(table).collect()
+    all("rotary.json", "tables").iter().map(table).collect()
 }
 
 fn patterns(value: &Value) -> Vec<u64> {

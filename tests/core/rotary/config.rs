@@ -74,6 +74,7 @@ fn widths_come_from_many_keys() {
         (json!({"partial_rotary_factor": 0.5}), 128, 64),
         (json!({"rotary_pct": 0.25}), 128, 32),
         (json!({"rotary_dim": 96}), 128, 96),
+        (json!({"rotary_dim": 128}), 128, 128),
         (json!({"qk_rope_head_dim": 64, "head_dim": 192}), 64, 64),
         (json!({"model_type": "gpt_neox"}), 128, 32),
         (

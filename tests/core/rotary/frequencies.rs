@@ -2,8 +2,10 @@
 //! against the same formulas in interval arithmetic.
 
 use pe_core::hf_config::{self, UnknownKeys};
-use pe_core::{Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, bf16};
-use pe_tests::rotary::{Case, cases, tables};
+use pe_core::{
+    LongRopeScaling, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, bf16,
+};
+use pe_tests::rotary::{Case, cases, edges, tables};
 use pe_tests::tolerance;
 
 fn frequencies(case: &Case, recipe: RotaryRecipe) -> RotaryFrequencies {
@@ -42,7 +44,7 @@ fn there_are_enough_models_of_every_kind() {
 
 #[test]
 fn exact_frequencies_are_the_nearest_f64() {
-    for case in cases() {
+    for case in cases().into_iter().chain(edges()) {
         let found = frequencies(&case, RotaryRecipe::Exact);
         assert_eq!(found.inv_freq(), case.inv_freq_exact, "{}", case.name);
         assert_eq!(
@@ -84,8 +86,15 @@ fn exact_frequencies_lie_within_the_error_of_the_reference() {
 #[test]
 fn the_f32_recipe_is_within_one_unit_of_the_reference() {
     let (mut equal, mut all) = (0, 0);
-    for case in cases() {
+    for case in cases().into_iter().chain(edges()) {
         let found = frequencies(&case, RotaryRecipe::HfF32);
+        // The first frequency is a power of no error.
+        assert_eq!(
+            found.inv_freq_f32()[0],
+            case.inv_freq_f32[0],
+            "{}",
+            case.name
+        );
         for (pair, (found, expected)) in found
             .inv_freq_f32()
             .iter()
@@ -123,7 +132,7 @@ fn tables_of_the_f32_recipe_are_those_of_the_reference() {
     let (mut equal, mut all) = (0, 0);
     for tables in tables() {
         let set = Rotary::new(RotaryConfig {
-            scaling: pe_core::RopeScaling::Custom {
+            scaling: RopeScaling::Custom {
                 inv_freq: tables.inv_freq.iter().map(|f| f64::from(*f)).collect(),
                 attention_factor: tables.attention_factor,
             },
@@ -226,6 +235,31 @@ fn sets_by_sequence_length_change_at_the_trained_length() {
     assert_eq!(at(&llama3, 0), at(&llama3, 10_000_000));
 }
 
+/// LongRoPE's attention factor may be stated for each set of divisors, as Phi-3.5-MoE does.
+#[test]
+fn attention_factors_of_short_and_long_sequences() {
+    let stated = |short_mscale, long_mscale, attention_factor| {
+        let rotary = Rotary::new(RotaryConfig {
+            scaling: RopeScaling::LongRope(LongRopeScaling {
+                factor: Some(1.0),
+                short_mscale,
+                long_mscale,
+                attention_factor,
+                ..LongRopeScaling::new(vec![1.0; 4], vec![2.0; 4], 4096)
+            }),
+            ..RotaryConfig::new(8)
+        })
+        .unwrap();
+        [0, 4096, 4097].map(|length| rotary.frequencies(length).unwrap().attention_factor())
+    };
+    let (short, long, both) = (Some(1.25), Some(1.5), Some(1.75));
+    assert_eq!(stated(short, long, both), [1.25, 1.25, 1.5]);
+    assert_eq!(stated(short, None, both), [1.25, 1.25, 1.75]);
+    assert_eq!(stated(None, long, both), [1.75, 1.75, 1.5]);
+    assert_eq!(stated(None, long, None), [1.0, 1.0, 1.5]);
+    assert_eq!(stated(None, None, None), [1.0; 3]);
+}
+
 /// An inv_freq given by the caller comes back bit for bit.
 #[test]
 fn given_frequencies_are_taken_bit_for_bit() {
@@ -244,7 +278,7 @@ fn given_frequencies_are_taken_bit_for_bit() {
     let nearest: Vec<f32> = inv_freq.iter().map(|f| *f as f32).collect();
     for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
         let found = Rotary::new(RotaryConfig {
-            scaling: pe_core::RopeScaling::Custom {
+            scaling: RopeScaling::Custom {
                 inv_freq: inv_freq.clone(),
                 attention_factor: 1.25,
             },
