@@ -76,7 +76,7 @@ impl Real {
         words[WORDS] = integer;
         let all = Fixed(words);
         let all = if shift >= 0 {
-            all.shr(shift.unsigned_abs().min(64 * WORDS as u32))
+            all.shr(shift.unsigned_abs().min(64 * (WORDS as u32 + 1)))
         } else if shift.unsigned_abs() > all.leading_zeros() {
             return None;
         } else {
@@ -266,6 +266,58 @@ mod tests {
         assert_wide(real(700.25).exp(), 1011, words);
     }
 
+    /// A whole number of 64ths.
+    fn sixty_fourths(count: i64) -> Real {
+        let mut fraction = Fixed::ZERO;
+        fraction.0[WORDS - 1] = (count.unsigned_abs() % 64) << 58;
+        Real {
+            negative: count < 0,
+            integer: count.unsigned_abs() / 64,
+            fraction,
+        }
+    }
+
+    #[test]
+    fn sums_of_both_signs() {
+        for a in [-1000, -130, -64, -1, 1, 63, 64, 200, 6399] {
+            for b in [-6400, -200, -65, -3, 2, 63, 100, 1001] {
+                let (found, wanted) = (
+                    sixty_fourths(a).plus(sixty_fourths(b)),
+                    sixty_fourths(a + b),
+                );
+                assert_eq!(
+                    (found.negative, found.integer, found.fraction),
+                    (wanted.negative, wanted.integer, wanted.fraction),
+                    "{a} + {b}"
+                );
+            }
+        }
+    }
+
+    /// Where an estimate of the whole halvings in f64 is wrong by one: at the multiples of ln 2.
+    #[test]
+    fn exponentials_next_to_powers_of_two() {
+        let ln_2 = std::f64::consts::LN_2;
+        for n in (1..3000).step_by(7) {
+            let near = n as f64 * ln_2;
+            for value in [near.next_down(), near, near.next_up()] {
+                for (value, n) in [(value, n), (-value, -n)] {
+                    // value - n ln 2, with what ln 2 lacks as an f64.
+                    let rest = value - n as f64 * ln_2 - n as f64 * 2.3190468138462996e-17;
+                    let found = real(value).exp();
+                    let ratio = crate::frequency::to_f64(Wide {
+                        exponent: 0,
+                        ..found
+                    });
+                    let power = found.exponent - n;
+                    assert!(power == 0 || power == 1, "{value}: {power}");
+                    let found = if power == 1 { ratio * 2.0 } else { ratio };
+                    assert!((found - 1.0 - rest).abs() < 1e-12, "{value}: {found}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn powers_by_way_of_the_logarithm() {
         let power = |base: f64, numerator, denominator| {
@@ -323,6 +375,22 @@ mod tests {
         assert!(ln.scaled(u64::MAX, 1, 0).is_none());
         assert!(ln.scaled(1, 1, -60).is_none());
         assert!(ln.scaled(1 << 16, 1, 0).is_some());
+        // 2^20 and beyond is refused, whether it fits a word or not.
+        let one = sixty_fourths(64);
+        assert_eq!(one.scaled(1, 1, -19).map(|it| it.integer), Some(1 << 19));
+        for shift in [20, 62, 63, 64, 65, 400] {
+            assert!(one.scaled(1, 1, -shift).is_none(), "{shift}");
+        }
+        // 2^-shift, until nothing is left.
+        for shift in [1, 63, 64, 200, 447] {
+            let small = one.scaled(1, 1, shift).unwrap();
+            let mut fraction = Fixed::<WORDS>::ZERO;
+            let bit = 64 * WORDS - shift as usize;
+            fraction.0[bit / 64] = 1 << (bit % 64);
+            assert_eq!((small.integer, small.fraction), (0, fraction), "{shift}");
+        }
+        let none = one.scaled(1, 1, 1000).unwrap();
+        assert_eq!((none.integer, none.fraction), (0, Fixed::ZERO));
         // Wide and narrow divisors agree.
         let wide = ln.scaled(3, 5 << 64, -64).unwrap();
         let narrow = ln.scaled(3, 5, 0).unwrap();

@@ -305,6 +305,7 @@ mod tests {
                 assert_eq!((n(a) - n(b)).to_f64(), a - b);
                 assert_eq!((n(a) * n(b)).to_f64(), a * b);
                 assert_eq!(n(a) < n(b), a < b);
+                assert_eq!(n(a) == n(b), a == b);
                 assert_eq!(n(a).min(n(b)).to_f64(), a.min(b));
                 assert_eq!(n(a).max(n(b)).to_f64(), a.max(b));
                 if b != 0.0 {
@@ -326,6 +327,10 @@ mod tests {
         let hair = n(1e-60);
         assert_eq!((n(7.0) - hair).floor().to_f64(), 6.0);
         assert_eq!((n(7.0) + hair).ceil().to_f64(), 8.0);
+        // Up to the largest size.
+        let (large, half) = (n((1u64 << 62) as f64), n(0.5));
+        assert!((large + half).floor() == large && large.floor() == large);
+        assert!((-large - half).floor() == -large - n(1.0));
     }
 
     /// Laws that hold to 300 bits.
@@ -349,6 +354,7 @@ mod tests {
             close(value / value, Number::one());
         }
         assert!(n(1_048_576.0).exp().is_none());
+        close(n(-600_000.0).exp().unwrap().ln(), n(-600_000.0));
         close(n(0.0).exp().unwrap(), Number::one());
         assert!(Number::one().ln().to_f64().abs() < 1e-80);
     }

@@ -123,3 +123,31 @@ fn product(frequency: Wide, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
     fraction.0[5] = high;
     (fraction, frequency.exponent + exponent + 64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Angles of a whole number of 64ths of a turn.
+    #[test]
+    fn wide_angles_go_to_the_nearest_quarter() {
+        for sixty_fourths in (0..64).chain(64_000..64_064).filter(|n| n % 16 != 8) {
+            let found = reduce_wide(Wide::ONE, sixty_fourths, -6);
+            let quarters = (sixty_fourths + 8) / 16;
+            let rest = sixty_fourths as i64 - 16 * quarters as i64;
+            assert_eq!(found.quadrant, (quarters % 4) as u8, "{sixty_fourths}");
+            assert_eq!(found.negative, rest < 0, "{sixty_fourths}");
+            let size = rest.unsigned_abs() as f64 / 64.0;
+            let wanted = (rest != 0).then(|| Wide::from_f64(size));
+            assert_eq!(found.remainder, wanted, "{sixty_fourths}");
+        }
+        // And far below: the angle itself.
+        for power in [-9, -70, -1000] {
+            let found = reduce_wide(Wide::ONE, 1, power);
+            assert_eq!((found.quadrant, found.negative), (0, false));
+            let remainder = found.remainder.unwrap();
+            assert_eq!(remainder.mantissa, Wide::ONE.mantissa);
+            assert_eq!(remainder.exponent, power + 1);
+        }
+    }
+}

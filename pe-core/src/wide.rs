@@ -121,3 +121,16 @@ impl Wide {
             || (self.exponent == power + 1 && self.mantissa != Self::ONE.mantissa)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_with_zero_are_zero() {
+        for other in [Wide::ZERO, Wide::ONE, Wide::two_pi(), Wide::from_f64(1e300)] {
+            assert_eq!(Wide::ZERO.mul(other), Wide::ZERO);
+            assert_eq!(other.mul(Wide::ZERO), Wide::ZERO);
+        }
+    }
+}
