@@ -121,7 +121,8 @@ impl Lane for f32 {
                     let (cosine, bad_cosine) = settle_f32(cosine);
                     out[0] = sine;
                     out[1] = cosine;
-                    unsettled |= bad_sine | bad_cosine;
+                    unsettled |= bad_sine;
+                    unsettled |= bad_cosine;
                 }
             }
             PairSlices::Halves { sines, cosines } => {
@@ -130,7 +131,8 @@ impl Lane for f32 {
                     let (cosine, bad_cosine) = settle_f32(cosine);
                     *s = sine;
                     *c = cosine;
-                    unsettled |= bad_sine | bad_cosine;
+                    unsettled |= bad_sine;
+                    unsettled |= bad_cosine;
                 }
             }
         }
@@ -155,7 +157,9 @@ impl Lane for f32 {
                     before[1] = c0;
                     after[0] = s1;
                     after[1] = c1;
-                    unsettled |= (bad0 | bad1) | (bad2 | bad3);
+                    for bad in [bad0, bad1, bad2, bad3] {
+                        unsettled |= bad;
+                    }
                 }
             }
             TwinSlices::Halves {
@@ -172,7 +176,9 @@ impl Lane for f32 {
                         (settle_above(s1, error), settle_above(c1, error));
                     (*before.0, *before.1) = (s0, c0);
                     (*after.0, *after.1) = (s1, c1);
-                    unsettled |= (bad0 | bad1) | (bad2 | bad3);
+                    for bad in [bad0, bad1, bad2, bad3] {
+                        unsettled |= bad;
+                    }
                 }
             }
         }

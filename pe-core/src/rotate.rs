@@ -63,10 +63,23 @@ const fn parts<T: Lane>() -> usize {
 /// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
 ///
 /// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), as [`Turned::error`] tells. Far below 1/2 too
+/// [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
 /// many entries would come too close to the bound. Entries of two parts take none.
 pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
+}
+
+/// Bound on the error of single values that have been multiplied by a factor.
+///
+/// With u = 2^-53 that product errs by u of itself: 4u and not 3u for an entry, 8u with a factor
+/// below 2, and the three steps of adding and subtracting the bound err by 2u each at sizes up to
+/// 2: 14u < 2^-49.
+fn single_error(factor: f64) -> f64 {
+    if factor == 1.0 {
+        SINGLE_ERROR
+    } else {
+        2.0 * SINGLE_ERROR
+    }
 }
 
 /// Writes the pairs of `split` part after part, times `scale` if they are single.
@@ -199,11 +212,7 @@ impl<'a, T: Element> Rotation<'a, T> {
         self.arch.dispatch(Block {
             seeds: &self.seed_row,
             fine: &self.fine,
-            error: if self.factor == 1.0 {
-                SINGLE_ERROR
-            } else {
-                2.0 * SINGLE_ERROR
-            },
+            error: single_error(self.factor),
             columns: self.columns,
             out: &mut *block,
             unwanted: &mut self.unwanted,
@@ -320,10 +329,7 @@ impl<T: Element> WithSimd for Block<'_, T> {
 pub struct Turned<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
-    /// Bound on the error of single values: [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), or twice
-    /// that where the seeds have been multiplied by a factor below 2. With u = 2^-53 that product
-    /// errs by u of itself: 4u and not 3u for an entry, 8u with the factor, and the three steps
-    /// of adding and subtracting the bound err by 2u each at sizes up to 2: 14u < 2^-49.
+    /// Bound on the error of single values: [`single_error`].
     pub(crate) error: f64,
 }
 
@@ -380,6 +386,16 @@ mod tests {
     use crate::split::{Angle, resplit, turned_both_ways};
 
     const PAIRS: usize = 24;
+
+    /// The bounds are those that the counts of roundings ask for, and not so wide that much is left to the ladder.
+    #[test]
+    fn bounds_of_single_values() {
+        let unit = f64::EPSILON / 2.0;
+        assert!((6.0..10.0).contains(&(single_error(1.0) / unit)));
+        for factor in [0.5, 0.999, 1.001, 1.9999] {
+            assert!((14.0..20.0).contains(&(single_error(factor) / unit)));
+        }
+    }
 
     fn frequencies() -> Vec<Frequency> {
         frequency::geometric(Base::Value(10000.0), Spacing::Paper, 2 * PAIRS, PAIRS).unwrap()

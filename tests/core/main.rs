@@ -2,6 +2,7 @@
 
 mod errors;
 mod golden;
+mod midpoints;
 mod parity;
 mod presets;
 mod properties;

@@ -34,7 +34,8 @@ impl Lane for f64 {
                     let (cosine, bad_cosine) = settle_f64(ch, cl, ROW_ERROR);
                     out[0] = sine;
                     out[1] = cosine;
-                    unsettled |= bad_sine | bad_cosine;
+                    unsettled |= bad_sine;
+                    unsettled |= bad_cosine;
                 }
             }
             PairSlices::Halves { sines, cosines } => {
@@ -43,11 +44,12 @@ impl Lane for f64 {
                     let (cosine, bad_cosine) = settle_f64(ch, cl, ROW_ERROR);
                     *s = sine;
                     *c = cosine;
-                    unsettled |= bad_sine | bad_cosine;
+                    unsettled |= bad_sine;
+                    unsettled |= bad_cosine;
                 }
             }
         }
-        unsettled
+        u32::from(unsettled != 0)
     }
 
     #[inline(always)]
@@ -66,7 +68,9 @@ impl Lane for f64 {
                     before[1] = c0;
                     after[0] = s1;
                     after[1] = c1;
-                    unsettled |= (bad0 | bad1) | (bad2 | bad3);
+                    for bad in [bad0, bad1, bad2, bad3] {
+                        unsettled |= bad;
+                    }
                 }
             }
             TwinSlices::Halves {
@@ -79,7 +83,9 @@ impl Lane for f64 {
                     let [(s1, bad0), (s0, bad1), (c1, bad2), (c0, bad3)] = settled_both_ways(a, b);
                     (*before.0, *before.1) = (s0, c0);
                     (*after.0, *after.1) = (s1, c1);
-                    unsettled |= (bad0 | bad1) | (bad2 | bad3);
+                    for bad in [bad0, bad1, bad2, bad3] {
+                        unsettled |= bad;
+                    }
                 }
             }
         }
@@ -95,7 +101,7 @@ impl Lane for f64 {
         };
         let [s1, s0, c1, c0] = settled_both_ways(at(run.seeds)?, at(run.fine)?);
         let (sine, cosine) = if twin == 0 { (s0, c0) } else { (s1, c1) };
-        (sine.1 | cosine.1 == 0).then_some((sine.0, cosine.0))
+        (sine.1 == 0 && cosine.1 == 0).then_some((sine.0, cosine.0))
     }
 
     fn zeros(len: usize) -> Vec<Self> {
@@ -110,7 +116,7 @@ fn angle(((sh, sl), (ch, cl)): ((&f64, &f64), (&f64, &f64))) -> Angle {
 
 /// Sines forth and back, cosines forth and back, rounded, each with its check.
 #[inline(always)]
-fn settled_both_ways(a: Angle, b: Angle) -> [(f64, u32); 4] {
+fn settled_both_ways(a: Angle, b: Angle) -> [(f64, u64); 4] {
     let [s1, s0, c1, c0] = turned_both_ways(a, b);
     [
         settle_f64(s1.0, s1.1, DOUBLE_ERROR),
@@ -123,11 +129,10 @@ fn settled_both_ways(a: Angle, b: Angle) -> [(f64, u32); 4] {
 /// `high` + `low`, with `high` at least as large, rounded to f64 and checked against
 /// the error given.
 #[inline(always)]
-pub(crate) fn settle_f64(high: f64, low: f64, error: f64) -> (f64, u32) {
+pub(crate) fn settle_f64(high: f64, low: f64, error: f64) -> (f64, u64) {
     let below = high + (low - error);
     let above = high + (low + error);
-    let differ = below.to_bits() ^ above.to_bits();
-    (above, (differ | (differ >> 32)) as u32)
+    (above, below.to_bits() ^ above.to_bits())
 }
 
 #[cfg(test)]
