@@ -85,7 +85,7 @@ fn scaled_tables_through_every_rung() {
         }
     }
     let inv_freq = [1.0, 0.731, 0.0, 0.0123, 1e-5, 3.3e-9, 1e-30, 0.0, 0.0];
-    for factor in [1.0, 1.3465735902799727, 0.707, 1.00390625, 1e-20] {
+    for factor in [1.0, 1.3465735902799727, 0.707, 1.00390625, 1e-20, 4.3e-309] {
         let frequencies = with_factor(&inv_freq, factor);
         for start in [0, 77_777, (1 << 32) - 300] {
             check::<f32>(&frequencies, start);
