@@ -8,3 +8,4 @@ mod properties;
 mod recipes;
 mod rotary;
 mod seeds;
+mod shifts;
