@@ -123,6 +123,27 @@ fn entries_at_angle_zero_are_the_factor() {
     }
 }
 
+/// Sets of which no pair turns, in ranges of any length.
+#[test]
+fn still_pairs_alone_are_the_factor_everywhere() {
+    fn check<T: Element>(factor: f64, rows: u64) {
+        let tables = with_factor(&[0.0, 0.0], factor).tables::<T>(3..3 + rows);
+        let tables = tables.unwrap();
+        let entries = 2 * rows as usize;
+        assert_eq!(tables.cos.as_slice(), vec![T::from_f64(factor); entries]);
+        assert_eq!(tables.sin.as_slice(), vec![T::default(); entries]);
+    }
+    for (factor, rows) in [1.0, 1.25, 3.0]
+        .map(|f| [1, 12, 70].map(|rows| (f, rows)))
+        .concat()
+    {
+        check::<f32>(factor, rows);
+        check::<f64>(factor, rows);
+        check::<f16>(factor, rows);
+        check::<bf16>(factor, rows);
+    }
+}
+
 /// Any way of cutting a range gives the same bits, and so do lists of positions.
 #[test]
 fn ranges_cut_anywhere_give_the_same_bits() {
