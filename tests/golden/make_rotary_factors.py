@@ -2,11 +2,12 @@
 
     python tests/golden/make_rotary_factors.py
 
-For an angle and a midpoint m the factor is the f64 nearest to m / sine (or m / cosine): the product then lies
-within 2^-53 of itself from m, nearer than f64 arithmetic can tell on which side. Both sides are drawn equally often, for
-each format, each function, and factors below 1/2, up to 2, and above. Where sine and cosine agree to 2^-53 (an eighth of
-a turn) both are next to the midpoint, and where the angle is 2^-70 the product is below a midpoint by 2^-140 of itself.
-In f64 the products are below 2^-1024, with few bits, and the nearest f64 is not what the rounded sine (or cosine) gives.
+For an angle and a midpoint m the factor is the f64 nearest to m / sine (or m / cosine): the product then lies within
+2^-53 of itself from m, nearer than f64 arithmetic can tell on which side. Both sides are drawn equally often, for each
+format, each function, and factors below 1/2, up to 2, and above. Where sine and cosine agree to 2^-53 (an eighth of a
+turn) both are next to the midpoint, and where the angle is 2^-70 the product is below a midpoint by 2^-140 of itself.
+In f64 the products are below 2^-1024, with few bits, and the nearest f64 is not what the rounded sine (or cosine)
+gives.
 """
 
 import math
