@@ -9,3 +9,4 @@ mod properties;
 mod recipes;
 mod rotary;
 mod seeds;
+mod shifts;

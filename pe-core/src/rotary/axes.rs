@@ -10,6 +10,7 @@ use super::tables::CosSin;
 use super::{Rotary, RotaryConfig};
 use crate::error::{Error, Result};
 use crate::round::Element;
+use crate::sinusoidal::MAX_D_MODEL;
 
 /// The order in which time, height and width share the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,8 +51,12 @@ impl Mrope {
     /// their places.
     ///
     /// # Errors
-    /// If they do not.
+    /// If they do not; for more pairs than columns of [`MAX_D_MODEL`] make.
     pub fn check(&self, pairs: usize) -> Result<()> {
+        if pairs > MAX_D_MODEL / 2 {
+            let rotary_dim = pairs.saturating_mul(2);
+            return Err(Error::RotaryDim { rotary_dim });
+        }
         let [time, height, width] = self.sections;
         let sum = time.checked_add(height).and_then(|s| s.checked_add(width));
         if sum != Some(pairs) {
@@ -61,7 +66,8 @@ impl Mrope {
                 expected: pairs as u64,
             });
         }
-        let fits = |section: usize, first: usize| section == 0 || 3 * (section - 1) + first < pairs;
+        let fits =
+            |section: usize, first: usize| section <= pairs.saturating_sub(first).div_ceil(3);
         if self.arrangement == MropeArrangement::Interleaved && !(fits(height, 1) && fits(width, 2))
         {
             return Err(Error::Undefined {
@@ -312,7 +318,7 @@ impl PatchGrid {
 /// The most tokens for which positions are made in one call: 2^28.
 pub(super) const MAX_TOKENS: u64 = 1 << 28;
 
-pub(super) fn check_tokens(tokens: u64) -> Result<usize> {
+pub(super) fn check_tokens(tokens: u64) -> Result<()> {
     if tokens > MAX_TOKENS {
         return Err(Error::TooLarge {
             rows: tokens,
@@ -320,7 +326,7 @@ pub(super) fn check_tokens(tokens: u64) -> Result<usize> {
             name: "positions",
         });
     }
-    Ok(tokens as usize)
+    Ok(())
 }
 
 /// Row and column of every patch of some images and videos, in the order in which
@@ -336,9 +342,9 @@ pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPosit
     for grid in grids {
         let squares = grid.merged(merge)?;
         total = total.saturating_add(grid.tokens());
-        let tokens = check_tokens(total)?;
-        out.rows.reserve(tokens - out.rows.len());
-        out.columns.reserve(tokens - out.columns.len());
+        check_tokens(total)?;
+        out.rows.reserve(grid.tokens() as usize);
+        out.columns.reserve(grid.tokens() as usize);
         if grid.tokens() == 0 {
             // Nothing to go through four thousand million empty frames or rows for.
             continue;
@@ -357,4 +363,16 @@ pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPosit
 
 fn product(rows: u32, columns: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_tokens_as_documented() {
+        assert!(check_tokens(1 << 28).is_ok());
+        let error = check_tokens((1 << 28) + 1).unwrap_err();
+        assert!(error.to_string().contains("268435457"), "{error}");
+    }
 }

@@ -7,14 +7,15 @@
 //! 128 and 320 bits, as in [`sincos`](crate::sincos).
 //!
 //! Where the angle is 0 the entries are 0 and the factor itself, rounded once. This is
-//! the only place where an entry can be a tie.
+//! the only place where an entry can be a tie; anywhere else what is cut off of a product
+//! counts as more than nothing.
 
 use crate::elementary::decompose;
 use crate::fixed::Fixed;
 use crate::frequency::Frequency;
 use crate::round::{self, Element, Magnitude};
 use crate::sincos::{self, Rungs};
-use crate::wide::{WORDS, Wide};
+use crate::wide::Wide;
 
 /// Bound on the relative error of a product in [`scale_row`]: the sine is off by 2^-53
 /// of itself, and the product by another 2^-53; 2^-51 leaves room for the
@@ -66,14 +67,11 @@ pub(crate) fn sin_cos<T: Element>(
     factor: f64,
     rungs: Rungs,
 ) -> (T, T) {
-    let still = (T::default(), T::from_f64(factor));
-    if position == 0 || frequency.wide.is_zero() {
-        return still;
-    }
     let (mut sine, mut cosine) = (None, None);
     if rungs != Rungs::FullOnly {
         let reduced = frequency.turn.times(position).reduce();
-        let narrow = sincos::narrow(reduced, u128::from(position) + 1);
+        // The turn of one position is less than one unit too low.
+        let narrow = sincos::narrow(reduced, u128::from(position));
         sine = decided(narrow.sine_negative, narrow.sine, narrow.error, factor);
         cosine = decided(narrow.cosine_negative, narrow.cosine, narrow.error, factor);
     }
@@ -81,7 +79,7 @@ pub(crate) fn sin_cos<T: Element>(
         return (sine, cosine);
     }
     let Some([s, c]) = sincos::full_values(frequency.wide, u64::from(position), 0) else {
-        return still;
+        return (T::default(), T::from_f64(factor));
     };
     let wide = Wide::from_f64(factor);
     let of = |(negative, value): (bool, Wide)| {
@@ -89,9 +87,7 @@ pub(crate) fn sin_cos<T: Element>(
         let magnitude = Magnitude {
             bits: product.mantissa.top128(),
             exponent: product.exponent,
-            sticky: product.mantissa.0[..WORDS - 2]
-                .iter()
-                .any(|word| *word != 0),
+            sticky: true,
         };
         round::nearest::<T>(negative, magnitude)
     };
@@ -102,7 +98,7 @@ pub(crate) fn sin_cos<T: Element>(
 }
 
 /// The value of `T` nearest to `factor` times every number within `error` units of
-/// `bits` / 2^128, or `None` if they do not all round alike.
+/// `bits` / 2^128 that is no tie, or `None` if they do not all round alike.
 fn decided<T: Element>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
     let (mantissa, exponent) = decompose(factor);
     let of = |bits: u128| {
@@ -116,10 +112,54 @@ fn decided<T: Element>(negative: bool, bits: u128, error: u128, factor: f64) -> 
             Magnitude {
                 bits: all.top128(),
                 exponent: exponent + 64 - zeros as i32,
-                sticky: all.0[0] != 0,
+                sticky: true,
             },
         )
     };
     let low = of(bits.checked_sub(error)?);
     (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+
+    /// Nearly every product is kept, and none that is within its error of a midpoint.
+    #[test]
+    fn products_are_settled_away_from_midpoints_alone() {
+        for product in [0.3, -0.3, 1.0, 7.25, -1e-3] {
+            assert_eq!(settle::<f32>(product), (product as f32, 0));
+        }
+        assert_eq!(settle::<bf16>(0.1), (bf16::from_f32(0.1), 0));
+        let midpoint = 1.0 + f64::from(f32::EPSILON) / 2.0;
+        for ulps in -1i64..=1 {
+            let near = f64::from_bits(midpoint.to_bits().wrapping_add_signed(ulps));
+            for product in [near, -near, near / 1024.0] {
+                assert_ne!(settle::<f32>(product).1, 0, "{product:?}");
+            }
+        }
+        // Beyond 2^-51 of itself a midpoint is far away.
+        for ulps in [-9i64, 9] {
+            let near = f64::from_bits(midpoint.to_bits().wrapping_add_signed(ulps));
+            assert_eq!(settle::<f32>(near), (near as f32, 0));
+        }
+    }
+
+    #[test]
+    fn decisions_need_both_ends_to_agree() {
+        let half = 1u128 << 127;
+        assert_eq!(decided::<f32>(false, half, 1, 3.0), Some(1.5));
+        assert_eq!(decided::<f64>(true, half, 64, 0.75), Some(-0.375));
+        // 3 x (0.5 + 2^-24 / 3) is a midpoint.
+        let midpoint = half + (1 << 104) / 3;
+        assert_eq!(decided::<f32>(false, midpoint, 1 << 10, 3.0), None);
+        let (below, above) = (midpoint - (1 << 60), midpoint + (1 << 60));
+        assert_eq!(decided::<f32>(false, below, 1 << 10, 3.0), Some(1.5));
+        let next = 1.5 + f32::EPSILON;
+        assert_eq!(decided::<f32>(false, above, 1 << 10, 3.0), Some(next));
+        // Nothing is known of a number that may be 0.
+        assert_eq!(decided::<f32>(false, 5, 6, 1.0), None);
+    }
 }

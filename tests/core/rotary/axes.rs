@@ -101,7 +101,9 @@ fn vision_tables_are_those_of_the_reference() {
         for (found, key) in [(&found.cos, "cos"), (&found.sin, "sin")] {
             let expected: Vec<Vec<f64>> = list(&case[key]);
             assert_eq!(found.rows(), expected.len());
+            assert_eq!(found.width(), head_dim / 2);
             for (found, expected) in found.iter_rows().zip(&expected) {
+                assert_eq!(found.len(), expected.len());
                 for (found, expected) in found.iter().zip(expected) {
                     let error = (f64::from(*found) - expected).abs();
                     assert!(error <= tolerance::AXIAL_TABLE, "{found} {expected}");
@@ -134,6 +136,85 @@ fn tables_by_axis_pick_each_pair_at_its_coordinate() {
     );
 }
 
+/// An axis that all pairs follow, and one that none does.
+#[test]
+fn tables_by_one_axis_are_those_of_its_positions() {
+    let frequencies = Rotary::new(RotaryConfig::new(6)).unwrap();
+    let frequencies = frequencies.frequencies(0).unwrap();
+    let positions: [&[u32]; 3] = [&[5, 70], &[8, 70], &[11, 9]];
+    for axis in 0..3 {
+        let found = frequencies.tables_by_axis::<f32>(&[axis; 3], &positions);
+        let expected = frequencies.tables_at::<f32>(positions[usize::from(axis)]);
+        assert_eq!(found.unwrap(), expected.unwrap());
+    }
+}
+
+/// In turn, time has the places that height and width leave, and these have as many as their
+/// sections say; sections for which there is no such order are refused.
+#[test]
+fn interleaved_sections_have_their_places_or_are_refused() {
+    let mut refused = 0;
+    for pairs in 0..14 {
+        // Places 1, 4, 7 ... and 2, 5, 8 ...
+        let places = |first: usize| (first..pairs).step_by(3).count();
+        for (height, width) in (0..=pairs).flat_map(|h| (0..=pairs - h).map(move |w| (h, w))) {
+            let sections = [pairs - height - width, height, width];
+            let arrangement = MropeArrangement::Interleaved;
+            let mrope = Mrope {
+                sections,
+                arrangement,
+            };
+            if height > places(1) || width > places(2) {
+                refused += 1;
+                assert_eq!(
+                    mrope.axes(pairs).unwrap_err().to_string(),
+                    "an interleaved mrope_section is not defined for sections of which height \
+                     or width need places beyond the last pair",
+                    "{sections:?}"
+                );
+                continue;
+            }
+            let axes = mrope.axes(pairs).unwrap();
+            let counts = [0, 1, 2].map(|axis| axes.iter().filter(|a| **a == axis).count());
+            assert_eq!(counts, sections);
+        }
+    }
+    assert!(refused > 100);
+}
+
+/// The delta is the largest coordinate plus one less the number of tokens, and 0 where there are
+/// none; pieces without tokens have no part in it, though text after them starts later.
+#[test]
+fn pieces_without_tokens_leave_the_delta_alone() {
+    let text = |tokens| MropeSegment::Text { tokens };
+    let vision = |frames, rows, columns| MropeSegment::Vision {
+        grid: PatchGrid {
+            frames,
+            rows,
+            columns,
+        },
+        merge: 1,
+        time_interval: 1.0,
+    };
+    let sequences: [&[MropeSegment]; 8] = [
+        &[text(0)],
+        &[vision(0, 3, 4)],
+        &[vision(1, 0, 5), text(0)],
+        &[text(2), vision(1, 0, 5)],
+        &[text(2), vision(0, 7, 3), text(0)],
+        &[text(2), vision(7, 0, 0), text(1)],
+        &[vision(1, 2, 3), vision(2, 3, 0), text(2), text(0)],
+        &[text(0), vision(3, 1, 1)],
+    ];
+    for segments in sequences {
+        let found = mrope_position_ids(segments).unwrap();
+        let largest = found.lists().concat().into_iter().max();
+        let tokens = found.time.len() as i64;
+        let expected = largest.map_or(0, |largest| i64::from(largest) + 1 - tokens);
+        assert_eq!(found.delta, expected, "{segments:?}");
+    }
+}
+
 #[test]
 fn wrong_sizes_are_errors() {
     let mrope = |sections, arrangement| Mrope {
@@ -152,7 +233,10 @@ fn wrong_sizes_are_errors() {
     let set = Rotary::new(RotaryConfig::new(4)).unwrap();
     let set = set.frequencies(0).unwrap();
     assert!(set.tables_by_axis::<f32>(&[0], &[&[1]]).is_err());
-    assert!(set.tables_by_axis::<f32>(&[0, 1], &[&[1]]).is_err());
+    assert_eq!(
+        message(set.tables_by_axis::<f32>(&[0, 1], &[&[1]]).unwrap_err()),
+        "the list of coordinates holds 1 elements, 2 are needed"
+    );
     assert!(
         set.tables_by_axis::<f32>(&[0, 1], &[&[1], &[1, 2]])
             .is_err()
@@ -176,6 +260,9 @@ fn wrong_sizes_are_errors() {
             )
         );
     }
+    // Nothing in squares of nothing.
+    let error = vision_position_ids(&[grid(0, 0)], 0).unwrap_err();
+    assert!(message(error).ends_with("a grid of 0 x 0 patches and squares of 0 x 0 patches"));
     let huge = [grid(u32::MAX - 1, u32::MAX - 1)];
     assert!(vision_position_ids(&huge, 2).is_err());
     let vision = |grid, time_interval| MropeSegment::Vision {

@@ -146,6 +146,63 @@ fn entries_with_the_full_fallback_forced() {
     check_rungs(Rungs::FullOnly);
 }
 
+/// Factors that put an entry next to a midpoint, nearer than f64 arithmetic can tell, in a row of
+/// its own and amid others: everything then depends on the check of the product. In f64, factors
+/// that make subnormal entries.
+#[test]
+fn entries_next_to_midpoints_by_every_way() {
+    fn check<T: Element>(row: &[String]) {
+        let real = |at: usize| row[at].parse::<f64>().unwrap();
+        let inv_freq = vec![real(1)];
+        let rotary = Rotary::new(RotaryConfig {
+            scaling: RopeScaling::Custom {
+                inv_freq,
+                attention_factor: real(3),
+            },
+            ..RotaryConfig::new(2)
+        });
+        let set = rotary.unwrap().frequencies(0).unwrap();
+        let position: u64 = row[2].parse().unwrap();
+        let bits = |at: usize| u64::from_str_radix(&row[at], 16).unwrap();
+        let expected = (bits(4), bits(5));
+        for (name, backend) in Backend::available() {
+            for (rungs, before, rows) in [
+                (Rungs::Ladder, 0, 1),
+                (Rungs::Ladder, 1, 12),
+                (Rungs::Ladder, 39, 60),
+                (Rungs::Rotation, 0, 1),
+                (Rungs::NarrowUp, 0, 1),
+                (Rungs::FullOnly, 0, 1),
+            ] {
+                let before = before.min(position);
+                // Not past the last position.
+                let rows = rows.min((1 << 32) - (position - before)) as usize;
+                let (mut cos, mut sin) = (vec![T::default(); rows], vec![T::default(); rows]);
+                set.fill_with(backend, rungs, position - before, &mut cos, &mut sin)
+                    .unwrap();
+                let at = before as usize;
+                assert_eq!(
+                    (sin[at].pattern(), cos[at].pattern()),
+                    expected,
+                    "{name} {rungs:?} {rows} rows: {}",
+                    row.join(",")
+                );
+            }
+        }
+    }
+    let rows = golden::rows("rotary_factors.csv");
+    assert!(rows.len() >= 96, "{}", rows.len());
+    for row in &rows {
+        match row[0].as_str() {
+            "f64" => check::<f64>(row),
+            "f32" => check::<f32>(row),
+            "f16" => check::<f16>(row),
+            "bf16" => check::<bf16>(row),
+            other => panic!("unknown type {other}"),
+        }
+    }
+}
+
 /// Whole tables by digest, on every instruction set, whole and in uneven pieces.
 #[test]
 fn digests_on_every_instruction_set() {

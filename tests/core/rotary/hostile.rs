@@ -1,8 +1,9 @@
 //! Sizes that nobody means: refused, or answered, before anything of that size is made or counted.
 
 use pe_core::{
-    AxialFrequencies, AxialRotary, Error, MropeSegment, PairLayout, PatchGrid, RotaryConfig,
-    mrope_position_ids, permutation, permute_rows, vision_position_ids,
+    AxialFrequencies, AxialRotary, Error, MAX_D_MODEL, Mrope, MropeArrangement, MropeSegment,
+    PairLayout, PatchGrid, RotaryConfig, mrope_position_ids, permutation, permute_rows,
+    vision_position_ids,
 };
 
 #[test]
@@ -31,6 +32,35 @@ fn axial_heads_of_any_width() {
             let error = AxialRotary::from_config(config, frequencies).unwrap_err();
             assert!(matches!(error, Error::Parameter { .. }), "{error}");
         }
+    }
+}
+
+#[test]
+fn sections_of_any_size() {
+    for arrangement in [MropeArrangement::Chunked, MropeArrangement::Interleaved] {
+        for sections in [
+            [usize::MAX, 0, 0],
+            [0, usize::MAX, 0],
+            [1 << 62, 1 << 61, 1 << 61],
+            [MAX_D_MODEL / 2, 1, 0],
+        ] {
+            let mrope = Mrope {
+                sections,
+                arrangement,
+            };
+            let pairs = sections.iter().sum();
+            for error in [mrope.check(pairs).err(), mrope.axes(pairs).err()] {
+                assert!(matches!(error, Some(Error::RotaryDim { .. })), "{error:?}");
+            }
+        }
+        let most = Mrope {
+            sections: [MAX_D_MODEL / 2, 0, 0],
+            arrangement,
+        };
+        assert_eq!(
+            most.axes(MAX_D_MODEL / 2).unwrap(),
+            vec![0; MAX_D_MODEL / 2]
+        );
     }
 }
 

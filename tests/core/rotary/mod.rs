@@ -10,4 +10,5 @@ mod hostile;
 mod keys;
 mod permute;
 mod rerotate;
+mod specification;
 mod tables;

@@ -99,6 +99,9 @@ fn wrong_sizes_are_errors() {
     assert!(permute_rows(&[0; 10], HalfSplit, Interleaved, 4, 4, 1).is_err());
     assert!(permute_rows(&[0; 8], HalfSplit, Interleaved, 4, 4, 0).is_err());
     assert!(permute_rows(&[0; 8], HalfSplit, Interleaved, 4, 4, usize::MAX).is_err());
+    // Nothing to permute, and heads of nothing.
+    assert!(permute_rows::<u8>(&[], HalfSplit, Interleaved, 4, 4, 0).is_err());
+    assert!(permute_rows::<u8>(&[], HalfSplit, Interleaved, 0, 0, 4).is_err());
     assert!(
         permute_rows::<u8>(&[], HalfSplit, Interleaved, 4, 4, 1)
             .unwrap()

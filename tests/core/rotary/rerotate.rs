@@ -120,10 +120,76 @@ fn rotations_are_correctly_rounded() {
     assert_eq!(shift, far);
     assert_eq!(far.steps(), Some(12_345));
     let tables = set.tables_at::<f64>(&[12_345]).unwrap();
+    assert_eq!(shift.rotations().len(), 32);
     for (pair, (sine, cosine)) in shift.rotations().iter().enumerate() {
         assert_eq!(tables.sin.get(0, pair), Some(*sine));
         assert_eq!(tables.cos.get(0, pair), Some(*cosine));
     }
+}
+
+/// By no steps nothing turns: sine +0 and cosine 1, bit for bit.
+#[test]
+fn by_no_steps_all_turns_are_one_and_plus_zero() {
+    let shift = plain(8).shift(0).unwrap();
+    assert_eq!(shift.rotations().len(), 4);
+    for (sine, cosine) in shift.rotations() {
+        assert_eq!((sine.to_bits(), *cosine), (0, 1.0));
+    }
+}
+
+#[test]
+fn operators_that_turn_differently_differ() {
+    let (a, b) = (plain(8), yarn(8, RotaryRecipe::Exact));
+    assert_eq!(a.shift(3).unwrap(), a.shift(3).unwrap());
+    assert_ne!(a.shift(3).unwrap(), a.shift(-3).unwrap());
+    assert_ne!(a.shift(3).unwrap(), a.shift(4).unwrap());
+    assert_ne!(a.shift(3).unwrap(), b.shift(3).unwrap());
+    assert_ne!(a.shift(3).unwrap(), plain(16).shift(3).unwrap());
+}
+
+/// Operators go together if the one ends with the set with which the other starts: the same
+/// frequencies and the same attention factor, of the same recipe.
+#[test]
+fn sets_are_the_same_by_frequencies_and_factor() {
+    let custom = |inv_freq: [f64; 2], attention_factor, recipe| {
+        let rotary = Rotary::new(RotaryConfig {
+            scaling: RopeScaling::Custom {
+                inv_freq: inv_freq.to_vec(),
+                attention_factor,
+            },
+            recipe,
+            ..RotaryConfig::new(4)
+        });
+        rotary.unwrap().frequencies(0).unwrap()
+    };
+    for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
+        let other_recipe = match recipe {
+            RotaryRecipe::Exact => RotaryRecipe::HfF32,
+            RotaryRecipe::HfF32 => RotaryRecipe::Exact,
+        };
+        let set = custom([1.0, 0.25], 1.5, recipe);
+        let there = set.rerotate(10, &set, 20).unwrap();
+        let again = custom([1.0, 0.25], 1.5, recipe);
+        let further = there.compose(&again.rerotate(20, &again, 25).unwrap());
+        assert_eq!(further.unwrap(), set.rerotate(10, &set, 25).unwrap());
+        for other in [
+            custom([1.0, 0.5], 1.5, recipe),
+            custom([1.0, 0.25], 1.25, recipe),
+            custom([1.0, 0.25], 1.5, other_recipe),
+        ] {
+            let error = there.compose(&other.rerotate(20, &other, 25).unwrap());
+            assert_eq!(
+                error.unwrap_err().to_string(),
+                "the operands belong to different specifications: a set of 2 pairs and another \
+                 set of frequencies"
+            );
+        }
+    }
+    // Rows of the recipe do not turn alike everywhere: its operators have no number of steps.
+    let set = custom([1.0, 0.25], 1.5, RotaryRecipe::HfF32);
+    let there = set.rerotate(10, &set, 20).unwrap();
+    assert_eq!(there.steps(), None);
+    assert!(there.compose(&set.rerotate(21, &set, 25).unwrap()).is_err());
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn scaled_tables_through_every_rung() {
         }
     }
     let inv_freq = [1.0, 0.731, 0.0, 0.0123, 1e-5, 3.3e-9, 1e-30, 0.0, 0.0];
-    for factor in [1.0, 1.3465735902799727, 0.707, 1.00390625, 1e-20] {
+    for factor in [1.0, 1.3465735902799727, 0.707, 1.00390625, 1e-20, 4.3e-309] {
         let frequencies = with_factor(&inv_freq, factor);
         for start in [0, 77_777, (1 << 32) - 300] {
             check::<f32>(&frequencies, start);
@@ -120,6 +120,27 @@ fn entries_at_angle_zero_are_the_factor() {
         let exact = frequencies.tables_at::<f64>(&[0, 9]).unwrap();
         assert_eq!(exact.cos.as_slice()[0], factor);
         assert_eq!(exact.cos.get(1, 1), Some(factor));
+    }
+}
+
+/// Sets of which no pair turns, in ranges of any length.
+#[test]
+fn still_pairs_alone_are_the_factor_everywhere() {
+    fn check<T: Element>(factor: f64, rows: u64) {
+        let tables = with_factor(&[0.0, 0.0], factor).tables::<T>(3..3 + rows);
+        let tables = tables.unwrap();
+        let entries = 2 * rows as usize;
+        assert_eq!(tables.cos.as_slice(), vec![T::from_f64(factor); entries]);
+        assert_eq!(tables.sin.as_slice(), vec![T::default(); entries]);
+    }
+    for (factor, rows) in [1.0, 1.25, 3.0]
+        .map(|f| [1, 12, 70].map(|rows| (f, rows)))
+        .concat()
+    {
+        check::<f32>(factor, rows);
+        check::<f64>(factor, rows);
+        check::<f16>(factor, rows);
+        check::<bf16>(factor, rows);
     }
 }
 
