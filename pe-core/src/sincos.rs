@@ -68,7 +68,8 @@ pub(crate) fn sin_cos<T: Element>(
         return (T::from_f64(0.0), T::from_f64(1.0));
     }
     let (turn, error) = match position {
-        Position::Whole(p) => (frequency.turn.times(p), u128::from(p) + 1),
+        // The turn of one position is less than one unit too low.
+        Position::Whole(p) => (frequency.turn.times(p), u128::from(p)),
         Position::Real(_) => (turn::turn_at(frequency.wide, mantissa, exponent), 2),
     };
     let reduced = turn.reduce();
