@@ -301,7 +301,7 @@ def main():
     def attempt(number):
         what = tried(number)
         mutant = crate.mutants[number]
-        if what == 'missed':
+        if what in ('missed', 'unreached'):
             line = originals[mutant['file']][mutant['span']['start']['line'] - 1].strip()
             change = mutant['name'].split(': ', 1)[1]
             if (mutant['file'], line, change) in argued:

@@ -51,6 +51,10 @@ EOF
 if [ "$kind" = candle ]; then
     cp -rp "$root/pe-candle" "$folder/"
     cp -rp "$root/tests/candle" "$folder/tests/"
+    mkdir "$folder/tests/fuzz"
+    cp -rp "$root/tests/fuzz/checks" "$root/tests/fuzz/seeds" "$root/tests/fuzz/kept" "$folder/tests/fuzz/"
+    # The command line's numbers are pe-demo's.
+    sed -i -e '/checks\/numbers.rs/,+1d' -e '/^#\[test\]$/{N;/numbers/{:a;N;/\n}$/!ba;d}}' "$folder/tests/candle/corpus.rs"
     cat >> "$folder/tests/Cargo.toml" <<'EOF'
 candle-core = { workspace = true }
 candle-nn = { workspace = true }
