@@ -216,7 +216,7 @@ mod tests {
     /// its capacity doubled.
     #[test]
     fn room_for_all_rows_is_asked_for_at_once() {
-        let entries = numbered(33 * 32, 64, 32).0.into_vec();
+        let entries = numbered(66, 66, 32).0.into_vec();
         assert!(entries.capacity() < entries.len() + entries.len() / 4);
     }
 }
