@@ -32,9 +32,60 @@ impl Backend {
             }
         }
         #[cfg(target_arch = "aarch64")]
-        if !matches!(Arch::new(), Arch::Scalar) {
-            list.push(("NEON", Self::best()));
+        if let Some(simd) = pulp::aarch64::Neon::try_new() {
+            list.push(("NEON", Self(Arch::Neon(simd))));
         }
         list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tests go through this list: what is missing in it they do not try.
+    #[test]
+    fn all_instruction_sets_of_this_machine_are_listed() {
+        let mut expected = vec!["scalar"];
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        {
+            use std::is_x86_feature_detected as has;
+            // Processors with AVX2 and FMA have the rest of x86-64-v3, those with AVX-512VL that of v4.
+            if has!("avx2") && has!("fma") {
+                expected.push("x86-64-v3 (AVX2, FMA)");
+            }
+            if has!("avx512f") && has!("avx512vl") {
+                expected.push("x86-64-v4 (AVX-512)");
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            expected.push("NEON");
+        }
+        let list = Backend::available();
+        let names: Vec<_> = list.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, expected);
+        // Each is the one that its name says, and the best comes last.
+        for (name, backend) in &list {
+            let found = match backend.arch() {
+                Arch::Scalar => "scalar",
+                #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+                Arch::V3(_) => "x86-64-v3 (AVX2, FMA)",
+                #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+                Arch::V4(_) => "x86-64-v4 (AVX-512)",
+                #[cfg(target_arch = "aarch64")]
+                Arch::Neon(_) => "NEON",
+                #[allow(unreachable_patterns)]
+                other => panic!("{other:?} has no name"),
+            };
+            assert_eq!(found, *name);
+        }
+        let same = |a: Backend, b: Backend| {
+            std::mem::discriminant(&a.arch()) == std::mem::discriminant(&b.arch())
+        };
+        assert!(
+            list.last()
+                .is_some_and(|last| same(last.1, Backend::best()))
+        );
     }
 }

@@ -268,3 +268,78 @@ impl Columns {
         TwinSlices::Halves { sines, cosines }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OddWidth::{Reject, RoundUp, Truncate, ZeroPad};
+    use SinusoidLayout::{Concatenated, ConcatenatedCosFirst, Interleaved};
+
+    fn described(columns: &Columns) -> String {
+        let column = |at| match columns.at(at) {
+            Column::Sine(pair) => format!("s{pair}"),
+            Column::Cosine(pair) => format!("c{pair}"),
+            Column::Zero => "0".to_owned(),
+        };
+        (0..columns.width).map(column).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn rows_written_out() {
+        for (width, layout, odd, expected) in [
+            (6, Interleaved, Reject, "s0 c0 s1 c1 s2 c2"),
+            (5, Interleaved, Truncate, "s0 c0 s1 c1 s2"),
+            (5, Interleaved, RoundUp, "s0 c0 s1 c1 s2"),
+            (5, Interleaved, ZeroPad, "s0 c0 s1 c1 0"),
+            (6, Concatenated, Reject, "s0 s1 s2 c0 c1 c2"),
+            (5, Concatenated, Truncate, "s0 s1 s2 c0 c1"),
+            (5, Concatenated, RoundUp, "s0 s1 s2 c0 c1"),
+            (5, Concatenated, ZeroPad, "s0 s1 c0 c1 0"),
+            (6, ConcatenatedCosFirst, Reject, "c0 c1 c2 s0 s1 s2"),
+            (5, ConcatenatedCosFirst, Truncate, "c0 c1 c2 s0 s1"),
+            (5, ConcatenatedCosFirst, RoundUp, "c0 c1 c2 s0 s1"),
+            (5, ConcatenatedCosFirst, ZeroPad, "c0 c1 s0 s1 0"),
+            (1, Interleaved, Truncate, "s0"),
+            (1, Concatenated, RoundUp, "s0"),
+            (1, ConcatenatedCosFirst, Truncate, "c0"),
+            (1, ConcatenatedCosFirst, ZeroPad, "0"),
+        ] {
+            let columns = Columns::new(width, layout, odd).unwrap();
+            assert_eq!(described(&columns), expected, "{columns:?}");
+        }
+    }
+
+    /// What says where a pair stands, one by one or by slices, agrees with what says what a
+    /// column holds.
+    #[test]
+    fn pairs_stand_where_their_columns_say() {
+        for layout in [Interleaved, Concatenated, ConcatenatedCosFirst] {
+            for odd in [Truncate, RoundUp, ZeroPad] {
+                for width in 1..=9 {
+                    let columns = Columns::new(width, layout, odd).unwrap();
+                    let mut rows: [Vec<usize>; 2] =
+                        [(0..width).collect(), (100..100 + width).collect()];
+                    let [a, b] = &mut rows;
+                    let mut twins = columns.split_twins(a, b);
+                    let mut left: Vec<usize> = (0..width).collect();
+                    for pair in 0..columns.whole_pairs() {
+                        let (sine, cosine) = columns.of_pair(pair);
+                        assert_eq!(columns.at(sine), Column::Sine(pair), "{columns:?}");
+                        assert_eq!(columns.at(cosine), Column::Cosine(pair), "{columns:?}");
+                        for twin in 0..2 {
+                            let found = twins.pair(twin, pair).map(|(s, c)| (*s, *c));
+                            let expected = (100 * twin + sine, 100 * twin + cosine);
+                            assert_eq!(found, Some(expected), "{columns:?}");
+                        }
+                        left.retain(|column| *column != sine && *column != cosine);
+                    }
+                    // Neither a third row nor half a pair.
+                    assert_eq!(twins.pair(2, 0), None);
+                    assert_eq!(twins.pair(0, columns.whole_pairs()), None);
+                    let lone: Vec<usize> = columns.odd_one_out().into_iter().collect();
+                    assert_eq!(left, lone, "{columns:?}");
+                }
+            }
+        }
+    }
+}

@@ -131,29 +131,28 @@ impl Frequency {
         to_f64(self.wide.mul(Wide::two_pi()))
     }
 
-    /// Positions per turn, within 0.51 units in the last place (where the result is
-    /// a normal number).
+    /// Positions per turn, within 0.51 units in the last place; infinite beyond the largest `f64`.
     pub(crate) fn wavelength(self) -> f64 {
-        // f = high + low with 53 bits and the 64 that follow them.
-        let bits = self.wide.mantissa.top128();
-        let part = |bits: u128| {
+        let number = |bits, exponent| {
             round::nearest::<f64>(
                 false,
                 Magnitude {
                     bits,
-                    exponent: self.wide.exponent,
+                    exponent,
                     sticky: false,
                 },
             )
         };
+        // The mantissa = high + low with 53 bits and the 75 that follow them. The exponent comes in at the
+        // end: parts of a frequency below 2^-1022 would lack bits.
+        let bits = self.wide.mantissa.top128();
         let rest = bits & ((1 << 75) - 1);
-        let (high, low) = (part(bits - rest), part(rest));
-        let inverse = 1.0 / high;
-        if !inverse.is_normal() || !high.is_normal() {
-            return inverse;
-        }
+        let (high, low) = (number(bits - rest, 0), number(rest, 0));
         // One step of Newton's method from the rounded quotient.
-        inverse + inverse * ((-high).mul_add(inverse, 1.0) - low * inverse)
+        let inverse = 1.0 / high;
+        let inverse = inverse + inverse * ((-high).mul_add(inverse, 1.0) - low * inverse);
+        let (mantissa, exponent) = decompose(inverse);
+        number(u128::from(mantissa), 128 + exponent - self.wide.exponent)
     }
 }
 
@@ -217,7 +216,8 @@ pub(crate) fn geometric(
         .exp();
     for pair in 1..pairs {
         radians = radians.mul(ratio);
-        if radians.exceeds_power_of_two(32) || radians.exponent < -1_500_000 {
+        // A mantissa below 1: the exponent of 2^-1,500,000 is one more.
+        if radians.exceeds_power_of_two(32) || radians.exponent <= LOWEST_POWER {
             return Err(out_of_range(pair));
         }
         out.push(Frequency::from_radians(radians));
@@ -247,7 +247,7 @@ fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
     }
     let size = i128::from(mantissa) << (exponent - power);
     let whole = (pairs as i128) << -power;
-    let difference = if shift < 0.0 {
+    let difference = if shift.is_sign_negative() {
         whole + size
     } else {
         whole - size
@@ -258,6 +258,9 @@ fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
         shift: power,
     })
 }
+
+/// Frequencies reach down to 2 to this power.
+const LOWEST_POWER: i32 = -1_500_000;
 
 /// Shifts reach from -2^20 ...
 const MAX_SHIFT: f64 = (1u64 << 20) as f64;
@@ -280,35 +283,52 @@ pub(crate) fn ln_f64(base: Base) -> Result<f64> {
 
 /// exp(x) in f32, correctly rounded, for x below 88.
 pub(crate) fn exp_f32(x: f32) -> f32 {
-    let real = real_from(f64::from(x));
-    real.map_or(0.0, |real| to_f32(real.exp()))
-}
-
-/// base^exponent in f32, correctly rounded, for a positive base.
-pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
-    if exponent == 0.0 || base == 1.0 {
-        return 1.0;
-    }
-    let ln = Real::ln(f64::from(base));
-    let (mantissa, power) = decompose(f64::from(exponent.abs()));
-    let trailing = mantissa.trailing_zeros();
-    let ln = if exponent < 0.0 { ln.negated() } else { ln };
-    let beyond = if ln.negative { 0.0 } else { f32::INFINITY };
-    ln.scaled(mantissa >> trailing, 1, -(power + trailing as i32))
-        .map_or(beyond, |real| to_f32(real.exp()))
-}
-
-/// An `f64` as a [`Real`], if it is below 2^20 in size.
-fn real_from(value: f64) -> Option<Real> {
     let one = Real {
-        negative: value < 0.0,
+        negative: x.is_sign_negative(),
         integer: 1,
         fraction: Fixed::ZERO,
     };
-    if value == 0.0 {
-        return Some(Real { integer: 0, ..one });
+    exp_of_multiple(one, x.abs())
+}
+
+/// base^exponent in f32, correctly rounded, for a positive base and an exponent of at least 0.
+pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
+    if base == f32::INFINITY && exponent > 0.0 {
+        return base;
     }
-    let (mantissa, exponent) = decompose(value.abs());
+    exp_of_multiple(Real::ln(f64::from(base)), exponent)
+}
+
+/// exp(x times) in f32, correctly rounded, for `times` of at least 0.
+fn exp_of_multiple(x: Real, times: f32) -> f32 {
+    if times == 0.0 {
+        return 1.0;
+    }
+    let beyond = if x.negative { 0.0 } else { f32::INFINITY };
+    let (mantissa, power) = decompose(f64::from(times));
     let trailing = mantissa.trailing_zeros();
-    one.scaled(mantissa >> trailing, 1, -(exponent + trailing as i32))
+    x.scaled(mantissa >> trailing, 1, -(power + trailing as i32))
+        .map_or(beyond, |real| to_f32(real.exp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a mantissa, the lowest first; what lies below the tie decides, however low.
+    #[test]
+    fn ties_are_decided_by_every_word() {
+        let rounded = |low: [u64; 3]| {
+            let [a, b, c] = low;
+            // 1/2 + 2^-54 is midway between 1/2 and the next f64.
+            to_f64(Wide {
+                mantissa: Fixed([a, b, c, 0, (1 << 63) | (1 << 10)]),
+                exponent: 0,
+            })
+        };
+        assert_eq!(rounded([0; 3]), 0.5);
+        for low in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+            assert_eq!(rounded(low), 0.5 + f64::EPSILON / 2.0, "{low:?}");
+        }
+    }
 }

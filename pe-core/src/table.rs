@@ -22,7 +22,12 @@ pub(crate) enum Memory {
 impl Memory {
     /// Of zeros just asked for.
     pub(crate) fn of_zeros<T>(zeros: &[T]) -> Self {
-        if size_of_val(zeros) >= FRESH_PAGES {
+        Self::of_new::<T>(zeros.len())
+    }
+
+    /// Of so many zeros, were they asked for.
+    fn of_new<T>(zeros: usize) -> Self {
+        if zeros.saturating_mul(size_of::<T>()) >= FRESH_PAGES {
             Self::Untouched
         } else {
             Self::Used
@@ -82,17 +87,19 @@ impl<T: Element> Table<T> {
     ) -> Result<Self> {
         let mut table = Self::reserved(rows, width)?;
         let entries = table.rows * width;
-        if entries * std::mem::size_of::<T>() >= FRESH_PAGES {
-            table = Self::zeros(rows, width)?;
-            table.data.chunks_mut(block * width).for_each(write);
-            return Ok(table);
-        }
-        while table.data.len() < entries {
-            let start = table.data.len();
-            table
-                .data
-                .resize(entries.min(start + block * width), T::default());
-            write(&mut table.data[start..]);
+        match Memory::of_new::<T>(entries) {
+            Memory::Untouched => {
+                table = Self::zeros(rows, width)?;
+                table.data.chunks_mut(block * width).for_each(write);
+            }
+            Memory::Used => {
+                while table.data.len() < entries {
+                    let start = table.data.len();
+                    let end = entries.min(start + block * width);
+                    table.data.resize(end, T::default());
+                    write(&mut table.data[start..]);
+                }
+            }
         }
         Ok(table)
     }
@@ -155,5 +162,61 @@ impl<T: Element> Table<T> {
     /// The entries without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table whose writer numbers the rows, and how many rows it was handed at a time.
+    fn numbered(rows: u64, width: usize, block: usize) -> (Table<f64>, Vec<usize>) {
+        let (mut sizes, mut next) = (Vec::new(), 0.0);
+        let table = Table::build(rows, width, block, |out: &mut [f64]| {
+            assert_eq!(out.len() % width, 0, "rows are handed out whole");
+            sizes.push(out.len() / width);
+            for row in out.chunks_exact_mut(width) {
+                row[0] = next;
+                next += 1.0;
+            }
+        });
+        (table.unwrap(), sizes)
+    }
+
+    /// The second table is above 32 MiB.
+    #[test]
+    fn tables_of_either_memory_are_written_block_by_block() {
+        for (rows, width, memory) in [(70, 3, Memory::Used), (4_100, 1_024, Memory::Untouched)] {
+            assert_eq!(Memory::of_new::<f64>(rows * width), memory);
+            let (table, sizes) = numbered(rows as u64, width, 32);
+            let mut expected = vec![32; rows / 32];
+            expected.push(rows % 32);
+            assert_eq!(sizes, expected);
+            assert_eq!((table.rows(), table.width()), (rows, width));
+            for (number, row) in table.iter_rows().enumerate() {
+                assert_eq!((row[0], row[1]), (number as f64, 0.0));
+            }
+        }
+    }
+
+    /// Of zeros above the allocators' threshold nobody has touched the pages yet: clearing them
+    /// would cost what they save.
+    #[test]
+    fn only_large_memory_comes_untouched() {
+        assert_eq!(Memory::of_zeros(&[0.0; 100]), Memory::Used);
+        let zeros = |size: usize| Memory::of_zeros(&vec![0u8; size]);
+        assert_eq!(zeros((32 << 20) - 1), Memory::Used);
+        assert_eq!(zeros(32 << 20), Memory::Untouched);
+        // Counted in bytes.
+        assert_eq!(Memory::of_new::<f64>((4 << 20) - 1), Memory::Used);
+        assert_eq!(Memory::of_new::<f64>(4 << 20), Memory::Untouched);
+    }
+
+    /// One allocation: entries appended to a vector without room would have been moved, and
+    /// its capacity doubled.
+    #[test]
+    fn room_for_all_rows_is_asked_for_at_once() {
+        let entries = numbered(66, 66, 32).0.into_vec();
+        assert!(entries.capacity() < entries.len() + entries.len() / 4);
     }
 }

@@ -79,3 +79,78 @@ pub(crate) fn for_each_piece<T: Send>(
         write(index, piece);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_makes_no_pieces() {
+        assert_eq!(Threads::One.piece(u64::MAX, usize::MAX, 32), None);
+    }
+
+    #[cfg(not(feature = "rayon"))]
+    #[test]
+    fn without_a_pool_there_are_no_pieces() {
+        for threads in [Threads::Pool, Threads::Auto] {
+            assert_eq!(threads.piece(1 << 32, 4096, 32), None);
+        }
+    }
+
+    #[cfg(feature = "rayon")]
+    mod of_a_pool {
+        use super::super::*;
+
+        fn in_pool_of<R: Send>(threads: usize, what: impl FnOnce() -> R + Send) -> R {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build().unwrap().install(what)
+        }
+
+        /// Whether a table of so many bytes is made in pieces if that pays.
+        fn in_pieces(bytes: usize) -> bool {
+            Threads::Auto.piece(bytes as u64, 1, 32).is_some()
+        }
+
+        #[test]
+        fn a_thread_has_four_pieces_of_whole_blocks() {
+            let pieces = |rows| Threads::Pool.piece(rows, 8, 32);
+            // 12 pieces of 1000 rows, and of 2000, in blocks of 32.
+            assert_eq!(in_pool_of(3, || pieces(12_000)), Some(1_024));
+            assert_eq!(in_pool_of(3, || pieces(24_000)), Some(2_016));
+            assert_eq!(in_pool_of(1, || pieces(12_000)), Some(3_008));
+            // No fewer than 512 rows.
+            assert_eq!(in_pool_of(3, || pieces(100)), Some(512));
+        }
+
+        #[test]
+        fn a_thread_of_the_pool_makes_its_table_alone() {
+            for threads in [1, 3] {
+                assert!(!in_pool_of(threads, || in_pieces(1 << 30)));
+            }
+        }
+
+        /// True of any pool; the next test has it run with one of one thread and one of several.
+        #[test]
+        fn large_tables_are_shared_out_where_the_pool_has_several_threads() {
+            let several = rayon::current_num_threads() > 1;
+            let sizes = [0, (16 << 20) - 1, 16 << 20, 1 << 30];
+            assert_eq!(sizes.map(in_pieces), [false, false, several, several]);
+        }
+
+        #[test]
+        fn large_tables_are_shared_out_among_three_threads_but_not_by_one() {
+            let test = "large_tables_are_shared_out_where_the_pool_has_several_threads";
+            for threads in ["1", "3"] {
+                let name = format!("threads::tests::of_a_pool::{test}");
+                let child = std::process::Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", &name])
+                    .env("RAYON_NUM_THREADS", threads)
+                    .output()
+                    .unwrap();
+                let said = String::from_utf8_lossy(&child.stdout);
+                assert!(child.status.success(), "{threads} threads: {said}");
+                assert!(said.contains("1 passed"), "{threads} threads: {said}");
+            }
+        }
+    }
+}

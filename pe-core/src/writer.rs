@@ -68,3 +68,59 @@ impl<T: Element> Writer<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Recipe, SinusoidalConfig, f16};
+
+    fn rotates<T: Element>(config: SinusoidalConfig, rungs: Rungs, rows: u64) -> bool {
+        let encoding = Sinusoidal::new(config).unwrap();
+        let writer = encoding.writer::<T>(Backend::best(), rungs, 7, rows);
+        writer.rotation.is_some()
+    }
+
+    /// Either way makes the same bits; tests that force the rotation would test nothing if they did
+    /// not get it.
+    #[test]
+    fn many_rows_are_rotated_and_those_that_a_test_wants_so() {
+        fn check<T: Element>() {
+            let many = rotate::few_rows::<T>() as u64;
+            assert!(many > 2);
+            for (rungs, rows, expected) in [
+                (Rungs::Ladder, 0, false),
+                (Rungs::Ladder, 1, false),
+                (Rungs::Ladder, many - 1, false),
+                (Rungs::Ladder, many, true),
+                (Rungs::Ladder, many + 1, true),
+                (Rungs::Rotation, 0, false),
+                (Rungs::Rotation, 1, true),
+                (Rungs::Rotation, many, true),
+                (Rungs::NarrowUp, 1, false),
+                (Rungs::NarrowUp, many, false),
+                (Rungs::FullOnly, many, false),
+            ] {
+                let found = rotates::<T>(SinusoidalConfig::new(6), rungs, rows);
+                assert_eq!(found, expected, "{}, {rungs:?}, {rows} rows", T::NAME);
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<f16>();
+    }
+
+    #[test]
+    fn what_has_no_whole_pairs_or_no_exact_frequencies_is_not_rotated() {
+        let paper = SinusoidalConfig::new(6);
+        let lone = SinusoidalConfig {
+            odd_width: crate::OddWidth::Truncate,
+            ..SinusoidalConfig::new(1)
+        };
+        let recipe = SinusoidalConfig {
+            recipe: Recipe::ExpF32,
+            ..paper
+        };
+        let found = [lone, recipe, paper].map(|config| rotates::<f32>(config, Rungs::Rotation, 99));
+        assert_eq!(found, [false, false, true]);
+    }
+}

@@ -136,6 +136,7 @@ fn requests() {
 #[test]
 fn tables() {
     let table = Table::from_vec(vec![1f32, 2., 3., 4., 5., 6.], 3).unwrap();
+    assert_eq!((table.rows(), table.width()), (2, 3));
     assert_eq!(table.row(1), Some(&[4f32, 5., 6.][..]));
     assert_eq!(
         (table.row(2), table.get(0, 3), table.get(9, 0)),
@@ -149,8 +150,17 @@ fn tables() {
         (empty.width(), empty.row(0), empty.iter_rows().count()),
         (0, None, 0)
     );
-    assert!(Table::from_vec(vec![1f32], 0).is_err());
-    assert!(Table::from_vec(vec![1f32], 2).is_err());
+    // Entries of no whole row, and how many those before it have.
+    for (entries, width, expected) in [(1, 0, 0), (1, 2, 0), (11, 3, 9), (7, 3, 6)] {
+        assert_eq!(
+            Table::from_vec(vec![1f32; entries], width).unwrap_err(),
+            Error::Length {
+                what: "the list of entries",
+                actual: entries,
+                expected,
+            }
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of pe-core.
 
 mod errors;
+mod frequencies;
 mod golden;
 mod midpoints;
 mod parity;

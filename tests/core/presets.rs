@@ -22,15 +22,20 @@ fn config(case: &Value) -> Option<SinusoidalConfig> {
         "fairseq-forward" => return None,
         "fairseq-no-padding" => Preset::Tensor2tensor,
         "diffusers" => {
-            let flip = case["flip"].as_bool().unwrap();
-            let shift = case["shift"].as_f64().unwrap();
-            let mut config = if flip {
-                Preset::StableDiffusion.config(d)
-            } else {
-                Preset::Diffusers.config(d)
-            };
-            config.spacing = pe_core::Spacing::Shifted(shift);
-            return Some(config);
+            let shift = pe_core::Spacing::Shifted(case["shift"].as_f64().unwrap());
+            // Two of the four are the presets, as they are.
+            return Some(match (case["flip"] == true, case["shift"] == 1) {
+                (false, true) => Preset::Diffusers.config(d),
+                (true, false) => Preset::StableDiffusion.config(d),
+                (false, false) => SinusoidalConfig {
+                    spacing: shift,
+                    ..Preset::Diffusers.config(d)
+                },
+                (true, true) => SinusoidalConfig {
+                    spacing: shift,
+                    ..Preset::StableDiffusion.config(d)
+                },
+            });
         }
         name => name.parse().unwrap(),
     };

@@ -42,6 +42,10 @@ pub const RECIPE_FUNCTION_ULP: u32 = 1;
 /// 3e-4, which may round to the next f32 of an angle up to 5000, 4.9e-4 away.
 pub const RECIPE_TABLE_TORCH: f64 = 5e-4;
 
+/// ... where none of the frequencies differs: the functions' unit in the last place of
+/// numbers below 1, 2^-24.
+pub const RECIPE_TABLE_SAME_FREQUENCIES: f64 = 6e-8;
+
 /// ... and NumPy, whose frequencies differ by up to two units.
 pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;
 
