@@ -73,6 +73,8 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+#[cfg(feature = "hub")]
+pub(crate) use replace::Draft;
 pub use replace::replace;
 pub use rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,

@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
-use self::draft::Draft;
+pub(crate) use self::draft::Draft;
 
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
