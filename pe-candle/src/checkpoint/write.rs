@@ -43,8 +43,9 @@ impl Default for SaveOptions {
 /// replaces (and else has that of any new file); a symbolic link stays, and its target
 /// is written. Equal input gives equal bytes.
 ///
-/// On errors nothing is left behind. A process that is killed while it writes may leave a
-/// file `.pe-*.tmp` beside `path`; it can be removed. `path` itself is whole even then.
+/// On errors nothing is left behind. A process that is killed while it writes may, on some file
+/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::replace())
+/// says; it can be removed. `path` itself is whole even then.
 ///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
 ///

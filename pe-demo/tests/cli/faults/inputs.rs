@@ -282,7 +282,8 @@ fn embeddings_with_what_is_no_number() {
         let bytes = safetensors::serialize(views, None).expect("bytes");
         ground.write("bert.safetensors", &bytes);
         let before = ground.files();
-        let line = "exec $pe a --embeddings bert.safetensors --position-embeddings same -o new";
+        let line =
+            "exec $pe a --embeddings bert.safetensors --position-embeddings same -o new.jsonl";
         let output = ground.shell(line);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         let expected = format!("bert.safetensors: tensor \"{tensor}\": the entry at {place}\n");
