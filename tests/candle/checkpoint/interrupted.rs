@@ -248,6 +248,8 @@ fn a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill()
         .map_while(Result::ok)
         .take_while(|l| l != "begun")
         .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
     if !text.iter().any(|line| line.contains("running 1 test")) {
         println!("not tested: /proc cannot be hidden here");
         return;
@@ -256,8 +258,6 @@ fn a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill()
         text.iter().any(|line| line.ends_with("writing")),
         "{text:?}"
     );
-    child.kill().unwrap();
-    child.wait().unwrap();
     // The old file is whole; what was to replace it is known by its name.
     let old = fs::read(&path).unwrap();
     checkpoint::load(&path, &Device::Cpu).unwrap();
