@@ -53,6 +53,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+mod blocks;
 mod element;
 mod examine;
 mod header;
@@ -70,6 +73,8 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+#[cfg(feature = "hub")]
+pub(crate) use replace::Draft;
 pub use replace::replace;
 pub use rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
@@ -90,14 +95,15 @@ fn shown(reason: &str) -> String {
         '"' | '\'' | '\\' => c.to_string(),
         c => c.escape_debug().to_string(),
     };
-    let count = reason.chars().count();
-    if count <= HEAD + TAIL {
-        return reason.chars().map(escape).collect();
-    }
+    let omitted = reason.chars().skip(HEAD + TAIL).count();
+    let mut chars = reason.chars();
+    let head: String = chars.by_ref().take(HEAD).map(escape).collect();
     // The end says where it was.
-    let head: String = reason.chars().take(HEAD).map(escape).collect();
-    let tail: String = reason.chars().skip(count - TAIL).map(escape).collect();
-    format!("{head} ... {tail}")
+    let tail: String = chars.skip(omitted).map(escape).collect();
+    match omitted {
+        0 => head + &tail,
+        _ => format!("{head} ... {tail}"),
+    }
 }
 
 /// The message of an error without its backtrace, to stand in another message.

@@ -57,12 +57,12 @@ fn each<F: Element, D>(bytes: &[u8], out: &mut [D], of: impl Fn(u64) -> D) {
     }
 }
 
-/// The element of an index among little-endian bytes that hold it.
-pub(crate) fn element<T: Element>(bytes: &[u8], index: usize) -> T {
-    let size = size_of::<T>();
-    let mut one = [T::default()];
-    decode::<T, T>(&bytes[index * size..][..size], &mut one);
-    one[0]
+/// The elements that little-endian bytes hold.
+pub(crate) fn elements<T: Element>(bytes: &[u8]) -> impl ExactSizeIterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).map(|bytes| {
+        let bytes = bytes.iter().rev();
+        T::from_pattern(bytes.fold(0, |pattern, byte| pattern << 8 | u64::from(*byte)))
+    })
 }
 
 /// Bytes that hold elements of one byte, widened to those that hold the same values in `T`.
@@ -129,9 +129,11 @@ pub(crate) fn same_bits<T: Element>(bytes: &[u8], elements: &[T]) -> bool {
 
 /// Whether the element is neither infinite nor NaN.
 pub(crate) fn is_finite<T: Element>(element: T) -> bool {
-    let fraction_bits = T::PRECISION - 1;
-    let exponent_bits = size_of::<T>() as u32 * 8 - T::PRECISION;
-    let all_ones = ((1u64 << exponent_bits) - 1) << fraction_bits;
+    let all_ones = const {
+        let fraction_bits = T::PRECISION - 1;
+        let exponent_bits = size_of::<T>() as u32 * 8 - T::PRECISION;
+        ((1u64 << exponent_bits) - 1) << fraction_bits
+    };
     element.pattern() & all_ones != all_ones
 }
 
@@ -146,13 +148,14 @@ pub(crate) fn ulps<T: Element>(a: T, b: T) -> u64 {
 
 /// The place of an element among all values of its type; 0 for both zeros.
 fn rank<T: Element>(element: T) -> i64 {
-    let sign = 1u64 << (size_of::<T>() * 8 - 1);
+    let sign = const { 1u64 << (size_of::<T>() * 8 - 1) };
     let pattern = element.pattern();
-    let magnitude = (pattern & (sign - 1)) as i64;
+    let magnitude = (pattern & !sign) as i64;
     if pattern & sign == 0 {
         magnitude
     } else {
-        -magnitude
+        // Without the sign it is not the one number that has no negative.
+        magnitude.wrapping_neg()
     }
 }
 

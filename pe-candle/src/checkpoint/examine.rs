@@ -11,7 +11,8 @@ use pe_core::Element;
 use rayon::prelude::*;
 use safetensors::Dtype;
 
-use super::element::{self, decode, first_not_finite, is_finite};
+use super::blocks::{Block, row_and_column};
+use super::element::{self, decode, elements, first_not_finite, is_finite};
 use super::load::NonFinite;
 use super::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};
@@ -54,7 +55,7 @@ impl<'a, F: Element, D: Element> Examiner<'a, F, D> {
     }
 
     /// Takes up the block that was read into `bytes`, whose entries go to `out`.
-    fn block(&mut self, row: usize, out: &mut [D]) -> Result<()> {
+    fn block(&mut self, block: &Block, out: &mut [D]) -> Result<()> {
         let narrow: Option<fn(u8) -> f64> = match self.table.tensor.dtype {
             Dtype::F8_E4M3 => Some(element::f8_e4m3),
             Dtype::F8_E5M2 => Some(element::f8_e5m2),
@@ -73,17 +74,19 @@ impl<'a, F: Element, D: Element> Examiner<'a, F, D> {
         if self.non_finite == NonFinite::Reject && self.not_finite.is_none() {
             // What is not finite before the conversion is not after it either.
             self.not_finite = first_not_finite(out).map(|at| {
-                let found: F = element::element(bytes, at);
+                let entry = block.entries.start.saturating_add(at);
+                let (row, column) = row_and_column(entry, self.table.width);
+                let found = elements::<F>(bytes).nth(at);
                 NotFinite {
-                    row: row + at / self.table.width,
-                    column: at % self.table.width,
-                    value: Element::to_f64(found),
-                    was_finite: is_finite(found),
+                    row,
+                    column,
+                    value: found.map_or(f64::NAN, Element::to_f64),
+                    was_finite: found.is_some_and(is_finite),
                 }
             });
         }
         match &mut self.checker {
-            Some(checker) => checker.block(row, bytes),
+            Some(checker) => checker.block(block.row, bytes),
             None => Ok(()),
         }
     }
@@ -96,25 +99,25 @@ pub(crate) fn entries<F: Element, D: Element>(
     non_finite: NonFinite,
     checks: Option<&Checks>,
 ) -> Result<(Vec<D>, Comparison)> {
-    let name = &table.tensor.name;
-    let count = table.rows * table.width;
-    let mut entries: Vec<D> = Vec::new();
-    reserve(&mut entries, count).map_err(|e| file.error_of(name, e))?;
     let make = || Examiner::<F, D>::new(table, non_finite, checks);
     let mut blocks = file.blocks(table)?;
-    let examiners = if threads_pay(count * size_of::<D>()) {
+    let count = blocks.entries();
+    let mut entries: Vec<D> = Vec::new();
+    reserve(&mut entries, count).map_err(|e| blocks.error(e))?;
+    let examiners = if threads_pay::<D>(count) {
         // The memory is there, as was just seen; this asks for it zeroed.
         drop(std::mem::take(&mut entries));
         entries = D::zeros(count);
-        let places = entries.chunks_mut(blocks.rows_per_block * table.width);
+        let places = entries.chunks_mut(blocks.entries_per_block());
         on_threads(blocks, places, make)?
     } else {
         let mut examiner = make();
-        while let Some(row) = blocks.next(&mut examiner.bytes)? {
-            let begin = entries.len();
-            let end = count.min(begin + blocks.rows_per_block * table.width);
-            entries.resize(end, D::default());
-            examiner.block(row, &mut entries[begin..])?;
+        while let Some(block) = blocks.next(&mut examiner.bytes)? {
+            entries.resize(block.entries.end, D::default());
+            let Some(place) = entries.get_mut(block.entries.clone()) else {
+                return Err(blocks.error(format!("row {}: no place", block.row)));
+            };
+            examiner.block(&block, place)?;
         }
         vec![examiner]
     };
@@ -132,7 +135,7 @@ pub(crate) fn entries<F: Element, D: Element>(
             String::new()
         };
         let reason = format!("the entry at row {row}, column {column} is {value:?}{beyond}");
-        return Err(file.error_of(name, reason));
+        return Err(file.error_of(&table.tensor.name, reason));
     }
     Ok((entries, comparison))
 }
@@ -144,15 +147,14 @@ pub(crate) fn compare<T: Element>(
     checks: &Checks,
 ) -> Result<Comparison> {
     let make = || Examiner::<T, T>::new(table, NonFinite::Accept, Some(checks));
-    let bytes = table.rows * table.width * size_of::<T>();
     let blocks = file.blocks(table)?;
-    let examiners = if threads_pay(bytes) {
+    let examiners = if threads_pay::<T>(blocks.entries()) {
         on_threads(blocks, std::iter::repeat_with(|| &mut [][..]), make)?
     } else {
         let mut blocks = blocks;
         let mut examiner = make();
-        while let Some(row) = blocks.next(&mut examiner.bytes)? {
-            examiner.block(row, &mut [])?;
+        while let Some(block) = blocks.next(&mut examiner.bytes)? {
+            examiner.block(&block, &mut [])?;
         }
         vec![examiner]
     };
@@ -177,7 +179,7 @@ fn on_threads<'a, 'o, F: Element, D: Element>(
                 let next = blocks.next(&mut examiner.bytes)?.zip(places.next());
                 drop(source);
                 match next {
-                    Some((row, place)) => examiner.block(row, place)?,
+                    Some((block, place)) => examiner.block(&block, place)?,
                     None => return Ok(examiner),
                 }
             }
@@ -203,7 +205,7 @@ fn sum_up<F, D>(examiners: Vec<Examiner<'_, F, D>>) -> (Option<NotFinite>, Compa
     (not_finite, comparison)
 }
 
-/// Whether there are several threads, and work for them.
-fn threads_pay(bytes: usize) -> bool {
-    bytes >= PARALLEL && rayon::current_num_threads() > 1
+/// Whether there are several threads, and work for them in so many entries.
+fn threads_pay<T>(entries: usize) -> bool {
+    entries >= const { PARALLEL / size_of::<T>() } && rayon::current_num_threads() > 1
 }

@@ -72,6 +72,8 @@ pub(crate) struct TensorInfo {
     pub(crate) shape: Vec<usize>,
     /// From the end of the header.
     pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// From the one to the other.
     pub(crate) bytes: u64,
 }
 
@@ -90,7 +92,7 @@ impl Header {
         for (name, entry) in object.tensors {
             tensors.push(entry.check(name)?);
         }
-        tensors.sort_by_key(|tensor| (tensor.begin, tensor.bytes));
+        tensors.sort_by_key(|tensor| (tensor.begin, tensor.end));
         let mut at = 0;
         for tensor in &tensors {
             if tensor.begin != at {
@@ -101,8 +103,7 @@ impl Header {
                     tensor.begin
                 ));
             }
-            // No overflow: the end was given as a number.
-            at = tensor.begin + tensor.bytes;
+            at = tensor.end;
         }
         if at != data_bytes {
             return Err(format!(
@@ -172,6 +173,7 @@ impl Entry {
             dtype: self.dtype,
             shape,
             begin,
+            end,
             bytes,
         })
     }

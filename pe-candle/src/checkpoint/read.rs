@@ -8,18 +8,11 @@ use candle_core::{DType, Error, Result};
 use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
+use super::blocks::{Block, RowBlocks};
 use super::header::{Header, Limits, PREFIX, TensorInfo};
 use super::shown;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
-
-/// Rows worked on at a time: 1 MiB of them, which the second-level cache holds, but as many
-/// as pe-core wants to make them together and not one by one, within 16 MiB.
-pub(crate) fn rows_per_block(row_bytes: usize) -> usize {
-    const FEW: usize = 256;
-    let few = FEW.min((1 << 24) / row_bytes);
-    ((1 << 20) / row_bytes).max(few).max(1)
-}
 
 /// A file whose header has been read and checked.
 #[derive(Debug)]
@@ -85,21 +78,24 @@ impl TableFile {
                 limits.header_bytes
             ));
         }
-        let Some(data_bytes) = (bytes - PREFIX).checked_sub(length) else {
+        let data = PREFIX.checked_add(length);
+        let sizes = data.and_then(|data| Some((data, bytes.checked_sub(data)?)));
+        let Some((data, data_bytes)) = sizes else {
             return Err(format!(
                 "the header's length is given as {length} bytes, the file has only {bytes}"
             ));
         };
+        let length = usize::try_from(length).map_err(|error| error.to_string())?;
         let mut text = Vec::new();
-        reserve(&mut text, length as usize)?;
-        text.resize(length as usize, 0);
+        reserve(&mut text, length)?;
+        text.resize(length, 0);
         file.read_exact(&mut text).map_err(io)?;
         Ok(Self {
             path: path.to_owned(),
             header: Header::parse(&text, data_bytes)?,
             bytes,
             file,
-            data: PREFIX + length,
+            data,
             limits,
         })
     }
@@ -133,11 +129,17 @@ impl TableFile {
 
     /// Reads bytes of a tensor, from one of its bytes on.
     pub(crate) fn read_at(&mut self, tensor: &TensorInfo, from: u64, out: &mut [u8]) -> Result<()> {
-        let begin = self.data + tensor.begin + from;
-        let sought = self.file.seek(SeekFrom::Start(begin)).map(|_| ());
-        sought
+        self.seek(tensor, from)
             .and_then(|()| self.file.read_exact(out))
             .map_err(|error| self.error_of(&tensor.name, format!("byte {from}: {error}")))
+    }
+
+    /// Goes to a byte of a tensor.
+    fn seek(&mut self, tensor: &TensorInfo, from: u64) -> std::io::Result<()> {
+        let begin = self.data.checked_add(tensor.begin);
+        let place = begin.and_then(|begin| begin.checked_add(from));
+        let place = place.ok_or(std::io::ErrorKind::InvalidInput)?;
+        self.file.seek(SeekFrom::Start(place)).map(|_| ())
     }
 
     /// The tensor asked for, or else `pe`, or else the only one that can be a table.
@@ -191,60 +193,62 @@ impl TableFile {
             .take(SHOWN)
             .map(|t| shown(&format!("{:?} {} {:?}", t.name, t.dtype, t.shape)))
             .collect();
-        if all.len() > SHOWN {
-            words.push(format!("and {} more", all.len() - SHOWN));
+        let more = all.iter().skip(SHOWN).len();
+        if more > 0 {
+            words.push(format!("and {more} more"));
         }
         words.join(", ")
     }
 
     /// The table's rows, to be read block by block.
     pub(crate) fn blocks<'a>(&'a mut self, table: &'a TableInfo) -> Result<Blocks<'a>> {
-        let begin = self.data + table.tensor.begin;
-        self.file
-            .seek(SeekFrom::Start(begin))
-            .map_err(|e| self.error(e))?;
+        // The types that a table can have are of whole bytes.
+        let rows = RowBlocks::new(table.rows, table.width, table.tensor.dtype.bitsize() / 8)
+            .map_err(|reason| self.error_of(&table.tensor.name, reason))?;
+        self.seek(&table.tensor, 0).map_err(|e| self.error(e))?;
         Ok(Blocks {
-            rows_per_block: rows_per_block(table.row_bytes()).min(table.rows.max(1)),
+            rows,
             file: self,
             table,
-            row: 0,
         })
-    }
-}
-
-impl TableInfo {
-    /// Bytes of a row in the file.
-    fn row_bytes(&self) -> usize {
-        self.width * self.tensor.dtype.bitsize() / 8
     }
 }
 
 /// The rows of a table in blocks of whole rows, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Blocks<'a> {
-    pub(crate) rows_per_block: usize,
+    rows: RowBlocks,
     file: &'a mut TableFile,
     table: &'a TableInfo,
-    row: usize,
 }
 
 impl Blocks<'_> {
-    /// Reads the next block and gives the number of its first row; `None` at the end, and
-    /// after an error.
-    pub(crate) fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<usize>> {
-        let (row, rows) = (self.row, self.table.rows);
-        if row == rows {
+    /// How many entries there are.
+    pub(crate) fn entries(&self) -> usize {
+        self.rows.entries()
+    }
+
+    /// The entries of every block but the last, which may have fewer.
+    pub(crate) fn entries_per_block(&self) -> usize {
+        self.rows.entries_per_block()
+    }
+
+    /// An error about the table.
+    pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
+        self.file.error_of(&self.table.tensor.name, reason)
+    }
+
+    /// Reads the next block; `None` at the end, and after an error.
+    pub(crate) fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Block>> {
+        let Some(block) = self.rows.next() else {
             return Ok(None);
-        }
-        let here = self.rows_per_block.min(rows - row);
-        bytes.resize(here * self.table.row_bytes(), 0);
+        };
+        bytes.resize(block.bytes.len(), 0);
         if let Err(error) = self.file.file.read_exact(bytes) {
-            self.row = rows;
-            let name = &self.table.tensor.name;
-            return Err(self.file.error_of(name, format!("row {row}: {error}")));
+            self.rows.by_ref().for_each(drop);
+            return Err(self.error(format!("row {}: {error}", block.row)));
         }
-        self.row += here;
-        Ok(Some(row))
+        Ok(Some(block))
     }
 }
 

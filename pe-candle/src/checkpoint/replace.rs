@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
-use self::draft::Draft;
+pub(crate) use self::draft::Draft;
 
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -22,9 +22,11 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// Good for any file, not only for tables.
 ///
 /// On errors nothing is left but the old file: neither a part of the new one nor a temporary
-/// file. A process that is killed leaves nothing on Linux's own file systems, where the
-/// new content has no name until it is on disk; elsewhere it may leave a file `.pe-*.tmp`. A
-/// limit on the size of files (`ulimit -f`) kills, unless the program ignores SIGXFSZ.
+/// file. A process that a signal ends, SIGKILL or Ctrl-C, leaves nothing on Linux's own file
+/// systems, where the new content has no name until it is on disk. Elsewhere (other systems,
+/// file systems without `O_TMPFILE` such as NFS and FUSE, no `/proc`) it may leave one file
+/// `.pe-*.tmp` beside `path`, which nothing here ever reads: remove it when no program writes
+/// there. A limit on the size of files (`ulimit -f`) kills, unless the program ignores SIGXFSZ.
 ///
 /// ```
 /// use std::io::Write;

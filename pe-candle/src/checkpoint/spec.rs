@@ -127,6 +127,11 @@ impl TableSpec {
         self.start..self.start.saturating_add(self.rows as u64)
     }
 
+    /// The position of a row.
+    pub(crate) fn position(&self, row: usize) -> u64 {
+        self.start.saturating_add(row as u64)
+    }
+
     /// The size of the table in bytes, if it can be told.
     pub fn bytes(&self) -> Option<u64> {
         (self.rows as u64)

@@ -180,7 +180,7 @@ fn significant_bits(value: f64) -> u32 {
     }
     // Numbers below the normal ones of f64 have fewer; here they may count as more.
     let fraction = value.to_bits() & ((1 << 52) - 1);
-    53 - (fraction | 1 << 52).trailing_zeros()
+    53u32.saturating_sub((fraction | 1 << 52).trailing_zeros())
 }
 
 /// The stored tensor. The backend has said that it holds the name, so `get` finds

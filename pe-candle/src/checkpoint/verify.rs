@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
+use std::slice::ChunksExact;
 
-use candle_core::Result;
+use candle_core::{Result, bail};
 use pe_core::{Element, Sinusoidal};
 
 use crate::convert::core_error;
 
-use super::element::{element, same_bits, ulps, with_element};
+use super::element::{elements, same_bits, ulps, with_element};
 use super::examine;
 use super::header::Limits;
 use super::read::{TableFile, agree};
@@ -77,8 +78,8 @@ impl Comparison {
             (a, b) => a.or(b),
         };
         Self {
-            entries: self.entries + other.entries,
-            wrong: self.wrong + other.wrong,
+            entries: self.entries.saturating_add(other.entries),
+            wrong: self.wrong.saturating_add(other.wrong),
             first_wrong,
             max_ulps: self.max_ulps.max(other.max_ulps),
             max_difference: larger(self.max_difference, other.max_difference),
@@ -186,6 +187,14 @@ pub(crate) struct Checks {
     pub(crate) tolerance: f64,
 }
 
+impl Checks {
+    /// The position of a row. The last one there is stands for those beyond it, which the
+    /// encoding refuses as well.
+    fn position(&self, row: usize) -> u64 {
+        self.start.saturating_add(row as u64)
+    }
+}
+
 /// Compares the blocks of a table as they come.
 pub(crate) struct Checker<'a, T> {
     checks: &'a Checks,
@@ -209,11 +218,9 @@ impl<'a, T: Element> Checker<'a, T> {
             Verify::None => Ok(()),
             Verify::All => self.rows(row, found),
             Verify::Sample => {
-                let stride = rows.div_ceil(64).max(1);
-                let row_bytes = self.checks.encoding.d_model() * size_of::<T>();
-                for (at, found) in found.chunks_exact(row_bytes).enumerate() {
-                    let row = row + at;
-                    if row.is_multiple_of(stride) || row + 1 == rows {
+                let width = self.checks.encoding.d_model();
+                for (row, found) in (row..).zip(rows_of::<T>(found, width)?) {
+                    if sampled(row, rows) {
                         self.rows(row, found)?;
                     }
                 }
@@ -224,20 +231,21 @@ impl<'a, T: Element> Checker<'a, T> {
 
     fn rows(&mut self, first_row: usize, found: &[u8]) -> Result<()> {
         let mut expected = std::mem::take(&mut self.expected);
-        expected.resize(found.len() / size_of::<T>(), T::default());
-        let first_position = self.checks.start + first_row as u64;
+        expected.resize(elements::<T>(found).len(), T::default());
         self.checks
             .encoding
-            .fill(first_position, &mut expected)
+            .fill(self.checks.position(first_row), &mut expected)
             .map_err(core_error)?;
-        self.comparison.entries += expected.len() as u64;
+        let entries = &mut self.comparison.entries;
+        *entries = entries.saturating_add(expected.len() as u64);
         if !same_bits(found, &expected) {
-            let width = self.checks.encoding.d_model();
-            for (at, expected) in expected.iter().enumerate() {
-                let found: T = element(found, at);
-                if found.pattern() != expected.pattern() {
-                    let row = first_row + at / width;
-                    self.entry(row, at % width, found, *expected);
+            let mut found = elements::<T>(found);
+            let rows = expected.chunks_exact(self.checks.encoding.d_model());
+            for (row, expected) in (first_row..).zip(rows) {
+                for (column, (expected, found)) in expected.iter().zip(&mut found).enumerate() {
+                    if found.pattern() != expected.pattern() {
+                        self.entry(row, column, found, *expected);
+                    }
                 }
             }
         }
@@ -254,21 +262,34 @@ impl<'a, T: Element> Checker<'a, T> {
             return;
         }
         let wrong = WrongEntry {
-            position: self.checks.start + row as u64,
+            position: self.checks.position(row),
             row,
             column,
             found: found.to_f64(),
             expected: expected.to_f64(),
             ulps: ulps(found, expected),
         };
-        comparison.wrong += 1;
+        comparison.wrong = comparison.wrong.saturating_add(1);
         comparison.max_ulps = comparison.max_ulps.max(wrong.ulps);
         comparison.first_wrong.get_or_insert(wrong);
     }
 }
 
+/// Whole rows of `width` elements as bytes.
+pub(crate) fn rows_of<T>(bytes: &[u8], width: usize) -> Result<ChunksExact<'_, u8>> {
+    match width.checked_mul(size_of::<T>()) {
+        Some(row_bytes @ 1..) => Ok(bytes.chunks_exact(row_bytes)),
+        _ => bail!("there are no rows of {width} elements"),
+    }
+}
+
+/// Whether [`Verify::Sample`] compares a row of so many.
+pub(crate) fn sampled(row: usize, rows: usize) -> bool {
+    row.is_multiple_of(rows.div_ceil(64).max(1)) || Some(row) == rows.checked_sub(1)
+}
+
 /// The larger difference; NaN if either is.
-fn larger(a: f64, b: f64) -> f64 {
+pub(crate) fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
     } else {

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use candle_core::{Device, Result, Storage, Tensor, WithDType, bail};
+use candle_core::{Device, Error, Result, Storage, Tensor, WithDType, bail};
 use pe_core::{Element, Table};
 use safetensors::tensor::{Metadata, TensorInfo};
 
+use super::blocks::RowBlocks;
 use super::element::{encode, with_element};
 use super::header::METADATA;
-use super::read::rows_per_block;
 use super::reason;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
@@ -43,8 +43,9 @@ impl Default for SaveOptions {
 /// replaces (and else has that of any new file); a symbolic link stays, and its target
 /// is written. Equal input gives equal bytes.
 ///
-/// On errors nothing is left behind. A process that is killed while it writes may leave a
-/// file `.pe-*.tmp` beside `path`; it can be removed. `path` itself is whole even then.
+/// On errors nothing is left behind. A process that is killed while it writes may, on some file
+/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::replace())
+/// says; it can be removed. `path` itself is whole even then.
 ///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
 ///
@@ -140,14 +141,17 @@ impl SaveOptions {
         spec: &TableSpec,
     ) -> Result<()> {
         let (storage, layout) = table.storage_and_layout();
-        let (Storage::Cpu(storage), Some((begin, end))) = (&*storage, layout.contiguous_offsets())
-        else {
+        let entries = match (&*storage, layout.contiguous_offsets()) {
+            (Storage::Cpu(storage), Some((begin, end))) => storage.as_slice()?.get(begin..end),
+            _ => None,
+        };
+        let Some(entries) = entries else {
             bail!(
                 "{}: the tensor could not be brought to the CPU",
                 path.display()
             );
         };
-        self.write(path, spec, &storage.as_slice::<T>()?[begin..end])
+        self.write::<T>(path, spec, entries)
     }
 
     /// [`save_table`] with these options.
@@ -185,7 +189,7 @@ impl SaveOptions {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES);
         put(path, |out| {
             out.write_all(&header)?;
-            for block in entries.chunks(BLOCK_BYTES / size_of::<T>()) {
+            for block in entries.chunks(const { BLOCK_BYTES / size_of::<T>() }) {
                 bytes.clear();
                 encode(block, &mut bytes);
                 out.write_all(&bytes)?;
@@ -206,23 +210,19 @@ impl SaveOptions {
     fn export_as<T: Element>(&self, path: &Path, spec: &TableSpec) -> Result<()> {
         let header = self.header(path, spec)?;
         let encoding = spec.check()?;
-        let width = encoding.d_model();
-        let rows_per_block = rows_per_block(width * size_of::<T>()).min(spec.rows);
-        let mut block = vec![T::default(); rows_per_block * width];
-        let mut bytes = Vec::with_capacity(block.len() * size_of::<T>());
+        let blocks = RowBlocks::new(spec.rows, encoding.d_model(), size_of::<T>())
+            .map_err(|reason| error(path, &reason))?;
+        let (mut entries, mut bytes) = (Vec::new(), Vec::new());
         put(path, |out| {
             out.write_all(&header)?;
-            let mut row = 0;
-            while row < spec.rows {
-                let rows = rows_per_block.min(spec.rows - row);
-                let block = &mut block[..rows * width];
+            for block in blocks {
+                entries.resize(block.entries.len(), T::default());
                 encoding
-                    .fill(spec.start + row as u64, block)
+                    .fill(spec.position(block.row), &mut entries)
                     .map_err(io::Error::other)?;
                 bytes.clear();
-                encode(block, &mut bytes);
+                encode(&entries, &mut bytes);
                 out.write_all(&bytes)?;
-                row += rows;
             }
             Ok(())
         })
@@ -232,9 +232,7 @@ impl SaveOptions {
     /// a multiple of 8 bytes, as the safetensors crate writes them.
     fn header(&self, path: &Path, spec: &TableSpec) -> Result<Vec<u8>> {
         let name = &self.tensor_name;
-        let of = |reason: &dyn std::fmt::Display| {
-            candle_core::Error::Msg(format!("{}: {reason}", path.display())).bt()
-        };
+        let of = |reason: &dyn std::fmt::Display| error(path, reason);
         if name.is_empty() || name == METADATA {
             return Err(of(&format!("a tensor cannot have the name {name:?}")));
         }
@@ -249,6 +247,11 @@ impl SaveOptions {
         };
         header(json, vec![(name.clone(), info)]).map_err(|error| of(&error))
     }
+}
+
+/// An error about a file to be written.
+pub(crate) fn error(path: &Path, reason: &dyn std::fmt::Display) -> Error {
+    Error::Msg(format!("{}: {reason}", path.display())).bt()
 }
 
 /// The bytes before the entries of a file with these tensors and this specification.

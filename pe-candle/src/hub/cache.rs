@@ -11,10 +11,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use hf_hub::Cache;
-use tempfile::NamedTempFile;
 
 use super::{HubFile, names};
-use crate::checkpoint::replace;
+use crate::checkpoint::{Draft, replace};
 
 /// The file's path, if the cache has it.
 pub(super) fn find(cache_dir: &Path, file: &HubFile) -> Option<PathBuf> {
@@ -50,8 +49,7 @@ fn reference(cache_dir: &Path, file: &HubFile) -> PathBuf {
     cache_dir.join(folder).join("refs").join(&file.revision)
 }
 
-/// The directory of the contents, made if it is not there. New contents are written
-/// here and renamed.
+/// The directory of the contents, made if it is not there. New contents get their names here.
 pub(super) fn blobs(cache_dir: &Path, file: &HubFile) -> io::Result<PathBuf> {
     let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
     let mut path = repo.blob_path("x");
@@ -65,14 +63,14 @@ pub(super) fn blobs(cache_dir: &Path, file: &HubFile) -> io::Result<PathBuf> {
 pub(super) fn store(
     cache_dir: &Path,
     file: &HubFile,
-    content: NamedTempFile,
+    content: Draft,
     etag: &str,
     commit: &str,
 ) -> io::Result<PathBuf> {
     let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
     let blob = repo.blob_path(etag);
-    content.as_file().sync_all()?;
-    content.persist(&blob).map_err(|error| error.error)?;
+    content.file().sync_all()?;
+    content.take_name(&blob)?;
 
     let pointer = repo.pointer_path(commit).join(&file.file);
     if let Some(parent) = pointer.parent() {

@@ -12,10 +12,11 @@ use sha2::Sha256;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::hash;
+use crate::checkpoint::Draft;
 
 /// The part of a content, made if there is none, for this process alone; `None` where another one
 /// has it. It is removed when it is dropped, unless [`keep`] is called or the process is killed.
-pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<NamedTempFile>> {
+pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
     let path = blobs.join(format!("{sha256}.pe-part"));
     let file = OpenOptions::new()
         .read(true)
@@ -34,24 +35,23 @@ pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<NamedTempFil
         return Ok(None);
     }
     let path = TempPath::try_from_path(path)?;
-    Ok(Some(NamedTempFile::from_parts(file, path)))
+    Ok(Some(Draft::Named(NamedTempFile::from_parts(file, path))))
 }
 
 /// Leaves a part that is not empty for the next download.
-pub(super) fn keep(part: NamedTempFile) {
-    let begun = part.as_file().metadata().is_ok_and(|file| file.len() > 0);
-    if begun {
+pub(super) fn keep(part: Draft) {
+    let begun = part.file().metadata().is_ok_and(|file| file.len() > 0);
+    if begun && let Draft::Named(part) = part {
         // Where this fails the part is removed, as without it.
         let _ = part.into_temp_path().keep();
     }
 }
 
 /// The hash of the first `length` bytes, after which writing goes on; what follows is cut off.
-pub(super) fn hash(part: &mut NamedTempFile, length: u64) -> io::Result<Sha256> {
-    let file = part.as_file_mut();
-    file.set_len(length)?;
-    file.seek(SeekFrom::Start(0))?;
-    hash::of(file)
+pub(super) fn hash(mut part: &File, length: u64) -> io::Result<Sha256> {
+    part.set_len(length)?;
+    part.seek(SeekFrom::Start(0))?;
+    hash::of(&mut part)
 }
 
 #[cfg(unix)]

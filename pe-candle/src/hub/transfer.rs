@@ -5,17 +5,17 @@
 //! commit as parts of paths, and checks neither status nor length nor hash of what it
 //! stores. Here one request asks for the file; each redirect is one more.
 
+use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use sha2::Digest;
-use tempfile::NamedTempFile;
 use ureq::http::{Response, Uri};
 use ureq::{Agent, Body};
 
 use super::{Hub, HubFile, Received, cache, hash, names, partial};
-use crate::checkpoint::check_file;
+use crate::checkpoint::{Draft, check_file};
 
 /// Redirects followed; the hub needs one or two.
 const MAX_REDIRECTS: usize = 5;
@@ -56,7 +56,6 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     };
     let etag = names::etag(&header)?;
 
-    let io = |error: std::io::Error| error.to_string();
     let in_cache = |error: std::io::Error| format!("cache {}: {error}", hub.cache_dir.display());
     let blobs = cache::blobs(&hub.cache_dir, file).map_err(in_cache)?;
     let part = match names::is_sha256(etag) {
@@ -64,12 +63,12 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
         false => None,
     };
     let resumable = part.is_some();
-    let mut content = match part {
+    let content = match part {
         Some(part) => part,
-        None => temporary(&blobs).map_err(in_cache)?,
+        None => Draft::new(&blobs).map_err(in_cache)?,
     };
-    let received = go_on(ask, described.size, response, &content)
-        .and_then(|(response, from)| receive(hub, response, described.size, from, &mut content));
+    let received = go_on(ask, described.size, response, content.file())
+        .and_then(|(response, from)| receive(hub, response, described.size, from, content.file()));
     let sha256 = match received {
         Ok(sha256) => sha256,
         Err(Failure::Broken(reason)) if resumable => {
@@ -88,7 +87,6 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
             "the content's SHA-256 is {sha256}, {asked} was asked for"
         ));
     }
-    content.flush().map_err(io)?;
     check_content(file, &content)?;
     cache::store(&hub.cache_dir, file, content, etag, &commit).map_err(in_cache)
 }
@@ -101,28 +99,16 @@ enum Failure {
     Wrong(String),
 }
 
-/// A file of no particular name.
-fn temporary(blobs: &Path) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".pe-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(blobs)
-}
-
 /// Where a part of the content is there already, asks for the rest. The answer, and the byte from
 /// which on it has the content.
 fn go_on(
     ask: impl Fn(u64) -> Result<(Described, Response<Body>), String>,
     described: Option<u64>,
     whole: Response<Body>,
-    content: &NamedTempFile,
+    content: &File,
 ) -> Result<(Response<Body>, u64), Failure> {
     let total = described.or(whole.body().content_length());
-    let there = content.as_file().metadata().map_or(0, |file| file.len());
+    let there = content.metadata().map_or(0, |file| file.len());
     let Some(total) = total.filter(|total| (1..*total).contains(&there)) else {
         return Ok((whole, 0));
     };
@@ -207,7 +193,7 @@ fn receive(
     response: Response<Body>,
     described: Option<u64>,
     from: u64,
-    content: &mut NamedTempFile,
+    mut content: &File,
 ) -> Result<String, Failure> {
     let wrong = |reason| Err(Failure::Wrong(reason));
     if let Some(encoding) = response.headers().get("content-encoding")
@@ -275,11 +261,11 @@ fn receive(
 
 /// A last look before the file enters the cache: an error page with a good status is
 /// neither a safetensors nor a JSON file.
-fn check_content(file: &HubFile, content: &NamedTempFile) -> Result<(), String> {
+fn check_content(file: &HubFile, content: &Draft) -> Result<(), String> {
     let reason = if file.file.ends_with(".safetensors") {
-        check_file(content.path()).err()
+        check_file(&content.path()).err()
     } else if file.file.ends_with(".json") {
-        let read = std::fs::File::open(content.path()).map_err(|error| error.to_string())?;
+        let read = File::open(content.path()).map_err(|error| error.to_string())?;
         let value: serde_json::Result<serde::de::IgnoredAny> =
             serde_json::from_reader(std::io::BufReader::new(read));
         value.err().map(|error| format!("not valid JSON: {error}"))

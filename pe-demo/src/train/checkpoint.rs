@@ -206,9 +206,9 @@ impl Checkpoint {
         Ok(classifier)
     }
 
-    /// Refuses weights that are not f32, which would be converted without a word, or not finite;
+    /// Refuses numbers that are not f32, which would be converted without a word, or not finite;
     /// of several the first by name.
-    fn check_numbers(&self) -> Result<()> {
+    pub(super) fn check_numbers(&self) -> Result<()> {
         let sorted: BTreeMap<&String, &Tensor> = self.tensors.iter().collect();
         for (tensor, values) in sorted {
             ensure!(

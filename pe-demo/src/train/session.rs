@@ -202,6 +202,14 @@ impl Session {
     /// Looks at the validation sentences, and keeps the weights if they are the best so far.
     fn look(&mut self) -> Result<Score> {
         let score = self.classifier.score(&self.validation)?;
+        // A state with it would be refused.
+        ensure!(
+            (score.loss as f32).is_finite(),
+            "{}: step {}: the loss on the validation sentences is {}",
+            self.model.scheme.name(),
+            self.step,
+            score.loss
+        );
         self.looks
             .extend([self.step as f32, score.loss as f32, score.accuracy as f32]);
         let better = self
@@ -269,6 +277,7 @@ impl Session {
         let step = file
             .step
             .with_context(|| format!("{name}: not the state of a training"))?;
+        file.check_numbers()?;
         for (name, var) in &self.vars {
             var.set(&file.take(&format!("{WEIGHTS}{name}"), var.dims())?)?;
         }

@@ -28,8 +28,8 @@ fn command(program: &str, before: &[&str], test: &str, path: &Path) -> Command {
     command
 }
 
-/// Rows of the large table: 12 MiB.
-const LARGE: usize = 3072;
+/// Rows of the large table: 48 MiB.
+const LARGE: usize = 12_288;
 
 /// Two large tables of the same size, of different positions.
 fn large(start: u64) -> TableSpec {
@@ -184,6 +184,89 @@ fn a_full_disk_leaves_the_old_file() {
         output.status.success() && text.contains("refused"),
         "{output:?}"
     );
+}
+
+/// The names in a folder of what is being written there.
+fn drafts(folder: &Path) -> Vec<std::path::PathBuf> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let draft = |name: &str| name.starts_with(".pe-") && name.ends_with(".tmp");
+    names
+        .filter(|entry| draft(entry.file_name().to_str().unwrap()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Without `/proc` no file can be given a name later, so it has one while it is written, as on
+/// file systems without `O_TMPFILE`.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill() {
+    let name = "a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill";
+    if let Some(path) = std::env::var_os(PLACE) {
+        let path = Path::new(&path);
+        let folder = path.parent().unwrap();
+        checkpoint::export(path, &spec(8, 2)).unwrap();
+        let old = fs::read(path).unwrap();
+        for panics in [false, true] {
+            let write = || {
+                checkpoint::replace(path, |out| {
+                    out.write_all(&[0; 1 << 16])?;
+                    // It is this way of writing that is looked at.
+                    assert_eq!(drafts(folder).len(), 1);
+                    match panics {
+                        true => panic!("on purpose"),
+                        false => Err(std::io::Error::other("on purpose")),
+                    }
+                })
+            };
+            let ended = std::panic::catch_unwind(write);
+            assert_eq!(ended.is_err(), panics);
+            assert!(ended.is_err() || ended.unwrap().is_err());
+            assert_eq!(fs::read(path).unwrap(), old);
+            assert_holds(folder, &["table.safetensors"]);
+        }
+        checkpoint::export(path, &spec(8, 3)).unwrap();
+        checkpoint::load(path, &Device::Cpu).unwrap();
+        assert_holds(folder, &["table.safetensors"]);
+        println!("writing");
+        checkpoint::replace(path, |out| {
+            out.write_all(&[0; 1 << 16])?;
+            println!("begun");
+            std::thread::sleep(Duration::from_secs(60));
+            Ok(())
+        })
+        .unwrap();
+    }
+    let (dir, path) = temp();
+    let script = "mount -t tmpfs none /proc || exit 77; exec \"$0\" \"$@\"";
+    let mut child = command("unshare", &["-rm", "sh", "-c", script], name, &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let text: Vec<String> = lines
+        .map_while(Result::ok)
+        .take_while(|l| l != "begun")
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !text.iter().any(|line| line.contains("running 1 test")) {
+        println!("not tested: /proc cannot be hidden here");
+        return;
+    }
+    assert!(
+        text.iter().any(|line| line.ends_with("writing")),
+        "{text:?}"
+    );
+    // The old file is whole; what was to replace it is known by its name.
+    let old = fs::read(&path).unwrap();
+    checkpoint::load(&path, &Device::Cpu).unwrap();
+    let left = drafts(dir.path());
+    assert_eq!(left.len(), 1);
+    checkpoint::export(&path, &spec(8, 4)).unwrap();
+    assert_ne!(fs::read(&path).unwrap(), old);
+    fs::remove_file(&left[0]).unwrap();
+    assert_holds(dir.path(), &["table.safetensors"]);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Caches that cannot be written, are in use, or were left by others in any state.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use super::*;
 
 fn root(dir: &TempDir) -> std::path::PathBuf {
@@ -50,13 +53,34 @@ fn a_cache_in_which_nothing_can_be_made_is_an_error_and_its_repair_enough() {
 #[test]
 fn a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used() {
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NAME: &str = "a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used";
+    const CHILD: &str = "PE_TEST_HUB_NOBODY";
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     hub.fetch(&file()).unwrap();
     let blobs = root(&dir).join("blobs");
     fs::set_permissions(&blobs, fs::Permissions::from_mode(0o555)).unwrap();
     if fs::write(blobs.join("probe"), "").is_ok() {
-        println!("not tested: this user may write anywhere");
+        // Whoever may write anywhere may also be another: somebody without rights runs this.
+        assert!(std::env::var_os(CHILD).is_none(), "nobody may write there");
+        let program = dir.path().join("candle");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let output = Command::new(program)
+            .args(["--exact", &format!("hub::places::{NAME}")])
+            .current_dir("/")
+            .env(CHILD, "1")
+            .env("TMPDIR", "/tmp")
+            .uid(65_534)
+            .gid(65_534)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
         return;
     }
     hub.load(&file(), &LoadOptions::default()).unwrap();
@@ -65,6 +89,69 @@ fn a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used() {
     hub.load(&file(), &LoadOptions::default()).unwrap();
     fs::set_permissions(&blobs, fs::Permissions::from_mode(0o755)).unwrap();
     hub.download(&file()).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_download_that_is_killed_leaves_a_part_to_go_on_from_or_nothing() {
+    const NAME: &str = "a_download_that_is_killed_leaves_a_part_to_go_on_from_or_nothing";
+    const CHILD: &str = "PE_TEST_HUB_KILLED";
+    if let Ok(endpoint) = std::env::var(CHILD) {
+        let mut hub = Hub::new(std::env::var("PE_TEST_HUB_CACHE").unwrap());
+        hub.endpoint = endpoint;
+        hub.timeouts.stall = Duration::from_secs(60);
+        hub.progress = Some(Arc::new(|received| println!("received {}", received.bytes)));
+        hub.fetch(&file()).unwrap();
+        return;
+    }
+    // Half of the file comes, and the child is killed while it waits for the rest.
+    let good = table();
+    let half = good.len() / 2;
+    let hash = sha256(&good);
+    for (etag, left) in [("etag-1", None), (&hash, Some(format!("{hash}.pe-part")))] {
+        let stalled = Reply {
+            sent: half,
+            linger: Duration::from_secs(60),
+            ..Reply::file(&good).with("ETag", etag)
+        };
+        let server = with_file(stalled);
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("hub");
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", &format!("hub::places::{NAME}")])
+            .env(CHILD, &server.address)
+            .env("PE_TEST_HUB_CACHE", &cache)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let half_is_there = format!("received {half}");
+        let found = lines
+            .map_while(Result::ok)
+            .any(|line| line.ends_with(&half_is_there));
+        assert!(found, "the child ended");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let blobs = root(&dir).join("blobs");
+        let expected: Vec<String> = left
+            .iter()
+            .map(|name| blobs.join(name).display().to_string())
+            .collect();
+        assert_eq!(files_below(&cache), expected);
+        // The next download succeeds, and nothing else is left.
+        let server = with_file(Reply::file(&good).with("ETag", etag));
+        let mut hub = Hub::new(&cache);
+        hub.endpoint = server.address.clone();
+        hub.load(&file(), &LoadOptions::default()).unwrap();
+        let mut files = files_below(&cache);
+        files.sort();
+        let snapshot = format!("snapshots/{COMMIT}/table.safetensors");
+        let expected = [&format!("blobs/{etag}"), "refs/main", &snapshot];
+        assert_eq!(
+            files,
+            expected.map(|name| root(&dir).join(name).display().to_string())
+        );
+    }
 }
 
 #[test]

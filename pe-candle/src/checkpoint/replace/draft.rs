@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use tempfile::NamedTempFile;
 
 /// New content that is being written.
-pub(super) enum Draft {
+pub(crate) enum Draft {
     /// Without a name; and the folder where it gets one.
     #[cfg(target_os = "linux")]
     Unnamed(File, PathBuf),
@@ -23,7 +23,7 @@ pub(super) enum Draft {
 
 impl Draft {
     /// An empty file in the folder, of the mode of any new file.
-    pub(super) fn new(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn new(folder: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(file) = unnamed::open(folder) {
             return Ok(Self::Unnamed(file, folder.to_owned()));
@@ -31,7 +31,7 @@ impl Draft {
         named(folder).map(Self::Named)
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file, _) => file,
@@ -39,8 +39,18 @@ impl Draft {
         }
     }
 
+    /// Where this process can open it.
+    #[cfg(feature = "hub")]
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(file, _) => unnamed::handle(file),
+            Self::Named(file) => file.path().to_owned(),
+        }
+    }
+
     /// Gives the content, which has to be on disk, the name `target`, in one step.
-    pub(super) fn take_name(self, target: &Path) -> io::Result<()> {
+    pub(crate) fn take_name(self, target: &Path) -> io::Result<()> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file, folder) => match unnamed::link(&file, &folder) {
@@ -89,7 +99,7 @@ mod unnamed {
     use super::{File, NamedTempFile, Path, PathBuf, io, named, names};
 
     /// Where the system shows what a process has open: the way to name it.
-    fn handle(file: &File) -> PathBuf {
+    pub(super) fn handle(file: &File) -> PathBuf {
         format!("/proc/self/fd/{}", file.as_raw_fd()).into()
     }
 

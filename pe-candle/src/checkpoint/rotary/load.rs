@@ -5,9 +5,10 @@ use std::path::Path;
 use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, RotaryConfig, RotaryFrequencies};
 
-use super::verify::{Checker, blocks, element, tensor};
+use super::verify::{Checker, blocks, tensor};
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_dtype};
-use crate::checkpoint::element::{first_not_finite, with_element};
+use crate::checkpoint::blocks::row_and_column;
+use crate::checkpoint::element::{elements, first_not_finite, with_element};
 use crate::checkpoint::load::differences;
 use crate::checkpoint::read::{TableFile, reserve};
 use crate::checkpoint::reason;
@@ -155,11 +156,13 @@ impl RotaryLoadOptions {
         };
         let (mut cos, mut sin): (Vec<T>, Vec<T>) = (Vec::new(), Vec::new());
         for (entries, name) in [(&mut cos, COS_TENSOR), (&mut sin, SIN_TENSOR)] {
-            reserve(entries, spec.rows * pairs).map_err(|e| file.error_of(name, e))?;
+            // Each of the two tensors has so many: their bytes are in the file.
+            let count = spec.rows.saturating_mul(pairs);
+            reserve(entries, count).map_err(|e| file.error_of(name, e))?;
         }
         blocks(file, &spec, size_of::<T>(), |row, cos_bytes, sin_bytes| {
-            decode(cos_bytes, &mut cos);
-            decode(sin_bytes, &mut sin);
+            cos.extend(elements::<T>(cos_bytes));
+            sin.extend(elements::<T>(sin_bytes));
             checker.rows::<T>(row, cos_bytes, sin_bytes)
         })?;
         let comparison = checker.comparison;
@@ -180,25 +183,19 @@ impl RotaryLoadOptions {
     }
 
     fn one_row<T: Element + WithDType>(&self, file: &TableFile, bytes: &[u8]) -> Result<Tensor> {
-        let mut entries: Vec<T> = Vec::new();
-        decode(bytes, &mut entries);
+        let entries: Vec<T> = elements(bytes).collect();
         finite(file, INV_FREQ_TENSOR, &entries, entries.len())?;
         let count = entries.len();
         Tensor::from_vec(entries, count, &self.device)
     }
 }
 
-fn decode<T: Element>(bytes: &[u8], out: &mut Vec<T>) {
-    out.extend(bytes.chunks_exact(size_of::<T>()).map(element::<T>));
-}
-
 fn finite<T: Element>(file: &TableFile, name: &str, entries: &[T], width: usize) -> Result<()> {
-    match first_not_finite(entries) {
-        None => Ok(()),
-        Some(at) => {
-            let (row, pair, value) = (at / width, at % width, entries[at].to_f64());
-            let reason = format!("the entry at row {row}, pair {pair} is {value:?}");
-            Err(file.error_of(name, reason))
-        }
-    }
+    let Some(at) = first_not_finite(entries) else {
+        return Ok(());
+    };
+    let (row, pair) = row_and_column(at, width);
+    let value = entries.get(at).map_or(f64::NAN, |entry| entry.to_f64());
+    let reason = format!("the entry at row {row}, pair {pair} is {value:?}");
+    Err(file.error_of(name, reason))
 }

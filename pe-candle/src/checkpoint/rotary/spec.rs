@@ -101,13 +101,21 @@ impl RotarySpec {
         self.start..self.start.saturating_add(self.rows as u64)
     }
 
+    /// The position of a row.
+    pub(super) fn position(&self, row: usize) -> u64 {
+        self.start.saturating_add(row as u64)
+    }
+
     /// The size of the three tensors in bytes, if it can be told.
     pub fn bytes(&self) -> Option<u64> {
         let pairs = self.config.rotary_dim as u64 / 2;
-        let tables = (self.rows as u64)
-            .checked_mul(2 * pairs)?
-            .checked_mul(self.dtype.size_in_bytes() as u64)?;
-        tables.checked_add(pairs * inv_freq_dtype(self.dtype).size_in_bytes() as u64)
+        let bytes = |dtype: DType, rows: u64| {
+            let entries = rows.checked_mul(pairs)?;
+            entries.checked_mul(dtype.size_in_bytes() as u64)
+        };
+        let table = bytes(self.dtype, self.rows as u64)?;
+        let inv_freq = bytes(inv_freq_dtype(self.dtype), 1)?;
+        table.checked_mul(2)?.checked_add(inv_freq)
     }
 
     /// Checks every value and returns the maker of the table's rows.

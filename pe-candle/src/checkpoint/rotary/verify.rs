@@ -9,10 +9,12 @@ use pe_core::{Element, RotaryFrequencies};
 use super::write::inv_freq_bytes;
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_dtype};
 use crate::checkpoint::Verify;
-use crate::checkpoint::element::{encode, ulps, with_element};
+use crate::checkpoint::blocks::{RowBlocks, row_and_column};
+use crate::checkpoint::element::{elements, encode, ulps, with_element};
 use crate::checkpoint::header::{Limits, TensorInfo};
-use crate::checkpoint::read::{TableFile, rows_per_block};
+use crate::checkpoint::read::TableFile;
 use crate::checkpoint::reason;
+use crate::checkpoint::verify::{larger, rows_of, sampled};
 use crate::convert::core_error;
 
 /// What a comparison of a rotary table found.
@@ -61,17 +63,16 @@ impl RotaryComparison {
         expected: &[u8],
         place: impl Fn(usize) -> (&'static str, Option<(usize, u64)>, usize),
     ) {
-        let size = size_of::<T>();
-        self.entries += (expected.len() / size) as u64;
+        let entries = elements::<T>(expected).len();
+        self.entries = self.entries.saturating_add(entries as u64);
         if found == expected {
             return;
         }
-        let pairs = found.chunks_exact(size).zip(expected.chunks_exact(size));
+        let pairs = elements::<T>(found).zip(elements::<T>(expected));
         for (at, (found, expected)) in pairs.enumerate() {
-            if found == expected {
+            if found.pattern() == expected.pattern() {
                 continue;
             }
-            let (found, expected) = (element::<T>(found), element::<T>(expected));
             let (tensor, row, pair) = place(at);
             let wrong = WrongRotaryEntry {
                 tensor,
@@ -82,12 +83,9 @@ impl RotaryComparison {
                 ulps: ulps(found, expected),
             };
             let difference = (wrong.found - wrong.expected).abs();
-            self.max_difference = match difference.is_nan() || self.max_difference.is_nan() {
-                true => f64::NAN,
-                false => self.max_difference.max(difference),
-            };
+            self.max_difference = larger(self.max_difference, difference);
             self.max_ulps = self.max_ulps.max(wrong.ulps);
-            self.wrong += 1;
+            self.wrong = self.wrong.saturating_add(1);
             self.first_wrong.get_or_insert(wrong);
         }
     }
@@ -116,12 +114,6 @@ impl fmt::Display for WrongRotaryEntry {
         let (found, expected) = (self.found, self.expected);
         write!(f, "pair {pair}: {found:?} where {expected:?} is right")
     }
-}
-
-/// The element that little-endian bytes hold.
-pub(super) fn element<T: Element>(bytes: &[u8]) -> T {
-    let pattern = bytes.iter().rev();
-    T::from_pattern(pattern.fold(0, |pattern, byte| pattern << 8 | u64::from(*byte)))
 }
 
 /// Compares the rotary table in a file with the numbers that a specification gives, block by
@@ -180,22 +172,16 @@ pub(super) fn blocks(
     mut each: impl FnMut(usize, &[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let (cos, sin) = (tensor(file, COS_TENSOR)?, tensor(file, SIN_TENSOR)?);
-    let row_bytes = spec.config.rotary_dim / 2 * element_bytes;
-    let rows_per_block = rows_per_block(row_bytes).min(spec.rows);
-    let mut raw = [
-        vec![0; rows_per_block * row_bytes],
-        vec![0; rows_per_block * row_bytes],
-    ];
-    let mut row = 0;
-    while row < spec.rows {
-        let rows = rows_per_block.min(spec.rows - row);
-        let from = row as u64 * row_bytes as u64;
+    let pairs = spec.config.rotary_dim / 2;
+    let blocks = RowBlocks::new(spec.rows, pairs, element_bytes).map_err(|e| file.error(e))?;
+    let mut raw = [Vec::new(), Vec::new()];
+    for block in blocks {
         for (raw, tensor) in raw.iter_mut().zip([&cos, &sin]) {
-            file.read_at(tensor, from, &mut raw[..rows * row_bytes])?;
+            raw.resize(block.bytes.len(), 0);
+            file.read_at(tensor, block.bytes.start as u64, raw)?;
         }
         let [cos, sin] = &raw;
-        each(row, &cos[..rows * row_bytes], &sin[..rows * row_bytes])?;
-        row += rows;
+        each(block.row, cos, sin)?;
     }
     Ok(())
 }
@@ -243,11 +229,10 @@ impl<'a> Checker<'a> {
             Verify::None => Ok(()),
             Verify::All => self.all::<T>(row, cos, sin),
             Verify::Sample => {
-                let stride = self.spec.rows.div_ceil(64).max(1);
-                let row_bytes = self.frequencies.pairs() * size_of::<T>();
-                let rows = cos.chunks_exact(row_bytes).zip(sin.chunks_exact(row_bytes));
+                let pairs = self.frequencies.pairs();
+                let rows = rows_of::<T>(cos, pairs)?.zip(rows_of::<T>(sin, pairs)?);
                 for (row, (cos, sin)) in (row..).zip(rows) {
-                    if row.is_multiple_of(stride) || row + 1 == self.spec.rows {
+                    if sampled(row, self.spec.rows) {
                         self.all::<T>(row, cos, sin)?;
                     }
                 }
@@ -258,12 +243,12 @@ impl<'a> Checker<'a> {
 
     fn all<T: Element>(&mut self, first_row: usize, cos: &[u8], sin: &[u8]) -> Result<()> {
         let pairs = self.frequencies.pairs();
-        let mut expected_cos = vec![T::default(); cos.len() / size_of::<T>()];
+        let mut expected_cos = vec![T::default(); elements::<T>(cos).len()];
         let mut expected_sin = expected_cos.clone();
-        let start = self.spec.start;
+        let spec = self.spec;
         self.frequencies
             .fill(
-                start + first_row as u64,
+                spec.position(first_row),
                 &mut expected_cos,
                 &mut expected_sin,
             )
@@ -277,8 +262,9 @@ impl<'a> Checker<'a> {
             encode(expected, &mut self.expected);
             self.comparison.first_wrong = None;
             self.comparison.bytes::<T>(found, &self.expected, |at| {
-                let row = first_row + at / pairs;
-                (tensor, Some((row, start + row as u64)), at % pairs)
+                let (row, pair) = row_and_column(at, pairs);
+                let row = first_row.saturating_add(row);
+                (tensor, Some((row, spec.position(row))), pair)
             });
             // Within a block, sines may differ before cosines do.
             let place = |entry: &WrongRotaryEntry| (entry.row, entry.pair);

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use candle_core::{Error, Result};
+use candle_core::Result;
 use pe_core::{Element, RotaryFrequencies};
 use safetensors::tensor::TensorInfo;
 
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, inv_freq_dtype, tensors};
+use crate::checkpoint::blocks::RowBlocks;
 use crate::checkpoint::element::{encode, with_element};
-use crate::checkpoint::read::rows_per_block;
 use crate::checkpoint::reason;
-use crate::checkpoint::write::{header, put};
+use crate::checkpoint::write::{error, header, put};
 
 /// Computes the cosines and sines of a specification and writes them with their frequencies:
 /// `cos` and `sin` of shape `[rows, rotary_dim/2]`, multiplied by the attention factor, and
@@ -46,30 +46,32 @@ use crate::checkpoint::write::{header, put};
 /// it was.
 pub fn export_rotary<P: AsRef<Path>>(path: P, spec: &RotarySpec) -> Result<()> {
     let path = path.as_ref();
-    let of =
-        |reason: &dyn std::fmt::Display| Error::Msg(format!("{}: {reason}", path.display())).bt();
+    let of = |reason: &dyn std::fmt::Display| error(path, reason);
     let frequencies = spec.check().map_err(|error| of(&reason(&error)))?;
     let json = spec.to_json().map_err(|error| of(&reason(&error)))?;
-    let header = header(json, infos(spec)).map_err(|error| of(&error))?;
+    let infos = infos(spec).ok_or_else(|| of(&"the table is too large for this machine"))?;
+    let header = header(json, infos).map_err(|error| of(&error))?;
     with_element!(spec.dtype, T => put(path, |out| {
         out.write_all(&header)?;
         write::<T>(spec, &frequencies, out)
     }))
 }
 
-/// Names, types, shapes and places.
-fn infos(spec: &RotarySpec) -> Vec<(String, TensorInfo)> {
-    let mut at = 0;
+/// Names, types, shapes and places, if all can be told as numbers.
+fn infos(spec: &RotarySpec) -> Option<Vec<(String, TensorInfo)>> {
+    let mut begin = 0usize;
     let place = |(name, dtype, shape): (&str, safetensors::Dtype, Vec<usize>)| {
-        // No overflow: the whole size has been checked.
-        let bytes = shape.iter().product::<usize>() * dtype.bitsize() / 8;
+        let bits = shape
+            .iter()
+            .try_fold(dtype.bitsize(), |bits, dim| bits.checked_mul(*dim))?;
+        let end = begin.checked_add(bits / 8)?;
         let info = TensorInfo {
             dtype,
             shape,
-            data_offsets: (at, at + bytes),
+            data_offsets: (begin, end),
         };
-        at += bytes;
-        (name.to_owned(), info)
+        begin = end;
+        Some((name.to_owned(), info))
     };
     tensors(spec).into_iter().map(place).collect()
 }
@@ -80,26 +82,23 @@ fn write<T: Element>(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let pairs = frequencies.pairs();
-    let rows_per_block = rows_per_block(pairs * size_of::<T>()).min(spec.rows);
-    let mut cos = vec![T::default(); rows_per_block * pairs];
-    let mut sin = cos.clone();
-    let mut bytes = Vec::with_capacity(cos.len() * size_of::<T>());
+    let blocks = RowBlocks::new(spec.rows, pairs, size_of::<T>()).map_err(io::Error::other)?;
+    let (mut cos, mut sin, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for (name, ..) in tensors(spec) {
         if name == INV_FREQ_TENSOR {
             out.write_all(&inv_freq_bytes(spec, frequencies))?;
             continue;
         }
-        let mut row = 0;
-        while row < spec.rows {
-            let rows = rows_per_block.min(spec.rows - row);
-            let (cos, sin) = (&mut cos[..rows * pairs], &mut sin[..rows * pairs]);
+        for block in blocks.clone() {
+            for entries in [&mut cos, &mut sin] {
+                entries.resize(block.entries.len(), T::default());
+            }
             frequencies
-                .fill(spec.start + row as u64, cos, sin)
+                .fill(spec.position(block.row), &mut cos, &mut sin)
                 .map_err(io::Error::other)?;
             bytes.clear();
-            encode(if name == COS_TENSOR { cos } else { sin }, &mut bytes);
+            encode(if name == COS_TENSOR { &cos } else { &sin }, &mut bytes);
             out.write_all(&bytes)?;
-            row += rows;
         }
     }
     Ok(())

@@ -101,7 +101,7 @@ impl Ground {
         self.directory.path()
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.path().join(name), bytes).expect("written");
     }
 
