@@ -71,26 +71,15 @@ pub(crate) struct WideReduced {
 /// before the binary point, less what cancels at a quarter turn.
 pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> WideReduced {
     let (fraction, scale) = product(frequency, mantissa, exponent);
-    let (fraction, scale) = match scale {
-        1.. => (fraction.shl(scale.unsigned_abs()), 0),
-        -3..=0 => (fraction.shr(scale.unsigned_abs()), 0),
-        _ => (fraction, scale),
-    };
-    if fraction == Fixed::ZERO {
+    if scale <= 0 {
+        // Below 2^-11 turns, since the mantissa is below 2^53, and possibly very much less.
         return WideReduced {
             quadrant: 0,
             negative: false,
-            remainder: None,
+            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalised(fraction, scale)),
         };
     }
-    if scale < 0 {
-        // Less than an eighth of a turn, and possibly very much less.
-        return WideReduced {
-            quadrant: 0,
-            negative: false,
-            remainder: Some(Wide::normalised(fraction, scale)),
-        };
-    }
+    let fraction = fraction.shl(scale.unsigned_abs());
     let eighth = Fixed([0, 0, 0, 0, 0, 1 << 61]);
     let (ahead, _) = fraction.add(eighth);
     let quadrant = (ahead.0[5] >> 62) as u8;
