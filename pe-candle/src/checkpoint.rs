@@ -119,3 +119,21 @@ fn reason(error: &candle_core::Error) -> String {
 pub(crate) fn check_file(path: &std::path::Path) -> Result<(), String> {
     read::TableFile::open_or(path, Limits::default()).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_reasons_keep_their_beginning_and_their_end() {
+        let whole = "a".repeat(400) + &"b".repeat(80);
+        assert_eq!(shown(&whole), whole);
+        let long = "a".repeat(400) + "x" + &"b".repeat(80);
+        let wanted = "a".repeat(400) + " ... " + &"b".repeat(80);
+        assert_eq!(shown(&long), wanted);
+        assert_eq!(
+            shown("row 3:\n\u{1b}[31m\"red\""),
+            r#"row 3:\n\u{1b}[31m"red""#
+        );
+    }
+}

@@ -248,6 +248,7 @@ def main():
     parser.add_argument('-j', '--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--again', action='store_true')
     parser.add_argument('--skip', action='append', default=['exhaustive_4096', 'entries_out_of_rotated_blocks'])
+    parser.add_argument('--longest', type=float, default=600, help='seconds; tests that take longer are not tried')
     given = parser.parse_args()
     folder = given.folder.resolve()
     package = f'pe-{given.kind}'
@@ -290,7 +291,11 @@ def main():
             if not run(binary, [name], {'MUTANT_TRACE': str(trace)}, 600, where[binary]):
                 print(f'fails without any mutant: {name}', flush=True)
                 continue
-            durations[binary, name] = time.monotonic() - start
+            took = time.monotonic() - start
+            if took > given.longest:
+                print(f'takes {took:.0f} s: {name}', flush=True)
+                continue
+            durations[binary, name] = took
             for function in map(int, trace.read_text().split()) if trace.exists() else ():
                 reach.setdefault(function, []).append((binary, name))
     print(f'{len(durations)} tests, {sum(durations.values()):.0f} s', flush=True)

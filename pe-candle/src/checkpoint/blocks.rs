@@ -136,8 +136,15 @@ mod tests {
                 row = end;
             }
             let blocks = RowBlocks::new(rows, width, entry_bytes).unwrap();
+            assert_eq!(blocks.entries(), rows * width);
+            assert_eq!(
+                blocks.entries_per_block(),
+                per_block.min(rows.max(1)) * width
+            );
             assert_eq!(blocks.collect::<Vec<_>>(), expected, "{rows} x {width}");
         }
+        // Of rows of nothing there is nothing to read.
+        assert_eq!(RowBlocks::new(5, 0, 4).unwrap().next(), None);
     }
 
     #[test]

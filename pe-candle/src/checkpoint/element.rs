@@ -188,3 +188,44 @@ macro_rules! with_element {
 }
 
 pub(crate) use with_element;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::bf16;
+
+    fn bytes_of<T: Element>(elements: &[T]) -> Vec<u8> {
+        let size = size_of::<T>();
+        let bytes = |e: &T| e.pattern().to_le_bytes().into_iter().take(size);
+        elements.iter().flat_map(bytes).collect()
+    }
+
+    fn every_bit_counts<T: Element>(of: impl Fn(f64) -> T) {
+        let elements: Vec<T> = (0..37).map(|i| of(f64::from(i) * 0.37 - 3.0)).collect();
+        let bytes = bytes_of(&elements);
+        assert!(same_bits(&bytes, &elements));
+        for bit in 0..8 * bytes.len() {
+            let mut turned = bytes.clone();
+            turned[bit / 8] ^= 1 << (bit % 8);
+            assert!(!same_bits(&turned, &elements), "bit {bit}");
+            // The same bit of another element must not make up for it.
+            let other = (bit / 8 + size_of::<T>()) % bytes.len();
+            turned[other] ^= 1 << (bit % 8);
+            assert!(!same_bits(&turned, &elements), "bit {bit}, twice");
+        }
+        assert!(!same_bits(&bytes[..bytes.len() - 1], &elements));
+        assert!(!same_bits(
+            &bytes[..bytes.len() - size_of::<T>()],
+            &elements
+        ));
+        assert!(!same_bits(&bytes, &elements[..36]));
+    }
+
+    #[test]
+    fn equal_bits_are_told_from_all_others() {
+        every_bit_counts(f16::from_f64);
+        every_bit_counts(bf16::from_f64);
+        every_bit_counts(|value| value as f32);
+        every_bit_counts(|value| value);
+    }
+}
