@@ -244,3 +244,17 @@ pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> 
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specifications_up_to_the_longest_are_parsed() {
+        let text = r#"{"format": 1, "scheme": "sinusoidal"}"#;
+        let padded = |length: usize| " ".repeat(length - text.len()) + text;
+        assert_eq!(scheme_of(&padded(LONGEST)), Ok(Scheme::Sinusoidal));
+        let error = scheme_of(&padded(LONGEST + 1)).unwrap_err();
+        assert_eq!(error, "16777217 bytes of text, above the limit of 16777216");
+    }
+}

@@ -1,6 +1,7 @@
 //! Files that are not well-formed.
 
 use super::*;
+use pe_core::MAX_D_MODEL;
 
 #[test]
 fn malformed_headers_are_errors_that_name_the_reason() {
@@ -200,4 +201,65 @@ fn a_table_in_a_file_larger_than_memory_limits_is_read_alone() {
         ..LoadOptions::default()
     };
     options.load(&path).unwrap_err();
+}
+
+/// The limit itself is allowed, one byte less is not enough.
+#[test]
+fn headers_up_to_their_limit_are_read() {
+    let (_dir, path) = temp();
+    fs::write(&path, foreign(&[("pe", &exact(8, 4, DType::F32))])).unwrap();
+    let length = u64::from_le_bytes(fs::read(&path).unwrap()[..8].try_into().unwrap());
+    let load = |header_bytes| {
+        let limits = Limits {
+            header_bytes,
+            ..Limits::default()
+        };
+        let options = LoadOptions {
+            limits,
+            ..LoadOptions::default()
+        };
+        options.load(&path).map_err(|error| error.to_string())
+    };
+    assert_eq!(load(length).unwrap().tensor.dims(), [4, 8]);
+    let error = load(length - 1).unwrap_err();
+    let limit = format!("above the limit of {}", length - 1);
+    assert!(error.contains(&limit), "{error}");
+}
+
+/// The widest table there may be; and one column more.
+#[test]
+fn widths_up_to_their_limit_are_read() {
+    let (_dir, path) = temp();
+    for width in [MAX_D_MODEL, MAX_D_MODEL + 1] {
+        let table = Tensor::zeros((1, width), DType::BF16, &Device::Cpu).unwrap();
+        fs::write(&path, foreign(&[("pe", &table)])).unwrap();
+        if width == MAX_D_MODEL {
+            let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
+            assert_eq!(loaded.tensor.dims(), [1, width]);
+        } else {
+            let error = load_error(&path);
+            let outside = format!("the width {width} is outside 1..={MAX_D_MODEL}");
+            assert!(error.contains(&outside), "{error}");
+        }
+    }
+}
+
+/// What a file holds is listed, up to sixteen tensors.
+#[test]
+fn what_is_there_instead_is_listed() {
+    let (_dir, path) = temp();
+    let vector = Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap();
+    for count in [0, 1, 16, 17, 20] {
+        let names: Vec<String> = (0..count).map(|n| format!("t{n:02}")).collect();
+        let tensors: Vec<_> = names.iter().map(|name| (name.as_str(), &vector)).collect();
+        fs::write(&path, foreign(&tensors)).unwrap();
+        let error = load_error(&path);
+        for name in names.iter().take(16) {
+            assert!(error.contains(name.as_str()), "{error}");
+        }
+        let more = format!("and {} more", count.max(16) - 16);
+        assert_eq!(error.contains(" more"), count > 16, "{error}");
+        assert_eq!(error.contains(&more), count > 16, "{error}");
+        assert_eq!(error.contains("no tensors"), count == 0, "{error}");
+    }
 }

@@ -237,3 +237,40 @@ fn writers_at_once_leave_one_whole_result() {
     });
     assert_holds(dir.path(), &["table.safetensors"]);
 }
+
+/// A name without a directory is one in the working directory, which a process of its own has.
+#[test]
+fn a_name_alone_is_one_in_the_working_directory() {
+    const NAME: &str = "checkpoint::replace::a_name_alone_is_one_in_the_working_directory";
+    const CHILD: &str = "PE_TEST_NAME_ALONE";
+    if std::env::var_os(CHILD).is_some() {
+        checkpoint::save("table.safetensors", &exact(8, 4, DType::F32), &spec(8, 4)).unwrap();
+        return;
+    }
+    let (dir, _) = temp();
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .current_dir(dir.path())
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+    let loaded = checkpoint::load(dir.path().join("table.safetensors"), &Device::Cpu).unwrap();
+    assert_eq!(loaded.tensor.dims(), [4, 8]);
+}
+
+/// What the system says of a place stays what it says.
+#[cfg(unix)]
+#[test]
+fn a_place_below_a_file_is_not_a_directory() {
+    let (dir, path) = temp();
+    fs::write(&path, "a file").unwrap();
+    let error = checkpoint::replace(&path.join("below"), |file| file.write_all(b"x")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotADirectory);
+    assert!(error.raw_os_error().is_some(), "{error}");
+    assert_holds(dir.path(), &[path.file_name().unwrap().to_str().unwrap()]);
+}
