@@ -197,6 +197,45 @@ fn one_wrong_bit_anywhere_is_found_and_named() {
 }
 
 #[test]
+fn cosines_are_wrong_before_sines() {
+    let (_dir, path) = temp();
+    let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
+    checkpoint::export_rotary(&path, &spec).unwrap();
+    let good = fs::read(&path).unwrap();
+    for (sine, cosine, first) in [
+        ((20, 5), (20, 5), ("cos", 20, 5)),
+        ((20, 5), (19, 7), ("cos", 19, 7)),
+        ((20, 5), (20, 4), ("cos", 20, 4)),
+        ((20, 5), (20, 6), ("sin", 20, 5)),
+    ] {
+        let mut bad = good.clone();
+        for (tensor, (row, pair)) in [("sin", sine), ("cos", cosine)] {
+            let at = begins(&good, tensor) + (row * 8 + pair) * 4;
+            bad[at..at + 4].copy_from_slice(&2f32.to_le_bytes());
+        }
+        fs::write(&path, &bad).unwrap();
+        let found = checkpoint::compare_rotary(&path, &spec).unwrap();
+        let wrong = found.first_wrong.unwrap();
+        assert_eq!(
+            (wrong.tensor, wrong.row, wrong.pair),
+            (first.0, Some((first.1, first.1 as u64)), first.2)
+        );
+        // 2 is further from the smaller of the two.
+        let tables = Rotary::new(spec.config.clone())
+            .unwrap()
+            .frequencies(0)
+            .unwrap();
+        let tables = tables.tables::<f32>(0..100).unwrap();
+        let (sine, cosine) = (
+            tables.sin.get(sine.0, sine.1),
+            tables.cos.get(cosine.0, cosine.1),
+        );
+        let smaller = sine.unwrap().min(cosine.unwrap());
+        assert_eq!(found.max_difference, 2.0 - f64::from(smaller));
+    }
+}
+
+#[test]
 fn the_first_wrong_entry_is_the_first_by_position() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
@@ -444,14 +483,15 @@ fn what_was_not_asked_for_is_refused() {
     );
     let error = ask(None, Some(0)).load(&path).unwrap_err().to_string();
     assert!(error.contains("has start 8, 0 was asked for"), "{error}");
-    let limits = RotaryLoadOptions {
+    let limited = |table_bytes| RotaryLoadOptions {
         limits: Limits {
-            table_bytes: 287,
+            table_bytes,
             ..Limits::default()
         },
         ..RotaryLoadOptions::default()
     };
-    let error = limits.load(&path).unwrap_err().to_string();
+    limited(288).load(&path).unwrap();
+    let error = limited(287).load(&path).unwrap_err().to_string();
     assert!(
         error.contains("288 bytes of table, above the limit of 287"),
         "{error}"
@@ -511,6 +551,17 @@ fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
             "the attention factor 70000.0 is beyond the range of f16",
         ),
         (
+            RotarySpec {
+                dtype: DType::BF16,
+                ..custom(3.4e38)
+            },
+            "the attention factor 3.4e38 is beyond the range of bf16",
+        ),
+        (
+            custom(3.5e38),
+            "the attention factor 3.5e38 is beyond the range of f32",
+        ),
+        (
             custom(f64::NAN),
             "attention_factor NaN is not a positive finite number",
         ),
@@ -522,4 +573,36 @@ fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
         assert_eq!(fs::read(&path).unwrap(), b"precious");
     }
     assert_holds(dir.path(), &["table.safetensors"]);
+}
+
+/// 16 GiB of cosines and sines, to the byte, and one row more; factors as large as their types.
+#[test]
+fn specifications_up_to_their_limits_are_valid() {
+    let spec = |rows| RotarySpec::new(RotaryConfig::new(128), 0, rows, DType::F32);
+    // 64 pairs of 2 x 4 bytes a row, and 64 frequencies of 4 bytes.
+    let most = ((16 << 30) - 256) / 512;
+    assert_eq!(spec(most).unwrap().bytes(), Some(most as u64 * 512 + 256));
+    spec(most).unwrap().check().unwrap();
+    let beyond = RotarySpec {
+        rows: most + 1,
+        ..spec(4).unwrap()
+    };
+    let error = beyond.check().unwrap_err().to_string();
+    assert!(error.contains("exceed the limit"), "{error}");
+    for (dtype, attention_factor) in [
+        (DType::F16, 65_504.0),
+        (DType::BF16, 3.38e38),
+        (DType::F32, 3.4e38),
+        (DType::F64, 1e300),
+    ] {
+        let scaling = RopeScaling::Custom {
+            inv_freq: vec![1.0; 4],
+            attention_factor,
+        };
+        let config = RotaryConfig {
+            scaling,
+            ..RotaryConfig::new(8)
+        };
+        rotary(&config, 0, 4, dtype).check().unwrap();
+    }
 }

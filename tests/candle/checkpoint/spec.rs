@@ -182,3 +182,12 @@ fn the_last_position_is_the_last() {
         Some(last)
     );
 }
+
+/// 16 GiB to the byte, and one row more.
+#[test]
+fn specifications_up_to_the_largest_table_are_valid() {
+    let of = |rows| TableSpec::new(SinusoidalConfig::new(4096), 0, rows, DType::F32);
+    of(1 << 20).check().unwrap();
+    let error = of((1 << 20) + 1).check().unwrap_err().to_string();
+    assert!(error.contains("exceeds the limit"), "{error}");
+}

@@ -216,3 +216,17 @@ fn what_a_var_builder_cannot_be_asked_for_is_an_error() {
         "{error}"
     );
 }
+
+/// Messages name the tensor as the checkpoint does, with a prefix or without.
+#[test]
+fn tensors_are_named_in_full() {
+    let table = Tensor::zeros((4, 8), DType::F32, &CPU).unwrap();
+    for (full, prefix) in [("pe", ""), ("encoder.pe", "encoder")] {
+        let tensors = [(full.to_owned(), table.clone())].into();
+        let vb = VarBuilder::from_tensors(tensors, DType::F32, &CPU);
+        let vb = if prefix.is_empty() { vb } else { vb.pp(prefix) };
+        let error = checkpoint::from_var_builder(&vb, "pe", &SinusoidalConfig::new(8), 4);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("tensor {full:?} ")), "{error}");
+    }
+}
