@@ -272,5 +272,47 @@ fn a_place_below_a_file_is_not_a_directory() {
     let error = checkpoint::replace(&path.join("below"), |file| file.write_all(b"x")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotADirectory);
     assert!(error.raw_os_error().is_some(), "{error}");
+    let missing = dir.path().join("missing").join("file");
+    let error = checkpoint::replace(&missing, |file| file.write_all(b"x")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(error.raw_os_error().is_some(), "{error}");
     assert_holds(dir.path(), &[path.file_name().unwrap().to_str().unwrap()]);
+}
+
+/// A directory that may be written but not read cannot be synced, and is no less good for that.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_may_not_be_read_takes_files() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    const NAME: &str = "checkpoint::replace::a_directory_that_may_not_be_read_takes_files";
+    const CHILD: &str = "PE_TEST_NOT_READABLE";
+    let (dir, path) = temp();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o300)).unwrap();
+    if fs::read_dir(dir.path()).is_ok() {
+        // Whoever may read anything may also be another: somebody without rights runs this.
+        assert!(std::env::var_os(CHILD).is_none(), "nobody may read there");
+        let program = dir.path().join("candle");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let output = std::process::Command::new(program)
+            .args(["--exact", NAME])
+            .current_dir("/")
+            .env(CHILD, "1")
+            .env("TMPDIR", "/tmp")
+            .uid(65_534)
+            .gid(65_534)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
+        return;
+    }
+    checkpoint::replace(&path, |file| file.write_all(b"whole")).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().size(), 5);
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"whole");
 }
