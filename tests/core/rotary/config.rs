@@ -1,7 +1,7 @@
 //! Reading `config.json`: what each key does, and what is reported.
 
 use pe_core::hf_config::{self, HfRotary, UnknownKeys};
-use pe_core::{MropeArrangement, PairLayout, RopeScaling, RotaryConfig, YarnScaling};
+use pe_core::{MropeArrangement, PairLayout, RopeScaling, Rotary, RotaryConfig, YarnScaling};
 use pe_tests::rotary::cases;
 use serde_json::{Value, json};
 
@@ -378,4 +378,19 @@ fn specifications_come_back_from_json() {
             "{wrong}"
         );
     }
+}
+
+/// A whole head that turns is a part of 1, no more, also where the part goes on into the scaling.
+#[test]
+fn a_rotary_dim_of_the_whole_head_is_a_part_of_one() {
+    let whole = with(json!({"rotary_dim": 128, "rope_scaling": {"rope_type": "proportional"}}));
+    let rotary = read(&whole).layers[0].rotary.clone();
+    assert_eq!(
+        rotary.scaling,
+        RopeScaling::Proportional {
+            partial_rotary_factor: 1.0,
+            factor: 1.0
+        }
+    );
+    Rotary::new(rotary).unwrap();
 }
