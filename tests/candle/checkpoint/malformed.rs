@@ -263,3 +263,21 @@ fn what_is_there_instead_is_listed() {
         assert_eq!(error.contains("no tensors"), count == 0, "{error}");
     }
 }
+
+/// What stands in place of an object or a list is named, and what should stand there.
+#[test]
+fn headers_of_other_kinds_say_what_they_should_be() {
+    let (_dir, path) = temp();
+    for (header, expected) in [
+        ("[1]", "does not begin with '{'"),
+        (r#"{"pe":[1]}"#, "expected an object"),
+        (
+            r#"{"pe":{"dtype":"F32","shape":7,"data_offsets":[0,4]}}"#,
+            "expected a list of dimensions",
+        ),
+    ] {
+        fs::write(&path, raw(header, &[0; 4])).unwrap();
+        let error = load_error(&path);
+        assert!(error.contains(expected), "{error}");
+    }
+}

@@ -191,3 +191,11 @@ fn specifications_up_to_the_largest_table_are_valid() {
     let error = of((1 << 20) + 1).check().unwrap_err().to_string();
     assert!(error.contains("exceeds the limit"), "{error}");
 }
+
+#[test]
+fn what_is_no_object_is_said_to_be_none() {
+    for text in ["[1]", "7", "null"] {
+        let error = TableSpec::from_json(text).unwrap_err().to_string();
+        assert!(error.contains("expected an object"), "{error}");
+    }
+}
