@@ -281,3 +281,40 @@ fn headers_of_other_kinds_say_what_they_should_be() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// A table for which there is no memory is an error and no abort: 3 GiB of zeros that take no
+/// place on the disk, read by a process that may have 2 GiB.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_table_larger_than_memory_is_an_error() {
+    const NAME: &str = "checkpoint::malformed::a_table_larger_than_memory_is_an_error";
+    const CHILD: &str = "PE_TEST_NO_MEMORY";
+    if let Some(path) = std::env::var_os(CHILD) {
+        let error = load_error(Path::new(&path));
+        assert!(
+            error.contains("no memory for 805306368 elements of 4 bytes"),
+            "{error}"
+        );
+        return;
+    }
+    let (_dir, path) = temp();
+    let bytes = 3u64 << 30;
+    let header =
+        format!(r#"{{"pe":{{"dtype":"F32","shape":[786432,1024],"data_offsets":[0,{bytes}]}}}}"#);
+    let start = raw(&header, &[]);
+    fs::write(&path, &start).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(start.len() as u64 + bytes).unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 2097152 && exec \"$0\" --exact \"$1\""])
+        .arg(std::env::current_exe().unwrap())
+        .arg(NAME)
+        .env(CHILD, &path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
