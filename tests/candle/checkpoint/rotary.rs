@@ -575,19 +575,18 @@ fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
     assert_holds(dir.path(), &["table.safetensors"]);
 }
 
-/// 16 GiB of cosines and sines, to the byte, and one row more; factors as large as their types.
+/// 16 GiB of cosines, sines and frequencies, to the byte, and one row more; factors as large as
+/// their types.
 #[test]
 fn specifications_up_to_their_limits_are_valid() {
-    let spec = |rows| RotarySpec::new(RotaryConfig::new(128), 0, rows, DType::F32);
-    // 64 pairs of 2 x 4 bytes a row, and 64 frequencies of 4 bytes.
-    let most = ((16 << 30) - 256) / 512;
-    assert_eq!(spec(most).unwrap().bytes(), Some(most as u64 * 512 + 256));
-    spec(most).unwrap().check().unwrap();
-    let beyond = RotarySpec {
-        rows: most + 1,
-        ..spec(4).unwrap()
+    // 64 pairs: 2 x 2 bytes each a row, and 4 bytes each of frequencies.
+    let of = |rows| RotarySpec {
+        rows,
+        ..rotary(&RotaryConfig::new(128), 0, 4, DType::F16)
     };
-    let error = beyond.check().unwrap_err().to_string();
+    assert_eq!(of((1 << 26) - 1).bytes(), Some(16 << 30));
+    of((1 << 26) - 1).check().unwrap();
+    let error = of(1 << 26).check().unwrap_err().to_string();
     assert!(error.contains("exceed the limit"), "{error}");
     for (dtype, attention_factor) in [
         (DType::F16, 65_504.0),
