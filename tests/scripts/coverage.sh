@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Line coverage of pe-core and pe-candle by their unit tests and the test binaries `core` and `candle`.
+# Line coverage of pe-core and pe-candle by their unit tests and the test binaries `core` and `candle`, without the
+# tests that kill processes: what those leave of their counts tarpaulin cannot read.
 #
 #     cargo install cargo-tarpaulin --locked
 #     tests/scripts/coverage.sh [FOLDER] [OPTIONS OF cargo tarpaulin ...]
@@ -22,4 +23,5 @@ debug = false
 EOF
 exec cargo tarpaulin --engine llvm --skip-clean -p pe-core -p pe-candle -p pe-tests \
     --features pe-candle/hub --lib --tests --include-files 'pe-core/src/*' \
-    --include-files 'pe-candle/src/*' --timeout 900 --out Json --out Stdout "$@" -- --skip exhaustive_4096
+    --include-files 'pe-candle/src/*' --timeout 900 --out Json --out Stdout "$@" -- --skip exhaustive_4096 \
+    --skip interrupted:: --skip is_killed
