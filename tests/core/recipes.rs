@@ -258,7 +258,7 @@ fn e3_the_f32_recipe_errs_by_some_1e_4_and_ours_does_not() {
 fn wavelengths_of_a_recipe() {
     // 10000^(-2i / 6) to f32, as NumPy has it: 1, 0.04641589, 0.0021544348.
     let found = encoding(6, 10000.0, Recipe::PowF32).wavelengths();
-    let wanted = [6.283185307179586, 135.3671, 2916.3967];
+    let wanted = [std::f64::consts::TAU, 135.3671, 2916.3967];
     assert_eq!(found.len(), 3);
     for (found, wanted) in found.iter().zip(wanted) {
         assert!((found / wanted - 1.0).abs() < 1e-6, "{found} {wanted}");

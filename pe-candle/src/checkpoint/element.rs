@@ -200,6 +200,7 @@ mod tests {
         elements.iter().flat_map(bytes).collect()
     }
 
+    #[allow(clippy::arithmetic_side_effects)] // what a test counts is small
     fn every_bit_counts<T: Element>(of: impl Fn(f64) -> T) {
         let elements: Vec<T> = (0..37).map(|i| of(f64::from(i) * 0.37 - 3.0)).collect();
         let bytes = bytes_of(&elements);
