@@ -1,5 +1,6 @@
 //! Tests of pe-candle.
 
+mod again;
 mod allocations;
 mod checkpoint;
 mod corpus;

@@ -1,6 +1,7 @@
 //! Files that are not well-formed.
 
 use super::*;
+use crate::again;
 use pe_core::MAX_D_MODEL;
 
 #[test]
@@ -288,8 +289,7 @@ fn headers_of_other_kinds_say_what_they_should_be() {
 #[test]
 fn a_table_larger_than_memory_is_an_error() {
     const NAME: &str = "checkpoint::malformed::a_table_larger_than_memory_is_an_error";
-    const CHILD: &str = "PE_TEST_NO_MEMORY";
-    if let Some(path) = std::env::var_os(CHILD) {
+    if let Some(path) = again::given() {
         let error = load_error(Path::new(&path));
         assert!(
             error.contains("no memory for 805306368 elements of 4 bytes"),
@@ -305,16 +305,10 @@ fn a_table_larger_than_memory_is_an_error() {
     fs::write(&path, &start).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(start.len() as u64 + bytes).unwrap();
-    let output = std::process::Command::new("sh")
+    let mut command = std::process::Command::new("sh");
+    command
         .args(["-c", "ulimit -v 2097152 && exec \"$0\" --exact \"$1\""])
         .arg(std::env::current_exe().unwrap())
-        .arg(NAME)
-        .env(CHILD, &path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+        .arg(NAME);
+    again::passes(&mut command, &path);
 }

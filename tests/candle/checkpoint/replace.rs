@@ -1,6 +1,7 @@
 //! Putting a file in place.
 
 use super::*;
+use crate::again;
 
 #[test]
 fn a_failed_save_leaves_the_old_file_and_no_temporary() {
@@ -242,23 +243,14 @@ fn writers_at_once_leave_one_whole_result() {
 #[test]
 fn a_name_alone_is_one_in_the_working_directory() {
     const NAME: &str = "checkpoint::replace::a_name_alone_is_one_in_the_working_directory";
-    const CHILD: &str = "PE_TEST_NAME_ALONE";
-    if std::env::var_os(CHILD).is_some() {
+    if again::given().is_some() {
         checkpoint::save("table.safetensors", &exact(8, 4, DType::F32), &spec(8, 4)).unwrap();
         return;
     }
     let (dir, _) = temp();
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", NAME])
-        .current_dir(dir.path())
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", NAME]).current_dir(dir.path());
+    again::passes(&mut command, "1");
     let loaded = checkpoint::load(dir.path().join("table.safetensors"), &Device::Cpu).unwrap();
     assert_eq!(loaded.tensor.dims(), [4, 8]);
 }
@@ -284,31 +276,12 @@ fn a_place_below_a_file_is_not_a_directory() {
 #[test]
 fn a_directory_that_may_not_be_read_takes_files() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    use std::os::unix::process::CommandExt;
     const NAME: &str = "checkpoint::replace::a_directory_that_may_not_be_read_takes_files";
-    const CHILD: &str = "PE_TEST_NOT_READABLE";
     let (dir, path) = temp();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o300)).unwrap();
     if fs::read_dir(dir.path()).is_ok() {
-        // Whoever may read anything may also be another: somebody without rights runs this.
-        assert!(std::env::var_os(CHILD).is_none(), "nobody may read there");
-        let program = dir.path().join("candle");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let output = std::process::Command::new(program)
-            .args(["--exact", NAME])
-            .current_dir("/")
-            .env(CHILD, "1")
-            .env("TMPDIR", "/tmp")
-            .uid(65_534)
-            .gid(65_534)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{text}"
-        );
+        // Whoever may read anything may also be another.
+        again::passes_without_rights(NAME, dir.path());
         return;
     }
     checkpoint::replace(&path, |file| file.write_all(b"whole")).unwrap();
