@@ -11,6 +11,7 @@ quickest first, each failure ending the try.
     tests/scripts/mutants.py core FOLDER [-f FILE ...]     # pe-core; FILE: a start of a path under src
     tests/scripts/mutants.py candle FOLDER -f checkpoint   # pe-candle's reader and writer
     tests/scripts/mutants.py core FOLDER --again           # what was not caught last time
+    tests/scripts/mutants.py --check                       # equivalent.toml alone, without a build
 
 FOLDER/outcome.json says of each mutant: caught, missed, unreached (no test comes to its function),
 timeout (counted as caught), equivalent (missed, and equivalent.toml says why nothing can tell it), or alone: not to be had in this form (constant functions called by
@@ -212,6 +213,31 @@ def arguments():
         return {(m['file'], m['line'], change) for m in tomllib.load(file)['mutant'] for change in m['changes']}
 
 
+def stale():
+    """What equivalent.toml says of code that is no longer there, a line each."""
+    with open(ROOT / 'tests/scripts/equivalent.toml', 'rb') as file:
+        mutants = tomllib.load(file)['mutant']
+    for mutant in mutants:
+        path = ROOT / mutant['file']
+        text = path.read_text() if path.is_file() else None
+        if text is None:
+            yield f"{mutant['file']}: no such file"
+        elif mutant['line'] not in map(str.strip, text.split('\n')):
+            yield f"{mutant['file']}: no line `{mutant['line']}`"
+        else:
+            for change in mutant['changes']:
+                function = (re.search(r' in (?:.*::)?(\w+)$', change)
+                            or re.match(r'replace (?:.*::)?(\w+) (?:->|with \(\))', change))
+                if function and not re.search(rf'\bfn {function.group(1)}\b', text):
+                    yield f"{mutant['file']}: no function for `{change}`"
+
+
+class Check(argparse.Action):
+    def __call__(self, parser, *_):
+        found = list(stale())
+        parser.exit(bool(found), ''.join(f'{line}\n' for line in found))
+
+
 def limited():
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -247,6 +273,7 @@ def main():
     parser.add_argument('-f', '--file', action='append', default=[])
     parser.add_argument('-j', '--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--again', action='store_true')
+    parser.add_argument('--check', action=Check, nargs=0, help='find the entries of equivalent.toml that are stale')
     parser.add_argument('--skip', action='append', default=['exhaustive_4096', 'entries_out_of_rotated_blocks'])
     parser.add_argument('--longest', type=float, default=600, help='seconds; tests that take longer are not tried')
     given = parser.parse_args()
