@@ -2,7 +2,7 @@
 //!
 //! Used a handful of times per specification, never per entry.
 
-use crate::fixed::Fixed;
+use crate::num::fixed::Fixed;
 use crate::wide::Wide;
 
 /// Words after the binary point in a [`Real`].

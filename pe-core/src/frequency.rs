@@ -6,7 +6,7 @@
 
 use crate::elementary::{Real, decompose};
 use crate::error::{Error, Result};
-use crate::fixed::Fixed;
+use crate::num::fixed::Fixed;
 use crate::round::{self, Magnitude};
 use crate::turn::Turn;
 use crate::wide::{WORDS, Wide};

@@ -130,11 +130,11 @@ mod columns;
 mod direct;
 mod elementary;
 mod error;
-mod fixed;
 mod frequency;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 mod lane;
+mod num;
 mod number;
 mod precise;
 mod preset;

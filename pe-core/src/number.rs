@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::elementary::Real;
-use crate::fixed::Fixed;
 use crate::frequency;
+use crate::num::fixed::Fixed;
 use crate::wide::{WORDS, Wide};
 
 /// A sign and a size.

@@ -7,9 +7,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::fixed::Fixed;
 use crate::frequency::Frequency;
 use crate::lane::RUN;
+use crate::num::fixed::Fixed;
 use crate::sincos::{COS_2, SIN_2};
 use crate::split::{Angle, Split, resplit, split};
 use crate::turn::Turn;

@@ -14,9 +14,9 @@
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::direct;
-use crate::fixed::Fixed;
 use crate::frequency::Frequency;
 use crate::lane::decided_f64;
+use crate::num::fixed::Fixed;
 use crate::round::{self, Element, Magnitude};
 use crate::turn::{self, Reduced};
 use crate::wide::{PI_OVER_4, WORDS, Wide};

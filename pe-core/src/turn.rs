@@ -5,7 +5,7 @@
 //! angle does, so the reduction of `position x frequency` modulo one turn, the
 //! step at which floating-point code loses its digits, is exact and free.
 
-use crate::fixed::Fixed;
+use crate::num::fixed::Fixed;
 use crate::wide::Wide;
 
 /// An angle: the bits divided by 2^128, in turns.

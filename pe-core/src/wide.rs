@@ -1,7 +1,7 @@
 //! Positive binary floating-point numbers with a mantissa of 320 bits.
 
 use crate::elementary::decompose;
-use crate::fixed::Fixed;
+use crate::num::fixed::Fixed;
 
 /// The words of a [`Wide`] mantissa.
 pub(crate) const WORDS: usize = 5;

@@ -11,8 +11,8 @@
 //! counts as more than nothing.
 
 use crate::elementary::decompose;
-use crate::fixed::Fixed;
 use crate::frequency::Frequency;
+use crate::num::fixed::Fixed;
 use crate::round::{self, Element, Magnitude};
 use crate::sincos::{self, Rungs};
 use crate::wide::Wide;

@@ -1,0 +1,3 @@
+//! Numbers wider than `f64`, for setting up frequencies and for the hardest entries.
+
+pub(crate) mod fixed;
