@@ -3,7 +3,7 @@
 //! Used a handful of times per specification, never per entry.
 
 use crate::num::fixed::Fixed;
-use crate::wide::Wide;
+use crate::num::wide::Wide;
 
 /// Words after the binary point in a [`Real`].
 const WORDS: usize = 7;

@@ -7,9 +7,9 @@
 use crate::elementary::{Real, decompose};
 use crate::error::{Error, Result};
 use crate::num::fixed::Fixed;
+use crate::num::wide::{WORDS, Wide};
 use crate::round::{self, Magnitude};
 use crate::turn::Turn;
-use crate::wide::{WORDS, Wide};
 
 /// One frequency, in turns per position.
 #[derive(Debug, Clone, Copy, PartialEq)]

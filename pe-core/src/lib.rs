@@ -150,7 +150,6 @@ mod split;
 mod table;
 mod threads;
 mod turn;
-mod wide;
 mod writer;
 
 pub use binary::binary_encoding;

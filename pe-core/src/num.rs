@@ -1,3 +1,4 @@
 //! Numbers wider than `f64`, for setting up frequencies and for the hardest entries.
 
 pub(crate) mod fixed;
+pub(crate) mod wide;

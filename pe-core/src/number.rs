@@ -11,7 +11,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::elementary::Real;
 use crate::frequency;
 use crate::num::fixed::Fixed;
-use crate::wide::{WORDS, Wide};
+use crate::num::wide::{WORDS, Wide};
 
 /// A sign and a size.
 #[derive(Debug, Clone, Copy)]

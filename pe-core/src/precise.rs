@@ -197,7 +197,7 @@ pub(crate) fn narrow_angle(phase: Turn) -> Angle {
 mod tests {
     use super::*;
     use crate::backend::Backend;
-    use crate::wide::Wide;
+    use crate::num::wide::Wide;
 
     /// Against the 128-bit path, whose own error is below 2^-120, on every instruction set.
     #[test]

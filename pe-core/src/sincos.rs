@@ -17,9 +17,9 @@ use crate::direct;
 use crate::frequency::Frequency;
 use crate::lane::decided_f64;
 use crate::num::fixed::Fixed;
+use crate::num::wide::{PI_OVER_4, WORDS, Wide};
 use crate::round::{self, Element, Magnitude};
 use crate::turn::{self, Reduced};
-use crate::wide::{PI_OVER_4, WORDS, Wide};
 
 /// How an entry is computed. `Ladder` is the product; the others let the tests
 /// force one rung.

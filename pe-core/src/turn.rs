@@ -6,7 +6,7 @@
 //! step at which floating-point code loses its digits, is exact and free.
 
 use crate::num::fixed::Fixed;
-use crate::wide::Wide;
+use crate::num::wide::Wide;
 
 /// An angle: the bits divided by 2^128, in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

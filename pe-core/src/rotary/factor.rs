@@ -13,9 +13,9 @@
 use crate::elementary::decompose;
 use crate::frequency::Frequency;
 use crate::num::fixed::Fixed;
+use crate::num::wide::Wide;
 use crate::round::{self, Element, Magnitude};
 use crate::sincos::{self, Rungs};
-use crate::wide::Wide;
 
 /// Bound on the relative error of a product in [`scale_row`]: the sine is off by 2^-53
 /// of itself, and the product by another 2^-53; 2^-51 leaves room for the

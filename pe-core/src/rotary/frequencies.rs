@@ -6,7 +6,7 @@ use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::direct::Pieces;
 use crate::error::{Error, Result};
 use crate::frequency::{self, Frequency};
-use crate::wide::Wide;
+use crate::num::wide::Wide;
 
 /// Frequencies as a scaling delivers them.
 pub(crate) enum Set {

@@ -9,10 +9,10 @@ use super::frequencies::{RotaryFrequencies, Source};
 use super::layout::PairLayout;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
+use crate::num::wide::Wide;
 use crate::number::Number;
 use crate::round::Element;
 use crate::sincos;
-use crate::wide::Wide;
 
 /// The operator that turns a head rotated with one set of frequencies at one position into
 /// the same head rotated with another set at another position.
