@@ -4,8 +4,8 @@
 //! as the 128-bit [`Turn`] that it makes modulo one. People get them as
 //! `inv_freq` (radians per position) and `wavelength` (positions per turn).
 
-use crate::elementary::{Real, decompose};
 use crate::error::{Error, Result};
+use crate::num::elementary::{Real, decompose};
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
 use crate::round::{self, Magnitude};

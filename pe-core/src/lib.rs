@@ -128,7 +128,6 @@ mod backend;
 mod binary;
 mod columns;
 mod direct;
-mod elementary;
 mod error;
 mod frequency;
 #[cfg(feature = "hf-config")]

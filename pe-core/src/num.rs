@@ -1,4 +1,5 @@
 //! Numbers wider than `f64`, for setting up frequencies and for the hardest entries.
 
+pub(crate) mod elementary;
 pub(crate) mod fixed;
 pub(crate) mod wide;

@@ -8,8 +8,8 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::elementary::Real;
 use crate::frequency;
+use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
 

@@ -1,6 +1,6 @@
 //! Positive binary floating-point numbers with a mantissa of 320 bits.
 
-use crate::elementary::decompose;
+use crate::num::elementary::decompose;
 use crate::num::fixed::Fixed;
 
 /// The words of a [`Wide`] mantissa.

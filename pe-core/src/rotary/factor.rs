@@ -10,8 +10,8 @@
 //! the only place where an entry can be a tie; anywhere else what is cut off of a product
 //! counts as more than nothing.
 
-use crate::elementary::decompose;
 use crate::frequency::Frequency;
+use crate::num::elementary::decompose;
 use crate::num::fixed::Fixed;
 use crate::num::wide::Wide;
 use crate::round::{self, Element, Magnitude};
