@@ -9,8 +9,8 @@ use super::frequencies::{RotaryFrequencies, Source};
 use super::layout::PairLayout;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
+use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::number::Number;
 use crate::round::Element;
 use crate::sincos;
 

@@ -14,8 +14,8 @@ mod yarn;
 use super::frequencies::{RotaryFrequencies, Set};
 use super::{RotaryConfig, RotaryRecipe};
 use crate::error::{Error, Result};
+use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::number::Number;
 
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;

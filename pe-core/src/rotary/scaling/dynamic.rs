@@ -2,7 +2,7 @@
 
 use super::{Context, length, positive, powers};
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::num::number::Number;
 
 /// (M, L): the trained length, and the length that counts.
 fn lengths(factor: f64, context: &Context) -> Result<(usize, usize)> {

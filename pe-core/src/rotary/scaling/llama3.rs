@@ -2,7 +2,7 @@
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::num::number::Number;
 
 /// Parameters of [`RopeScaling::Llama3`](crate::RopeScaling::Llama3).
 ///

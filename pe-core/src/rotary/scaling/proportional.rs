@@ -2,8 +2,8 @@
 
 use super::{Context, positive};
 use crate::error::{Error, Result};
+use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::number::Number;
 
 /// The number of pairs that turn: `floor(partial_rotary_factor x head_dim / 2)`, the
 /// product in f64.

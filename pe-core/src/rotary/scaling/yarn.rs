@@ -2,8 +2,8 @@
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
+use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::number::Number;
 
 /// Parameters of [`RopeScaling::Yarn`](crate::RopeScaling::Yarn).
 ///
