@@ -1,0 +1,268 @@
+//! One rounding, to the nearest value of the target type, ties to even.
+
+use half::{bf16, f16};
+
+/// The element type of a table: `f32`, `f64`, `f16` or `bf16`.
+///
+/// The trait is sealed; it exists so that tables of every type are made by the
+/// same code.
+pub trait Element:
+    crate::lane::Lane + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
+{
+    /// The type's name as it is written in safetensors metadata and on the
+    /// command line: `f32`, `f64`, `f16`, `bf16`.
+    const NAME: &'static str;
+
+    /// Significant bits, the hidden one included.
+    #[doc(hidden)]
+    const PRECISION: u32;
+
+    /// The exponent of the smallest normal number.
+    #[doc(hidden)]
+    const MIN_EXPONENT: i32;
+
+    /// From the bit pattern in the low bits.
+    #[doc(hidden)]
+    fn from_pattern(bits: u64) -> Self;
+
+    /// The bit pattern in the low bits.
+    #[doc(hidden)]
+    fn pattern(self) -> u64;
+
+    /// The value as `f64`, exactly.
+    fn to_f64(self) -> f64;
+
+    /// The nearest value of this type, ties to even, in one rounding; too
+    /// large values become infinite.
+    fn from_f64(value: f64) -> Self;
+}
+
+macro_rules! element {
+    ($type:ty, $name:literal, $bits:ty, $precision:literal, $min_exponent:literal, $from:expr) => {
+        impl Element for $type {
+            const NAME: &'static str = $name;
+            const PRECISION: u32 = $precision;
+            const MIN_EXPONENT: i32 = $min_exponent;
+
+            #[inline]
+            fn from_pattern(bits: u64) -> Self {
+                Self::from_bits(bits as $bits)
+            }
+
+            #[inline]
+            fn pattern(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+
+            #[inline]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+
+            #[inline]
+            fn from_f64(value: f64) -> Self {
+                $from(value)
+            }
+        }
+    };
+}
+
+element!(f32, "f32", u32, 24, -126, |value| value as f32);
+element!(f64, "f64", u64, 53, -1022, |value| value);
+// To an f32 that is odd wherever it is inexact, then to nearest: the second
+// rounding sees on which side of a midpoint the value lay. `half`'s own
+// `from_f64` rounds to f32 first and to nearest again.
+element!(f16, "f16", u16, 11, -14, |value| f16::from_f32(to_odd_f32(
+    value
+)));
+element!(bf16, "bf16", u16, 8, -126, |value| bf16::from_f32(
+    to_odd_f32(value)
+));
+
+/// The `f32` next to `value` towards zero, with its last bit set if that is inexact.
+#[inline]
+fn to_odd_f32(value: f64) -> f32 {
+    let nearest = value as f32;
+    let back = f64::from(nearest);
+    if back == value || value.is_nan() {
+        return nearest;
+    }
+    let bits = nearest.to_bits();
+    let towards_zero = if back.abs() > value.abs() {
+        bits - 1
+    } else {
+        bits
+    };
+    f32::from_bits(towards_zero | 1)
+}
+
+/// A positive number: `bits` / 2^128 x 2^`exponent`, and whether something
+/// smaller than the last bit was cut off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Magnitude {
+    pub(crate) bits: u128,
+    pub(crate) exponent: i32,
+    pub(crate) sticky: bool,
+}
+
+/// The value of `T` nearest to the magnitude with the sign given, ties to even.
+///
+/// The values made here are at most one, far from overflow; a larger
+/// one than the type can hold becomes infinite.
+#[inline]
+pub(crate) fn nearest<T: Element>(negative: bool, magnitude: Magnitude) -> T {
+    let width = (std::mem::size_of::<T>() * 8) as u32;
+    let sign = u64::from(negative) << (width - 1);
+    let zeros = magnitude.bits.leading_zeros();
+    if zeros == 128 {
+        return T::from_pattern(sign);
+    }
+    let bits = magnitude.bits << zeros;
+    // The value lies in [2^power, 2^(power + 1)).
+    let power = magnitude.exponent - zeros as i32 - 1;
+    let fraction_bits = T::PRECISION - 1;
+    let max_field = (1u64 << (width - 1 - fraction_bits)) - 1;
+    let (keep, field) = if power >= T::MIN_EXPONENT {
+        (T::PRECISION, (power - T::MIN_EXPONENT) as u64 + 1)
+    } else {
+        let lost = (T::MIN_EXPONENT - power).unsigned_abs();
+        (T::PRECISION.saturating_sub(lost), 0)
+    };
+    if field >= max_field {
+        return T::from_pattern(sign | (max_field << fraction_bits));
+    }
+    if keep == 0 && T::MIN_EXPONENT - power > T::PRECISION as i32 {
+        // Less than half of the smallest number.
+        return T::from_pattern(sign);
+    }
+    let (kept, rest) = if keep == 0 {
+        (0, bits)
+    } else {
+        ((bits >> (128 - keep)) as u64, bits << keep)
+    };
+    const HALF: u128 = 1 << 127;
+    let up = rest > HALF || (rest == HALF && (magnitude.sticky || kept & 1 == 1));
+    // The hidden bit adds one to the exponent field, and so does a carry.
+    let pattern = (field.saturating_sub(1) << fraction_bits) + kept + u64::from(up);
+    T::from_pattern(sign | pattern)
+}
+
+/// The value of `T` nearest to every number within `error` units of
+/// `bits` / 2^128, or `None` if they do not all round alike.
+#[inline]
+pub(crate) fn decided<T: Element>(negative: bool, bits: u128, error: u128) -> Option<T> {
+    let low = bits.checked_sub(error)?;
+    let of = |bits| {
+        nearest::<T>(
+            negative,
+            Magnitude {
+                bits,
+                exponent: 0,
+                sticky: false,
+            },
+        )
+    };
+    let low = of(low);
+    (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An `f64` as a magnitude.
+    fn magnitude(value: f64) -> Magnitude {
+        let (mantissa, exponent) = crate::num::elementary::decompose(value);
+        Magnitude {
+            bits: u128::from(mantissa) << 75,
+            exponent: exponent + 53,
+            sticky: false,
+        }
+    }
+
+    #[test]
+    fn nearest_agrees_with_the_processor_in_f32() {
+        let mut bits: u64 = 0x3ff0_0000_0000_0000;
+        for _ in 0..200_000 {
+            // A walk over exponents from far below the subnormals to overflow.
+            bits = bits
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let exponent = 1023 - 160 + bits % 300;
+            let value = f64::from_bits(exponent << 52 | bits >> 12);
+            assert_eq!(
+                nearest::<f32>(false, magnitude(value)),
+                value as f32,
+                "{value:e}"
+            );
+            assert_eq!(
+                nearest::<f32>(true, magnitude(value)),
+                -value as f32,
+                "{value:e}"
+            );
+            assert_eq!(nearest::<f64>(false, magnitude(value)), value);
+        }
+        for value in [f64::MIN_POSITIVE, 5e-324, f64::MAX, 2.5e-320] {
+            assert_eq!(nearest::<f64>(true, magnitude(value)), -value);
+        }
+    }
+
+    /// Every midpoint of two neighbours, and the f64 on either side of it.
+    fn midpoints<T: Element>(patterns: u64) {
+        for pattern in 0..patterns {
+            let below = T::from_pattern(pattern);
+            let above = T::from_pattern(pattern + 1);
+            let middle = (below.to_f64() + above.to_f64()) / 2.0;
+            let even = if pattern % 2 == 0 { below } else { above };
+            let next = |by: i64| f64::from_bits(middle.to_bits().wrapping_add_signed(by));
+            for (value, expected) in [(next(-1), below), (middle, even), (next(1), above)] {
+                assert_eq!(T::from_f64(value), expected, "{pattern:x}");
+                assert_eq!(T::from_f64(-value).to_f64(), -expected.to_f64());
+                assert_eq!(
+                    nearest::<T>(false, magnitude(value)),
+                    expected,
+                    "{pattern:x}"
+                );
+            }
+            // Something beyond the last bit decides a tie.
+            let sticky = Magnitude {
+                sticky: true,
+                ..magnitude(middle)
+            };
+            assert_eq!(nearest::<T>(false, sticky), above);
+        }
+    }
+
+    #[test]
+    fn f16_rounds_to_nearest_even_at_every_midpoint() {
+        midpoints::<f16>(0x7bff);
+    }
+
+    #[test]
+    fn bf16_rounds_to_nearest_even_at_every_midpoint() {
+        midpoints::<bf16>(0x7f7f);
+    }
+
+    #[test]
+    fn special_values_convert() {
+        assert!(f16::from_f64(f64::NAN).is_nan() && bf16::from_f64(f64::NAN).is_nan());
+        assert_eq!(f16::from_f64(65520.0), f16::INFINITY);
+        assert_eq!(f16::from_f64(65519.99), f16::MAX);
+        assert_eq!(bf16::from_f64(f64::NEG_INFINITY), bf16::NEG_INFINITY);
+        assert_eq!(f16::from_f64(1e300), f16::INFINITY);
+        assert_eq!(f16::from_f64(-1e-300).to_bits(), 0x8000);
+        assert_eq!(nearest::<f16>(true, magnitude(1e300)), f16::NEG_INFINITY);
+        assert_eq!(nearest::<f16>(true, magnitude(1e-300)).to_bits(), 0x8000);
+    }
+
+    #[test]
+    fn decisions_need_both_ends_to_agree() {
+        let half = 1u128 << 127;
+        // 0.5 + 2^-25 lies between two neighbours.
+        assert_eq!(decided::<f32>(false, half + (1 << 103), 1), None);
+        assert_eq!(decided::<f32>(false, half, 1), Some(0.5));
+        assert_eq!(decided::<f32>(false, half + (1 << 100), 1 << 99), Some(0.5));
+        assert_eq!(decided::<f32>(false, 5, 6), None);
+        assert_eq!(decided::<f32>(true, u128::MAX, 1 << 100), Some(-1.0));
+    }
+}
