@@ -1,0 +1,351 @@
+//! From an angle to the nearest representable sine and cosine.
+//!
+//! A ladder of three rungs. Each computes the value with a proven bound on its
+//! error and asks whether every number within the bound rounds to the same
+//! float; only if not does the next rung take over:
+//!
+//! 1. `direct::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
+//! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
+//! 3. `full`: 320-bit fractions, relative bound below 2^-150.
+//!
+//! The second rung is reached about once in a million entries, the third
+//! practically only by values far below 2^-60. No entry is ever an exact tie:
+//! for a rational base and a position other than 0 the sine and cosine are
+//! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
+
+use crate::direct;
+use crate::frequency::Frequency;
+use crate::lane::decided_f64;
+use crate::num::fixed::Fixed;
+use crate::num::wide::{PI_OVER_4, WORDS, Wide};
+use crate::round::{self, Element, Magnitude};
+use crate::turn::{self, Reduced};
+
+/// How an entry is computed. `Ladder` is the product; the others let the tests
+/// force one rung.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rungs {
+    /// All three rungs, each only where the one before cannot decide.
+    Ladder,
+    /// The same, with ranges made by rotation however short they are.
+    Rotation,
+    /// Without the f64 rung.
+    NarrowUp,
+    /// The 320-bit rung alone.
+    FullOnly,
+}
+
+/// A position: a whole number, or any finite number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Position {
+    Whole(u32),
+    Real(f64),
+}
+
+impl Position {
+    /// Sign, and mantissa x 2^exponent.
+    fn parts(self) -> (bool, u64, i32) {
+        match self {
+            Self::Whole(p) => (false, u64::from(p), 0),
+            Self::Real(0.0) => (false, 0, 0),
+            Self::Real(t) => {
+                let (mantissa, exponent) = crate::num::elementary::decompose(t.abs());
+                (t < 0.0, mantissa, exponent)
+            }
+        }
+    }
+}
+
+/// The sine and cosine of `frequency` x `position`, each the nearest `T`.
+pub(crate) fn sin_cos<T: Element>(
+    frequency: &Frequency,
+    position: Position,
+    rungs: Rungs,
+) -> (T, T) {
+    let (backwards, mantissa, exponent) = position.parts();
+    if mantissa == 0 {
+        return (T::from_f64(0.0), T::from_f64(1.0));
+    }
+    let (turn, error) = match position {
+        // The turn of one position is less than one unit too low.
+        Position::Whole(p) => (frequency.turn.times(p), u128::from(p)),
+        Position::Real(_) => (turn::turn_at(frequency.wide, mantissa, exponent), 2),
+    };
+    let reduced = turn.reduce();
+    let (mut sine, mut cosine) = (None, None);
+    if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
+        let (s, c) = direct::sin_cos((turn.0 >> 64) as u64);
+        sine = decided_f64(s);
+        cosine = decided_f64(c);
+    }
+    if rungs != Rungs::FullOnly && (sine.is_none() || cosine.is_none()) {
+        let narrow = narrow(reduced, error);
+        sine = sine.or_else(|| round::decided(narrow.sine_negative, narrow.sine, narrow.error));
+        cosine =
+            cosine.or_else(|| round::decided(narrow.cosine_negative, narrow.cosine, narrow.error));
+    }
+    let (sine, cosine) = match (sine, cosine) {
+        (Some(sine), Some(cosine)) => (sine, cosine),
+        (sine, cosine) => {
+            let (s, c) = full::<T>(frequency.wide, mantissa, exponent);
+            (sine.unwrap_or(s), cosine.unwrap_or(c))
+        }
+    };
+    (if backwards { negate(sine) } else { sine }, cosine)
+}
+
+fn negate<T: Element>(value: T) -> T {
+    let sign = 1u64 << (std::mem::size_of::<T>() * 8 - 1);
+    T::from_pattern(value.pattern() ^ sign)
+}
+
+/// Sine and cosine in units of 2^-128, with a common error bound.
+pub(crate) struct Narrow {
+    pub(crate) sine_negative: bool,
+    pub(crate) sine: u128,
+    pub(crate) cosine_negative: bool,
+    pub(crate) cosine: u128,
+    pub(crate) error: u128,
+}
+
+/// Sine and cosine in 128-bit fractions.
+///
+/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
+/// less than 7 radians, both functions have slope at most one, and the
+/// arithmetic itself loses less than 64 units: multiplication and subtraction
+/// lose at most two per Horner step, each step is scaled by at most 0.62.
+#[inline]
+pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
+    let eight_times = if reduced.remainder >= 1 << 125 {
+        u128::MAX
+    } else {
+        reduced.remainder << 3
+    };
+    let x = Fixed::from_bits(eight_times).mul(Fixed::high_words_of(&PI_OVER_4));
+    let y = x.mul(x);
+    let sine = x.mul(alternating(y, &SIN_2)).top128();
+    let cosine = alternating(y, &COS_2).top128();
+    let negative = reduced.negative;
+    let (sine_negative, sine, cosine_negative, cosine) = match reduced.quadrant {
+        0 => (negative, sine, false, cosine),
+        1 => (false, cosine, !negative, sine),
+        2 => (!negative, sine, true, cosine),
+        _ => (true, cosine, negative, sine),
+    };
+    Narrow {
+        sine_negative,
+        sine,
+        cosine_negative,
+        cosine,
+        error: 7 * angle_error + 64,
+    }
+}
+
+/// Sine and cosine in 320-bit fractions, rounded without further question.
+///
+/// The relative error is below 2^-150, so a wrong rounding would need a value
+/// that agrees with a midpoint of `T` in more than 90 bits beyond the 53 of an
+/// f64; among the 2^46 entries of the largest table one is expected with a
+/// probability of 2^-44 or less.
+fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
+    let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
+        return (T::from_f64(0.0), T::from_f64(1.0));
+    };
+    let of = |(negative, value): (bool, Wide)| {
+        let words = value.mantissa.0;
+        let magnitude = Magnitude {
+            bits: value.mantissa.top128(),
+            exponent: value.exponent,
+            sticky: words[..WORDS - 2].iter().any(|word| *word != 0),
+        };
+        round::nearest::<T>(negative, magnitude)
+    };
+    (of(sine), of(cosine))
+}
+
+/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
+pub(crate) fn full_values(
+    frequency: Wide,
+    mantissa: u64,
+    exponent: i32,
+) -> Option<[(bool, Wide); 2]> {
+    let reduced = turn::reduce_wide(frequency, mantissa, exponent);
+    let x = reduced.remainder?.mul(Wide::two_pi());
+    let y = {
+        // x is below one, so its exponent is at most 0.
+        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
+        x.mul(x)
+    };
+    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
+    let negative = reduced.negative;
+    Some(match reduced.quadrant {
+        0 => [(negative, sine), (false, cosine)],
+        1 => [(false, cosine), (!negative, sine)],
+        2 => [(!negative, sine), (true, cosine)],
+        _ => [(true, cosine), (negative, sine)],
+    })
+}
+
+/// c0 - y (c1 - y (c2 - ...)).
+#[inline]
+fn alternating<const N: usize, const K: usize>(
+    y: Fixed<N>,
+    coefficients: &[Fixed<N>; K],
+) -> Fixed<N> {
+    let mut sum = coefficients[K - 1];
+    for coefficient in coefficients[..K - 1].iter().rev() {
+        sum = coefficient.sub(y.mul(sum)).0;
+    }
+    sum
+}
+
+// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
+// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
+pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
+pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
+const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
+const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
+
+/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
+const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
+    let mut out = [Fixed::ALMOST_ONE; K];
+    let mut k = 1;
+    while k < K {
+        let n = first + 2 * k as u64;
+        out[k] = out[k - 1].div_word(n * (n - 1));
+        k += 1;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::SINGLE_ERROR;
+    use crate::turn::Turn;
+
+    /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
+    fn angles() -> impl Iterator<Item = Turn> {
+        let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
+        let spread = (1..20_000u128).map(move |n| golden.wrapping_mul(n));
+        let eighths = (0..8u128).flat_map(|eighth| {
+            (0..120).flat_map(move |shift| {
+                let at = eighth << 125;
+                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)]
+            })
+        });
+        spread.chain(eighths).map(Turn)
+    }
+
+    /// `value` in units of 2^-128 against a [`Narrow`] value.
+    fn gap(value: f64, negative: bool, bits: u128) -> f64 {
+        let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
+        // Subtract the leading part exactly, then compare the rest.
+        let high = (bits >> 76) << 76;
+        let signed = |bits: u128| {
+            if negative {
+                -(bits as f64 * unit)
+            } else {
+                bits as f64 * unit
+            }
+        };
+        ((value - signed(high)) - signed(bits - high)).abs()
+    }
+
+    #[test]
+    fn the_f64_rung_stays_within_half_its_bound() {
+        let mut worst = 0f64;
+        for turn in angles() {
+            let reduced = turn.reduce();
+            let (sine, cosine) = direct::sin_cos((turn.0 >> 64) as u64);
+            let narrow = narrow(reduced, 0);
+            worst = worst
+                .max(gap(sine, narrow.sine_negative, narrow.sine))
+                .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+        }
+        assert!(
+            worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
+            "{worst:e}"
+        );
+    }
+
+    /// Identities that hold to the last few units only if both functions do.
+    #[test]
+    fn the_128_bit_rung_stays_within_its_bound() {
+        for turn in angles() {
+            let Narrow {
+                sine,
+                cosine,
+                error,
+                ..
+            } = narrow(turn.reduce(), 0);
+            let square = |x: u128| Fixed::from_bits(x).mul(Fixed::from_bits(x)).top128();
+            // sin^2 + cos^2 = 2^128 units = 0 modulo one.
+            let off = square(sine).wrapping_add(square(cosine)) as i128;
+            assert!(off.unsigned_abs() <= 3 * error, "{turn:?}: {off}");
+        }
+    }
+
+    #[test]
+    fn quadrants_turn_the_right_way() {
+        let of = |turn: u128| {
+            let n = narrow(Turn(turn).reduce(), 0);
+            let signed = |negative: bool, bits: u128| {
+                let value = bits as f64 / (1u128 << 127) as f64 / 2.0;
+                if negative { -value } else { value }
+            };
+            (
+                signed(n.sine_negative, n.sine),
+                signed(n.cosine_negative, n.cosine),
+            )
+        };
+        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() + (b - d).abs() < 1e-15;
+        let third = 0.866_025_403_784_438_6;
+        let turn = u128::MAX / 12;
+        for (twelfth, expected) in [
+            (0, (0.0, 1.0)),
+            (1, (0.5, third)),
+            (3, (1.0, 0.0)),
+            (5, (0.5, -third)),
+            (6, (0.0, -1.0)),
+            (8, (-third, -0.5)),
+            (9, (-1.0, 0.0)),
+            (11, (-0.5, third)),
+        ] {
+            assert!(
+                near(of(turn * twelfth), expected),
+                "{twelfth}: {:?}",
+                of(turn * twelfth)
+            );
+            let (s, c) = direct::sin_cos(((turn * twelfth) >> 64) as u64);
+            assert!(near((s, c), expected), "{twelfth}");
+        }
+    }
+
+    /// The ladder really climbs: some entry needs each rung.
+    #[test]
+    fn every_rung_is_needed() {
+        let one = Frequency::one();
+        let decided_fast = |position: u32| {
+            let (s, c) = direct::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
+        };
+        let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
+        assert!((1..100).contains(&undecided), "{undecided}");
+        // A sine far below 2^-94 is beyond the 128-bit rung.
+        let slow = Frequency::from_radians(Wide {
+            exponent: -400,
+            ..Wide::ONE
+        });
+        let n = narrow(slow.turn.times(3).reduce(), 4);
+        assert_eq!(
+            round::decided::<f64>(n.sine_negative, n.sine, n.error),
+            None
+        );
+        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Whole(3), Rungs::Ladder);
+        let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
+        assert_eq!((sine, cosine), (expected, 1.0));
+    }
+}
