@@ -12,7 +12,7 @@ use pulp::Simd;
 use crate::columns::{PairSlices, TwinSlices};
 use crate::rotate::Turned;
 use crate::round::Element;
-use crate::split::Angle;
+use crate::sincos::hi_lo::Angle;
 
 #[cfg(test)]
 pub(crate) use double::DOUBLE_ERROR;

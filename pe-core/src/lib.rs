@@ -144,7 +144,6 @@ mod round;
 mod similarity;
 mod sincos;
 mod sinusoidal;
-mod split;
 mod table;
 mod threads;
 mod turn;

@@ -28,8 +28,8 @@ use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::precise;
 use crate::rotary::factor;
 use crate::round::Element;
+use crate::sincos::hi_lo::Split;
 use crate::sincos::{self, Position, Rungs};
-use crate::split::Split;
 use crate::turn::Turn;
 
 /// Rows that share their seeds.
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
     use crate::frequency::{self, Base, Spacing};
     use crate::lane::DOUBLE_ERROR;
-    use crate::split::{Angle, resplit, turned_both_ways};
+    use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
 
     const PAIRS: usize = 24;
 

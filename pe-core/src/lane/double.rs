@@ -6,7 +6,7 @@ use super::{Lane, SINGLE_ERROR, Suspects};
 use crate::columns::{PairSlices, TwinSlices};
 use crate::precise::PRECISE_ERROR;
 use crate::rotate::Turned;
-use crate::split::{Angle, turned_both_ways};
+use crate::sincos::hi_lo::{Angle, turned_both_ways};
 
 /// Bound on the error of the two-part values handed to [`settle_f64`]: 2^-68.
 pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
