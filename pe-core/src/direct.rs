@@ -11,8 +11,8 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::columns::{Columns, PairSlices};
 use crate::frequency::Frequency;
 use crate::lane::RUN;
-use crate::precise::{self, Reduced};
 use crate::round::Element;
+use crate::sincos::double_f64::{self, Reduced};
 use crate::sincos::{self, Position, Rungs};
 
 /// The top 96 bits of each frequency as a turn, in 32-bit pieces, most
@@ -109,7 +109,7 @@ impl<T: Element> WithSimd for PreciseRun<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) -> bool {
         let mut parts = [[0.0; RUN]; 4];
         let [sin_high, sin_low, cos_high, cos_low] = &mut parts;
-        precise::Run {
+        double_f64::Run {
             reduced: self.reduced,
             out: [sin_high, sin_low, cos_high, cos_low],
         }

@@ -134,7 +134,6 @@ mod frequency;
 pub mod hf_config;
 mod lane;
 mod num;
-mod precise;
 mod preset;
 mod recipe;
 mod relative;

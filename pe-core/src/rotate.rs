@@ -25,9 +25,9 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::columns::{Columns, TwinSlices};
 use crate::frequency::Frequency;
 use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
-use crate::precise;
 use crate::rotary::factor;
 use crate::round::Element;
+use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::{self, Position, Rungs};
 use crate::turn::Turn;
@@ -39,7 +39,7 @@ const HALF: usize = BLOCK / 2;
 /// Blocks between two seeds made afresh.
 ///
 /// Errors are vectors (of the sine, of the cosine), whose lengths rotations keep. With
-/// e = [`PRECISE_ERROR`](crate::precise), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
+/// e = [`PRECISE_ERROR`](crate::sincos::double_f64), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
 /// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
 /// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
 /// stays within [`DOUBLE_ERROR`](crate::lane::DOUBLE_ERROR). For the other types 4,096
@@ -153,9 +153,9 @@ impl<'a, T: Element> Rotation<'a, T> {
         let pairs = columns.whole_pairs();
         let frequencies = &frequencies[..pairs];
         let mut one = Split::with_capacity(pairs);
-        precise::angles(arch, frequencies, |f| f.turn, &mut one);
+        double_f64::angles(arch, frequencies, |f| f.turn, &mut one);
         let mut block_step = Split::with_capacity(pairs);
-        precise::angles(
+        double_f64::angles(
             arch,
             frequencies,
             |f| f.turn.times(BLOCK as u32),
@@ -164,7 +164,7 @@ impl<'a, T: Element> Rotation<'a, T> {
         let numbers = parts::<T>() * pairs;
         let mut fine = vec![0.0; HALF * numbers];
         let mut seeds = Split::with_capacity(pairs);
-        precise::angles(arch, frequencies, |f| half_past(f, 0), &mut seeds);
+        double_f64::angles(arch, frequencies, |f| half_past(f, 0), &mut seeds);
         arch.dispatch(FineTable::<T> {
             angle: &mut seeds,
             step: &one,
@@ -194,7 +194,7 @@ impl<'a, T: Element> Rotation<'a, T> {
         let first = self.position;
         if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
             let middle = first + HALF as u64 - 1;
-            precise::angles(
+            double_f64::angles(
                 self.arch,
                 self.frequencies,
                 |f| half_past(f, middle),
@@ -403,7 +403,7 @@ mod tests {
 
     /// The angles half past a position, by the 128-bit path.
     fn exact(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| precise::narrow_angle(half_past(f, position));
+        let of = |f: &Frequency| double_f64::narrow_angle(half_past(f, position));
         frequencies.iter().map(of).collect()
     }
 
@@ -420,7 +420,7 @@ mod tests {
         let frequencies = frequencies();
         let made = |phase: &dyn Fn(&Frequency) -> Turn| {
             let mut split = Split::with_capacity(PAIRS);
-            precise::angles(arch, &frequencies, phase, &mut split);
+            double_f64::angles(arch, &frequencies, phase, &mut split);
             split
         };
         let (one, step) = (made(&|f| f.turn), made(&|f| f.turn.times(BLOCK as u32)));
@@ -443,7 +443,7 @@ mod tests {
     }
 
     fn exact_whole(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| precise::narrow_angle(f.turn.times(position as u32));
+        let of = |f: &Frequency| double_f64::narrow_angle(f.turn.times(position as u32));
         frequencies.iter().map(of).collect()
     }
 
