@@ -124,7 +124,6 @@
 
 #![forbid(unsafe_code)]
 
-mod backend;
 mod binary;
 mod columns;
 mod direct;
@@ -170,8 +169,8 @@ pub use table::{MAX_TABLE_BYTES, Table};
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
 // interface.
 #[doc(hidden)]
-pub use backend::Backend;
-#[doc(hidden)]
 pub use sincos::Rungs;
+#[doc(hidden)]
+pub use sincos::backend::Backend;
 #[doc(hidden)]
 pub use threads::Threads;

@@ -1,5 +1,6 @@
 //! From one phase to its sine and cosine.
 
+pub(crate) mod backend;
 pub(crate) mod double_f64;
 pub(crate) mod hi_lo;
 pub(crate) mod ladder;

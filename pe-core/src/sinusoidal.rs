@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::Backend;
 use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
@@ -11,6 +10,7 @@ use crate::frequency::{self, Base, Frequency, Spacing};
 use crate::recipe::{self, Recipe};
 use crate::rotate::BLOCK;
 use crate::round::Element;
+use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
 use crate::threads::{self, Threads};

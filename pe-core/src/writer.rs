@@ -1,8 +1,8 @@
 //! Consecutive rows of an encoding, by the way that suits their number.
 
-use crate::backend::Backend;
 use crate::rotate::{self, Rotation};
 use crate::round::Element;
+use crate::sincos::backend::Backend;
 use crate::sincos::{Position, Rungs};
 use crate::sinusoidal::{Inner, Sinusoidal, Source};
 

@@ -6,12 +6,12 @@ use pulp::Arch;
 
 use super::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use super::{f32_recipe, factor};
-use crate::backend::Backend;
 use crate::direct;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
+use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::check_range;
 use crate::table::Table;

@@ -196,8 +196,8 @@ pub(crate) fn narrow_angle(phase: Turn) -> Angle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Backend;
     use crate::num::wide::Wide;
+    use crate::sincos::backend::Backend;
 
     /// Against the 128-bit path, whose own error is below 2^-120, on every instruction set.
     #[test]
