@@ -31,7 +31,8 @@ mod parameters;
 mod reader;
 
 use crate::error::{Error, Result};
-use crate::rotary::{Mrope, PairLayout, RotaryConfig};
+use crate::rotary::layout::PairLayout;
+use crate::rotary::{Mrope, RotaryConfig};
 use reader::Reader;
 
 /// What to do with keys that are about rotary embeddings and have no effect here.

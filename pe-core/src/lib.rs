@@ -155,11 +155,14 @@ pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
+pub use rotary::layout::PairLayout;
+pub use rotary::permute::{permutation, permute_rows};
+pub use rotary::rerotate::Rerotation;
+pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use rotary::{
-    AxialFrequencies, AxialRotary, CosSin, Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement,
-    MropePositions, MropeSegment, PairLayout, PatchGrid, PatchPositions, Rerotation, RopeScaling,
-    Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, YarnScaling, mrope_position_ids,
-    permutation, permute_rows, vision_position_ids,
+    AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
+    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    mrope_position_ids, vision_position_ids,
 };
 pub use round::Element;
 pub use similarity::Similarity;

@@ -11,16 +11,16 @@
 //! by the attention factor. For most scalings there is one set; for dynamic NTK and
 //! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
 
-mod axes;
-mod f32_recipe;
+pub(crate) mod axes;
+pub(crate) mod f32_recipe;
 pub(crate) mod factor;
-mod frequencies;
-mod layout;
-mod mrope;
-mod permute;
-mod rerotate;
-mod scaling;
-mod tables;
+pub(crate) mod frequencies;
+pub(crate) mod layout;
+pub(crate) mod mrope;
+pub(crate) mod permute;
+pub(crate) mod rerotate;
+pub(crate) mod scaling;
+pub(crate) mod tables;
 
 use std::sync::Arc;
 
@@ -32,11 +32,8 @@ pub use axes::{
     vision_position_ids,
 };
 pub use frequencies::RotaryFrequencies;
-pub use layout::PairLayout;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
-pub use permute::{permutation, permute_rows};
-pub use rerotate::Rerotation;
-pub use scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
+use scaling::RopeScaling;
 pub use tables::CosSin;
 
 /// Whether frequencies and tables are exact or follow the f32 arithmetic of

@@ -5,10 +5,10 @@
 //! between rows and columns. Both make tables of one row per token in which every pair
 //! is taken at its own coordinate, so that whatever applies ordinary tables applies these.
 
-use super::frequencies::{RotaryFrequencies, Set, Source};
-use super::tables::CosSin;
-use super::{Rotary, RotaryConfig};
 use crate::error::{Error, Result};
+use crate::rotary::frequencies::{RotaryFrequencies, Set, Source};
+use crate::rotary::tables::CosSin;
+use crate::rotary::{Rotary, RotaryConfig};
 use crate::round::Element;
 use crate::sinusoidal::MAX_D_MODEL;
 

@@ -1,7 +1,7 @@
 //! Positions in time, height and width of a sequence of text, images and videos.
 
-use super::axes::{PatchGrid, check_tokens};
 use crate::error::{Error, Result};
+use crate::rotary::axes::{PatchGrid, check_tokens};
 use crate::sinusoidal::POSITIONS;
 
 /// A piece of a sequence.

@@ -7,8 +7,8 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use super::layout::PairLayout;
 use crate::error::{Error, Result};
+use crate::rotary::layout::PairLayout;
 
 /// For each column of a head in the layout `to`, its column in the layout `from`.
 ///

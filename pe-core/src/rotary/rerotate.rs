@@ -5,12 +5,12 @@
 //! frequencies: from set A at `p` to set B at `q` each pair turns by
 //! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
 
-use super::frequencies::{RotaryFrequencies, Source};
-use super::layout::PairLayout;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
 use crate::num::number::Number;
 use crate::num::wide::Wide;
+use crate::rotary::frequencies::{RotaryFrequencies, Source};
+use crate::rotary::layout::PairLayout;
 use crate::round::Element;
 use crate::sincos;
 

@@ -11,11 +11,11 @@ mod powers;
 mod proportional;
 mod yarn;
 
-use super::frequencies::{RotaryFrequencies, Set};
-use super::{RotaryConfig, RotaryRecipe};
 use crate::error::{Error, Result};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
+use crate::rotary::frequencies::{RotaryFrequencies, Set};
+use crate::rotary::{RotaryConfig, RotaryRecipe};
 
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::frequencies::{Inner, RotaryFrequencies, Source, Turning};
-use super::{f32_recipe, factor};
 use crate::direct;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
+use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
+use crate::rotary::{f32_recipe, factor};
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::sincos::backend::Backend;
