@@ -139,6 +139,7 @@ mod relative;
 mod rotary;
 mod rotate;
 mod round;
+mod rows;
 mod similarity;
 mod sincos;
 mod sinusoidal;

@@ -12,8 +12,6 @@
 //! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
 
 pub(crate) mod axes;
-pub(crate) mod f32_recipe;
-pub(crate) mod factor;
 pub(crate) mod frequencies;
 pub(crate) mod layout;
 pub(crate) mod mrope;

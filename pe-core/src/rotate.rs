@@ -25,10 +25,10 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::columns::{Columns, TwinSlices};
 use crate::frequency::Frequency;
 use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
-use crate::rotary::factor;
 use crate::round::Element;
 use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
+use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
 use crate::turn::Turn;
 
@@ -228,7 +228,7 @@ impl<'a, T: Element> Rotation<'a, T> {
             let (sine, cosine) = if self.factor == 1.0 {
                 sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp)
             } else {
-                factor::sin_cos(frequency, position, self.factor, Rungs::NarrowUp)
+                scaled::sin_cos(frequency, position, self.factor, Rungs::NarrowUp)
             };
             let (s, c) = self.columns.of_pair(pair);
             row[s] = sine;

@@ -34,18 +34,18 @@ pub(crate) enum Set {
 /// ```
 #[derive(Debug, Clone)]
 pub struct RotaryFrequencies {
-    pub(super) inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) pairs: usize,
-    pub(super) attention_factor: f64,
-    pub(super) source: Source,
+pub(crate) struct Inner {
+    pub(crate) pairs: usize,
+    pub(crate) attention_factor: f64,
+    pub(crate) source: Source,
 }
 
 #[derive(Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Exact {
         radians: Vec<Wide>,
         /// The pairs before the last run of zeros.
@@ -56,11 +56,11 @@ pub(super) enum Source {
 
 /// The pairs that turn, as the table writers need them.
 #[derive(Debug)]
-pub(super) struct Turning {
-    pub(super) frequencies: Vec<Frequency>,
-    pub(super) pieces: Pieces,
+pub(crate) struct Turning {
+    pub(crate) frequencies: Vec<Frequency>,
+    pub(crate) pieces: Pieces,
     /// All sines, then all cosines.
-    pub(super) columns: Columns,
+    pub(crate) columns: Columns,
 }
 
 impl RotaryFrequencies {

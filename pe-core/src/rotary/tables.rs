@@ -8,10 +8,11 @@ use crate::direct;
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
 use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
-use crate::rotary::{f32_recipe, factor};
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
+use crate::rows::f32_recipe;
 use crate::sincos::backend::Backend;
+use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::check_range;
 use crate::table::Table;
@@ -138,7 +139,7 @@ impl RotaryFrequencies {
                 let frequencies = &turning.frequencies;
                 let rotation = (turning, from, 1.0);
                 rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {
-                    factor::scale_row(frequencies, at, factor, s, c, sin, cos);
+                    scaled::scale_row(frequencies, at, factor, s, c, sin, cos);
                     still(factor, s.len(), cos, sin);
                 });
                 return Ok(());
@@ -238,7 +239,7 @@ impl<'a, T: Element> RowWriter<'a, T> {
                         (sin[pair], cos[pair]) = if factor == 1.0 {
                             sincos::sin_cos(frequency, Position::Whole(position), self.rungs)
                         } else {
-                            factor::sin_cos(frequency, position, factor, self.rungs)
+                            scaled::sin_cos(frequency, position, factor, self.rungs)
                         };
                     }
                 }

@@ -23,7 +23,7 @@ use crate::sincos::{self, Rungs};
 const RELATIVE_ERROR: f64 = 1.0 / (1u64 << 51) as f64;
 
 /// One row of correctly rounded f64 sines and cosines, multiplied by `factor`.
-pub(super) fn scale_row<T: Element>(
+pub(crate) fn scale_row<T: Element>(
     frequencies: &[Frequency],
     position: u32,
     factor: f64,

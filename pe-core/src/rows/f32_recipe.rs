@@ -49,7 +49,7 @@ fn short(angle: f32) -> Option<(f32, f32)> {
 }
 
 /// One row. `factor` is the attention factor in f32.
-pub(super) fn fill_row<T: Element>(
+pub(crate) fn fill_row<T: Element>(
     radian: &Frequency,
     inv_freq: &[f32],
     factor: f32,

@@ -1,0 +1,3 @@
+//! Many entries at once: rows, written by the way that suits their number.
+
+pub(crate) mod f32_recipe;
