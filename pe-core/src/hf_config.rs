@@ -31,8 +31,8 @@ mod parameters;
 mod reader;
 
 use crate::error::{Error, Result};
-use crate::rotary::layout::PairLayout;
 use crate::rotary::{Mrope, RotaryConfig};
+use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 
 /// What to do with keys that are about rotary embeddings and have no effect here.

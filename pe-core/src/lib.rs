@@ -143,6 +143,7 @@ mod rows;
 mod similarity;
 mod sincos;
 mod sinusoidal;
+mod spec;
 mod table;
 mod threads;
 mod turn;
@@ -156,7 +157,6 @@ pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
-pub use rotary::layout::PairLayout;
 pub use rotary::permute::{permutation, permute_rows};
 pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
@@ -168,6 +168,7 @@ pub use rotary::{
 pub use round::Element;
 pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
+pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};
 
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the

@@ -13,7 +13,6 @@
 
 pub(crate) mod axes;
 pub(crate) mod frequencies;
-pub(crate) mod layout;
 pub(crate) mod mrope;
 pub(crate) mod permute;
 pub(crate) mod rerotate;

@@ -1,6 +1,6 @@
 //! What a model type implies where its `config.json` is silent.
 
-use crate::rotary::layout::PairLayout::{self, HalfSplit, Interleaved};
+use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
 
 /// How many sets of frequencies a model has if it does not name them itself.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,7 +8,7 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use crate::error::{Error, Result};
-use crate::rotary::layout::PairLayout;
+use crate::spec::pair_layout::PairLayout;
 
 /// For each column of a head in the layout `to`, its column in the layout `from`.
 ///

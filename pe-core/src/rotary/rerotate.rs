@@ -10,9 +10,9 @@ use crate::frequency::Frequency;
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 use crate::rotary::frequencies::{RotaryFrequencies, Source};
-use crate::rotary::layout::PairLayout;
 use crate::round::Element;
 use crate::sincos;
+use crate::spec::pair_layout::PairLayout;
 
 /// The operator that turns a head rotated with one set of frequencies at one position into
 /// the same head rotated with another set at another position.

@@ -1,0 +1,3 @@
+//! The words that a specification is made of.
+
+pub(crate) mod pair_layout;
