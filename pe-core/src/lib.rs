@@ -126,6 +126,7 @@
 
 mod binary;
 mod columns;
+mod convert;
 mod direct;
 mod error;
 mod frequency;
@@ -151,13 +152,13 @@ mod writer;
 
 pub use binary::binary_encoding;
 pub use columns::{OddWidth, SinusoidLayout};
+pub use convert::permute::{permutation, permute_rows};
 pub use error::{Error, Result};
 pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use preset::Preset;
 pub use recipe::Recipe;
 pub use relative::{Shift, VectorConvention};
-pub use rotary::permute::{permutation, permute_rows};
 pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use rotary::{

@@ -1,0 +1,3 @@
+//! From the conventions of other libraries to specifications.
+
+pub(crate) mod permute;
