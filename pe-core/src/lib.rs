@@ -124,7 +124,6 @@
 
 #![forbid(unsafe_code)]
 
-mod binary;
 mod columns;
 mod convert;
 mod direct;
@@ -135,6 +134,7 @@ pub mod hf_config;
 mod lane;
 mod num;
 mod recipe;
+mod relate;
 mod relative;
 mod rotary;
 mod rotate;
@@ -149,7 +149,6 @@ mod threads;
 mod turn;
 mod writer;
 
-pub use binary::binary_encoding;
 pub use columns::{OddWidth, SinusoidLayout};
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
@@ -157,6 +156,7 @@ pub use error::{Error, Result};
 pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use recipe::Recipe;
+pub use relate::binary::binary_encoding;
 pub use relative::{Shift, VectorConvention};
 pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};

@@ -1,0 +1,3 @@
+//! How encodings of different positions are related.
+
+pub(crate) mod binary;
