@@ -140,7 +140,6 @@ mod rotary;
 mod rotate;
 mod round;
 mod rows;
-mod similarity;
 mod sincos;
 mod sinusoidal;
 mod spec;
@@ -157,6 +156,7 @@ pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use recipe::Recipe;
 pub use relate::binary::binary_encoding;
+pub use relate::similarity::Similarity;
 pub use relative::{Shift, VectorConvention};
 pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
@@ -166,7 +166,6 @@ pub use rotary::{
     mrope_position_ids, vision_position_ids,
 };
 pub use round::Element;
-pub use similarity::Similarity;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};

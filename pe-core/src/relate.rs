@@ -1,3 +1,4 @@
 //! How encodings of different positions are related.
 
 pub(crate) mod binary;
+pub(crate) mod similarity;
