@@ -135,7 +135,6 @@ mod lane;
 mod num;
 mod recipe;
 mod relate;
-mod relative;
 mod rotary;
 mod rotate;
 mod round;
@@ -156,8 +155,8 @@ pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use recipe::Recipe;
 pub use relate::binary::binary_encoding;
+pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
-pub use relative::{Shift, VectorConvention};
 pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use rotary::{

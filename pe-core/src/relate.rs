@@ -1,4 +1,5 @@
 //! How encodings of different positions are related.
 
 pub(crate) mod binary;
+pub(crate) mod shift;
 pub(crate) mod similarity;
