@@ -155,9 +155,9 @@ pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use recipe::Recipe;
 pub use relate::binary::binary_encoding;
+pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
-pub use rotary::rerotate::Rerotation;
 pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use rotary::{
     AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,

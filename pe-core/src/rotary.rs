@@ -14,7 +14,6 @@
 pub(crate) mod axes;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
-pub(crate) mod rerotate;
 pub(crate) mod scaling;
 pub(crate) mod tables;
 
