@@ -9,7 +9,7 @@ use crate::num::elementary::{Real, decompose};
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
 use crate::round::{self, Magnitude};
-use crate::turn::Turn;
+use crate::turns::phase::Turn;
 
 /// One frequency, in turns per position.
 #[derive(Debug, Clone, Copy, PartialEq)]

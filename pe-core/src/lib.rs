@@ -144,7 +144,7 @@ mod sinusoidal;
 mod spec;
 mod table;
 mod threads;
-mod turn;
+mod turns;
 mod writer;
 
 pub use columns::{OddWidth, SinusoidLayout};

@@ -30,7 +30,7 @@ use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
-use crate::turn::Turn;
+use crate::turns::phase::Turn;
 
 /// Rows that share their seeds.
 pub(crate) const BLOCK: usize = 32;

@@ -97,13 +97,13 @@ impl RopeScaling {
         }
     }
 
-    pub(super) const fn depends_on_seq_len(&self) -> bool {
+    pub(crate) const fn depends_on_seq_len(&self) -> bool {
         matches!(self, Self::Dynamic { .. } | Self::LongRope(_))
     }
 
     /// The longest sequence that has the frequencies of the shortest one; `None` if all
     /// sequences have the same.
-    pub(super) fn first_set_until(&self, config: &RotaryConfig) -> Option<usize> {
+    pub(crate) fn first_set_until(&self, config: &RotaryConfig) -> Option<usize> {
         match self {
             Self::Dynamic { .. } => config.max_position_embeddings,
             Self::LongRope(longrope) => Some(longrope.original_max_position_embeddings),
@@ -113,11 +113,11 @@ impl RopeScaling {
 }
 
 /// What every family needs of the specification.
-pub(super) struct Context {
-    pub(super) rotary_dim: usize,
-    pub(super) base: f64,
-    pub(super) max_position_embeddings: Option<usize>,
-    pub(super) seq_len: usize,
+pub(crate) struct Context {
+    pub(crate) rotary_dim: usize,
+    pub(crate) base: f64,
+    pub(crate) max_position_embeddings: Option<usize>,
+    pub(crate) seq_len: usize,
 }
 
 impl Context {
@@ -141,7 +141,7 @@ impl Context {
 }
 
 /// The frequencies at a sequence length.
-pub(super) fn frequencies(config: &RotaryConfig, seq_len: usize) -> Result<RotaryFrequencies> {
+pub(crate) fn frequencies(config: &RotaryConfig, seq_len: usize) -> Result<RotaryFrequencies> {
     if let RopeScaling::Custom {
         inv_freq,
         attention_factor,

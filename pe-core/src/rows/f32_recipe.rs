@@ -87,7 +87,7 @@ mod tests {
             if (1e-3..4e9).contains(&angle) {
                 all += 1;
                 let narrow = sincos::narrow(
-                    crate::turn::turn_at(radian.wide, u64::from(bits >> 9 | 1 << 23), {
+                    crate::turns::phase::turn_at(radian.wide, u64::from(bits >> 9 | 1 << 23), {
                         exponent as i32 - 150
                     })
                     .reduce(),

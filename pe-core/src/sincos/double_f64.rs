@@ -12,7 +12,7 @@ use crate::lane::RUN;
 use crate::num::fixed::Fixed;
 use crate::sincos::hi_lo::{Angle, Split, resplit, split};
 use crate::sincos::{COS_2, SIN_2};
-use crate::turn::Turn;
+use crate::turns::phase::Turn;
 
 /// Bound on the error of each sine and cosine made here: 2^-76.
 ///

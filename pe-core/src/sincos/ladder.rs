@@ -19,7 +19,7 @@ use crate::lane::decided_f64;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{PI_OVER_4, WORDS, Wide};
 use crate::round::{self, Element, Magnitude};
-use crate::turn::{self, Reduced};
+use crate::turns::phase::{self, Reduced};
 
 /// How an entry is computed. `Ladder` is the product; the others let the tests
 /// force one rung.
@@ -70,7 +70,7 @@ pub(crate) fn sin_cos<T: Element>(
     let (turn, error) = match position {
         // The turn of one position is less than one unit too low.
         Position::Whole(p) => (frequency.turn.times(p), u128::from(p)),
-        Position::Real(_) => (turn::turn_at(frequency.wide, mantissa, exponent), 2),
+        Position::Real(_) => (phase::turn_at(frequency.wide, mantissa, exponent), 2),
     };
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
@@ -170,7 +170,7 @@ pub(crate) fn full_values(
     mantissa: u64,
     exponent: i32,
 ) -> Option<[(bool, Wide); 2]> {
-    let reduced = turn::reduce_wide(frequency, mantissa, exponent);
+    let reduced = phase::reduce_wide(frequency, mantissa, exponent);
     let x = reduced.remainder?.mul(Wide::two_pi());
     let y = {
         // x is below one, so its exponent is at most 0.
@@ -224,7 +224,7 @@ const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixe
 mod tests {
     use super::*;
     use crate::lane::SINGLE_ERROR;
-    use crate::turn::Turn;
+    use crate::turns::phase::Turn;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
     fn angles() -> impl Iterator<Item = Turn> {

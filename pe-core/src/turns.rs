@@ -1,0 +1,3 @@
+//! From a specification to frequencies in turns per position, and from there to phases.
+
+pub(crate) mod phase;
