@@ -9,11 +9,11 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::columns::{Columns, PairSlices};
-use crate::frequency::Frequency;
 use crate::lane::RUN;
 use crate::round::Element;
 use crate::sincos::double_f64::{self, Reduced};
 use crate::sincos::{self, Position, Rungs};
+use crate::turns::frequency::Frequency;
 
 /// The top 96 bits of each frequency as a turn, in 32-bit pieces, most
 /// significant first.

@@ -128,7 +128,6 @@ mod columns;
 mod convert;
 mod direct;
 mod error;
-mod frequency;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 mod lane;
@@ -151,7 +150,6 @@ pub use columns::{OddWidth, SinusoidLayout};
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
-pub use frequency::{Base, Spacing};
 pub use half::{bf16, f16};
 pub use recipe::Recipe;
 pub use relate::binary::binary_encoding;
@@ -168,6 +166,7 @@ pub use round::Element;
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};
+pub use turns::frequency::{Base, Spacing};
 
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
 // interface.

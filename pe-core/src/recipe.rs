@@ -16,9 +16,9 @@
 //! checkpoint (`pe_candle::checkpoint`).
 
 use crate::error::{Error, Result};
-use crate::frequency::{self, Base, Frequency, Spacing};
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
+use crate::turns::frequency::{self, Base, Frequency, Spacing};
 
 /// Whether a table is exact or follows the f32 arithmetic of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

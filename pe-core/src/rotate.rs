@@ -23,13 +23,13 @@ use std::marker::PhantomData;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::columns::{Columns, TwinSlices};
-use crate::frequency::Frequency;
 use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::round::Element;
 use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
+use crate::turns::frequency::Frequency;
 use crate::turns::phase::Turn;
 
 /// Rows that share their seeds.
@@ -381,9 +381,9 @@ fn settle<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frequency::{self, Base, Spacing};
     use crate::lane::DOUBLE_ERROR;
     use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
+    use crate::turns::frequency::{self, Base, Spacing};
 
     const PAIRS: usize = 24;
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
-use crate::frequency::{self, Base, Frequency, Spacing};
 use crate::recipe::{self, Recipe};
 use crate::rotate::BLOCK;
 use crate::round::Element;
@@ -14,6 +13,7 @@ use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
 use crate::threads::{self, Threads};
+use crate::turns::frequency::{self, Base, Frequency, Spacing};
 
 /// The largest `d_model` accepted: 2^20.
 pub const MAX_D_MODEL: usize = 1 << 20;

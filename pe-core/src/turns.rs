@@ -1,3 +1,4 @@
 //! From a specification to frequencies in turns per position, and from there to phases.
 
+pub(crate) mod frequency;
 pub(crate) mod phase;

@@ -4,8 +4,8 @@
 
 use crate::columns::{OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
-use crate::frequency::Spacing;
 use crate::sinusoidal::SinusoidalConfig;
+use crate::turns::frequency::Spacing;
 
 /// A library's convention: layout, spacing and behaviour at odd widths.
 ///

@@ -8,10 +8,10 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::frequency;
 use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
+use crate::turns::frequency;
 
 /// A sign and a size.
 #[derive(Debug, Clone, Copy)]

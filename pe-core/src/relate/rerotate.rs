@@ -6,13 +6,13 @@
 //! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
 
 use crate::error::{Error, Result};
-use crate::frequency::Frequency;
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 use crate::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::round::Element;
 use crate::sincos;
 use crate::spec::pair_layout::PairLayout;
+use crate::turns::frequency::Frequency;
 
 /// The operator that turns a head rotated with one set of frequencies at one position into
 /// the same head rotated with another set at another position.

@@ -18,11 +18,11 @@ use pulp::Arch;
 
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
-use crate::frequency::Frequency;
 use crate::rotate::{BLOCK, Rotation};
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::table::Table;
+use crate::turns::frequency::Frequency;
 
 /// What is computed of two encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::direct::Pieces;
 use crate::error::{Error, Result};
-use crate::frequency::{self, Frequency};
 use crate::num::wide::Wide;
+use crate::turns::frequency::{self, Frequency};
 
 /// Frequencies as a scaling delivers them.
 pub(crate) enum Set {

@@ -6,7 +6,6 @@ use pulp::Arch;
 
 use crate::direct;
 use crate::error::{Error, Result};
-use crate::frequency::Frequency;
 use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
@@ -16,6 +15,7 @@ use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::check_range;
 use crate::table::Table;
+use crate::turns::frequency::Frequency;
 
 /// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by
 /// the attention factor.

@@ -6,10 +6,10 @@
 //! [`sincos`](crate::sincos).
 
 use crate::direct;
-use crate::frequency::Frequency;
 use crate::lane::decided_f64;
 use crate::round::Element;
 use crate::sincos::{self, Position, Rungs};
+use crate::turns::frequency::Frequency;
 
 /// 2^96 / (2 pi), rounded down.
 const INV_TWO_PI: u128 = 0x28be_60db_9391_054a_7f09_d5f4;

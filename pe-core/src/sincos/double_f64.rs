@@ -7,11 +7,11 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::frequency::Frequency;
 use crate::lane::RUN;
 use crate::num::fixed::Fixed;
 use crate::sincos::hi_lo::{Angle, Split, resplit, split};
 use crate::sincos::{COS_2, SIN_2};
+use crate::turns::frequency::Frequency;
 use crate::turns::phase::Turn;
 
 /// Bound on the error of each sine and cosine made here: 2^-76.

@@ -14,11 +14,11 @@
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::direct;
-use crate::frequency::Frequency;
 use crate::lane::decided_f64;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{PI_OVER_4, WORDS, Wide};
 use crate::round::{self, Element, Magnitude};
+use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Reduced};
 
 /// How an entry is computed. `Ladder` is the product; the others let the tests

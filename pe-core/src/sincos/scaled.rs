@@ -10,12 +10,12 @@
 //! the only place where an entry can be a tie; anywhere else what is cut off of a product
 //! counts as more than nothing.
 
-use crate::frequency::Frequency;
 use crate::num::elementary::decompose;
 use crate::num::fixed::Fixed;
 use crate::num::wide::Wide;
 use crate::round::{self, Element, Magnitude};
 use crate::sincos::{self, Rungs};
+use crate::turns::frequency::Frequency;
 
 /// Bound on the relative error of a product in [`scale_row`]: the sine is off by 2^-53
 /// of itself, and the product by another 2^-53; 2^-51 leaves room for the

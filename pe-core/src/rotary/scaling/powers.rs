@@ -1,7 +1,7 @@
 //! The unscaled frequencies: powers of the base.
 
-use crate::frequency;
 use crate::num::number::Number;
+use crate::turns::frequency;
 
 /// `base^(-2i / dim)` for `i` below `count`; `None` if they leave all bounds.
 pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Number>> {
