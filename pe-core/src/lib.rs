@@ -156,7 +156,6 @@ pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
-pub use rotary::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 pub use rotary::{
     AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
     PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
@@ -167,6 +166,7 @@ pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};
 pub use turns::frequency::{Base, Spacing};
+pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
 // interface.

@@ -14,13 +14,13 @@
 pub(crate) mod axes;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
-pub(crate) mod scaling;
 pub(crate) mod tables;
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::sinusoidal::MAX_D_MODEL;
+use crate::turns::scaling::{self, RopeScaling};
 
 pub use axes::{
     AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
@@ -28,7 +28,7 @@ pub use axes::{
 };
 pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
-use scaling::RopeScaling;
+
 pub use tables::CosSin;
 
 /// Whether frequencies and tables are exact or follow the f32 arithmetic of

@@ -2,3 +2,4 @@
 
 pub(crate) mod frequency;
 pub(crate) mod phase;
+pub(crate) mod scaling;

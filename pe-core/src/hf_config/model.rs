@@ -7,9 +7,9 @@ use super::families::{self, Family, Sets};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{Reader, error};
 use crate::error::Result;
-use crate::rotary::scaling::RopeScaling;
 use crate::rotary::{RotaryConfig, RotaryRecipe};
 use crate::spec::pair_layout::PairLayout;
+use crate::turns::scaling::RopeScaling;
 
 const FULL: &str = "full_attention";
 const SLIDING: &str = "sliding_attention";
