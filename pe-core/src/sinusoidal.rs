@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
-use crate::recipe::{self, Recipe};
 use crate::rotate::BLOCK;
 use crate::round::Element;
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
 use crate::threads::{self, Threads};
+use crate::turns::f32_recipe::{self, Recipe};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
 
 /// The largest `d_model` accepted: 2^20.
@@ -505,7 +505,7 @@ impl Sinusoidal {
                     Position::Whole(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
-                recipe::sin_cos(radian, inv_freq[pair], position)
+                f32_recipe::sin_cos(radian, inv_freq[pair], position)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! From a specification to frequencies in turns per position, and from there to phases.
 
+pub(crate) mod f32_recipe;
 pub(crate) mod frequency;
 pub(crate) mod phase;
 pub(crate) mod scaling;

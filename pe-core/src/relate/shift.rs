@@ -6,11 +6,11 @@
 //! O(d); [`Shift::matrix`] writes them out as the dense matrix of the textbooks.
 
 use crate::error::{Error, Result};
-use crate::recipe::Recipe;
 use crate::round::Element;
 use crate::sincos::{Position, Rungs};
 use crate::sinusoidal::Sinusoidal;
 use crate::table::Table;
+use crate::turns::f32_recipe::Recipe;
 
 /// On which side of the matrix the encoding stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
