@@ -124,7 +124,6 @@
 
 #![forbid(unsafe_code)]
 
-mod columns;
 mod convert;
 mod direct;
 mod error;
@@ -145,7 +144,6 @@ mod threads;
 mod turns;
 mod writer;
 
-pub use columns::{OddWidth, SinusoidLayout};
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
@@ -160,6 +158,7 @@ pub use rotary::{
     mrope_position_ids, vision_position_ids,
 };
 pub use round::Element;
+pub use rows::columns::{OddWidth, SinusoidLayout};
 pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};

@@ -22,9 +22,9 @@ use std::marker::PhantomData;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::columns::{Columns, TwinSlices};
 use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::round::Element;
+use crate::rows::columns::{Columns, TwinSlices};
 use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;

@@ -1,3 +1,4 @@
 //! Many entries at once: rows, written by the way that suits their number.
 
+pub(crate) mod columns;
 pub(crate) mod f32_recipe;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
 use crate::rotate::BLOCK;
 use crate::round::Element;
+use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};

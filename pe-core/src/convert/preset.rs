@@ -2,8 +2,8 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use crate::columns::{OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
+use crate::rows::columns::{OddWidth, SinusoidLayout};
 use crate::sinusoidal::SinusoidalConfig;
 use crate::turns::frequency::Spacing;
 

@@ -16,9 +16,9 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::rotate::{BLOCK, Rotation};
+use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::sincos::{self, Position, Rungs};
 use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::table::Table;
