@@ -125,7 +125,6 @@
 #![forbid(unsafe_code)]
 
 mod convert;
-mod direct;
 mod error;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;

@@ -2,3 +2,4 @@
 
 pub(crate) mod columns;
 pub(crate) mod f32_recipe;
+pub(crate) mod single;

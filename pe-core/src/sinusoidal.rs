@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::direct::{self, Pieces};
 use crate::error::{Error, Result};
 use crate::rotate::BLOCK;
 use crate::round::Element;
 use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::rows::single::{self, Pieces};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
@@ -461,7 +461,7 @@ impl Sinusoidal {
                 },
                 Position::Whole(position),
             ) if rungs == Rungs::Ladder => {
-                direct::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
+                single::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
             }
             _ => {
                 for pair in 0..columns.whole_pairs() {

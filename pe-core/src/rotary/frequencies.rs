@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::direct::Pieces;
 use crate::error::{Error, Result};
 use crate::num::wide::Wide;
 use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
+use crate::rows::single::Pieces;
 use crate::turns::frequency::{self, Frequency};
 
 /// Frequencies as a scaling delivers them.

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use crate::direct;
 use crate::error::{Error, Result};
 use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::rows::f32_recipe;
+use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
@@ -231,7 +231,7 @@ impl<'a, T: Element> RowWriter<'a, T> {
                 let pairs = frequencies.len();
                 if factor == 1.0 && T::SINGLE && self.rungs == Rungs::Ladder {
                     let arch = self.backend.arch();
-                    direct::fill_row(arch, frequencies, pieces, columns, position, &mut self.row);
+                    single::fill_row(arch, frequencies, pieces, columns, position, &mut self.row);
                     sin[..pairs].copy_from_slice(&self.row[..pairs]);
                     cos[..pairs].copy_from_slice(&self.row[pairs..]);
                 } else {

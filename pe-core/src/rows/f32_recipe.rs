@@ -5,9 +5,9 @@
 //! rounded here: from f64 where a check allows it, else by the ladder of
 //! [`sincos`](crate::sincos).
 
-use crate::direct;
 use crate::lane::decided_f64;
 use crate::round::Element;
+use crate::rows::single;
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::Frequency;
 
@@ -44,7 +44,7 @@ fn sin_cos(radian: &Frequency, angle: f32) -> (f32, f32) {
 
 /// The same from f64 arithmetic, where both are decided by it.
 fn short(angle: f32) -> Option<(f32, f32)> {
-    let (sine, cosine) = direct::sin_cos(turn(angle)?);
+    let (sine, cosine) = single::sin_cos(turn(angle)?);
     Some((decided_f64(sine)?, decided_f64(cosine)?))
 }
 
@@ -94,7 +94,7 @@ mod tests {
                     2,
                 );
                 let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
-                let (sine, cosine) = direct::sin_cos(turn(angle).unwrap());
+                let (sine, cosine) = single::sin_cos(turn(angle).unwrap());
                 let near = |value: f64, bits: u128| {
                     (value.abs() - bits as f64 * unit).abs() < SINGLE_ERROR
                 };

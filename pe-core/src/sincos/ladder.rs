@@ -4,7 +4,7 @@
 //! error and asks whether every number within the bound rounds to the same
 //! float; only if not does the next rung take over:
 //!
-//! 1. `direct::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
+//! 1. `single::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
 //! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
 //! 3. `full`: 320-bit fractions, relative bound below 2^-150.
 //!
@@ -13,11 +13,11 @@
 //! for a rational base and a position other than 0 the sine and cosine are
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
-use crate::direct;
 use crate::lane::decided_f64;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{PI_OVER_4, WORDS, Wide};
 use crate::round::{self, Element, Magnitude};
+use crate::rows::single;
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Reduced};
 
@@ -75,7 +75,7 @@ pub(crate) fn sin_cos<T: Element>(
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
     if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
-        let (s, c) = direct::sin_cos((turn.0 >> 64) as u64);
+        let (s, c) = single::sin_cos((turn.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);
     }
@@ -259,7 +259,7 @@ mod tests {
         let mut worst = 0f64;
         for turn in angles() {
             let reduced = turn.reduce();
-            let (sine, cosine) = direct::sin_cos((turn.0 >> 64) as u64);
+            let (sine, cosine) = single::sin_cos((turn.0 >> 64) as u64);
             let narrow = narrow(reduced, 0);
             worst = worst
                 .max(gap(sine, narrow.sine_negative, narrow.sine))
@@ -319,7 +319,7 @@ mod tests {
                 "{twelfth}: {:?}",
                 of(turn * twelfth)
             );
-            let (s, c) = direct::sin_cos(((turn * twelfth) >> 64) as u64);
+            let (s, c) = single::sin_cos(((turn * twelfth) >> 64) as u64);
             assert!(near((s, c), expected), "{twelfth}");
         }
     }
@@ -329,7 +329,7 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) = direct::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            let (s, c) = single::sin_cos((one.turn.times(position).0 >> 64) as u64);
             decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
         let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
