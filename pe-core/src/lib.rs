@@ -128,7 +128,6 @@ mod convert;
 mod error;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
-mod lane;
 mod num;
 mod relate;
 mod rotary;

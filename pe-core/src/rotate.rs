@@ -22,9 +22,9 @@ use std::marker::PhantomData;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::round::Element;
 use crate::rows::columns::{Columns, TwinSlices};
+use crate::rows::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
 use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;
@@ -42,8 +42,8 @@ const HALF: usize = BLOCK / 2;
 /// e = [`PRECISE_ERROR`](crate::sincos::double_f64), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
 /// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
 /// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
-/// stays within [`DOUBLE_ERROR`](crate::lane::DOUBLE_ERROR). For the other types 4,096
-/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR).
+/// stays within [`DOUBLE_ERROR`](crate::rows::lane::DOUBLE_ERROR). For the other types 4,096
+/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`](crate::rows::lane::SINGLE_ERROR).
 const fn blocks_per_renewal<T: Lane>() -> usize {
     if T::SINGLE { 4096 } else { 16 }
 }
@@ -63,7 +63,7 @@ const fn parts<T: Lane>() -> usize {
 /// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
 ///
 /// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`](crate::lane::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
+/// [`SINGLE_ERROR`](crate::rows::lane::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
 /// many entries would come too close to the bound. Entries of two parts take none.
 pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
@@ -381,7 +381,7 @@ fn settle<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::DOUBLE_ERROR;
+    use crate::rows::lane::DOUBLE_ERROR;
     use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
     use crate::turns::frequency::{self, Base, Spacing};
 
@@ -480,8 +480,11 @@ mod tests {
                 for ((a, b), exact) in seeds.iter().zip(&fine).zip(forth) {
                     let single = |x: &Angle| (x[0] + x[1], x[2] + x[3]);
                     for extra in [SINGLE_ERROR, 0.0] {
-                        let [_, (sine, cosine)] =
-                            crate::lane::both_ways::<pulp::Scalar>(single(a), single(b), extra);
+                        let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
+                            single(a),
+                            single(b),
+                            extra,
+                        );
                         let down = if extra == 0.0 { 0.0 } else { 2.0 * extra };
                         let back = extra - down;
                         worst = worst
@@ -491,8 +494,11 @@ mod tests {
                     // The same with a factor; `mul_add` finds what rounds off its products.
                     let error = 2.0 * SINGLE_ERROR;
                     let by = |x: (f64, f64)| (x.0 * FACTOR, x.1 * FACTOR);
-                    let [_, (sine, cosine)] =
-                        crate::lane::both_ways::<pulp::Scalar>(by(single(a)), single(b), error);
+                    let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
+                        by(single(a)),
+                        single(b),
+                        error,
+                    );
                     let of = |found: f64, high: f64, low: f64| {
                         let product = FACTOR * high;
                         let rest = FACTOR.mul_add(high, -product) + FACTOR * low;

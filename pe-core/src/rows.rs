@@ -2,4 +2,5 @@
 
 pub(crate) mod columns;
 pub(crate) mod f32_recipe;
+pub(crate) mod lane;
 pub(crate) mod single;

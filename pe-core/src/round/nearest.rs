@@ -7,7 +7,7 @@ use half::{bf16, f16};
 /// The trait is sealed; it exists so that tables of every type are made by the
 /// same code.
 pub trait Element:
-    crate::lane::Lane + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
+    crate::rows::lane::Lane + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
 {
     /// The type's name as it is written in safetensors metadata and on the
     /// command line: `f32`, `f64`, `f16`, `bf16`.

@@ -5,8 +5,8 @@
 //! rounded here: from f64 where a check allows it, else by the ladder of
 //! [`sincos`](crate::sincos).
 
-use crate::lane::decided_f64;
 use crate::round::Element;
+use crate::rows::lane::decided_f64;
 use crate::rows::single;
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::Frequency;
@@ -68,7 +68,7 @@ pub(crate) fn fill_row<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::SINGLE_ERROR;
+    use crate::rows::lane::SINGLE_ERROR;
 
     /// Angles of every size against the 320-bit rung, and that nearly all take the short way.
     #[test]

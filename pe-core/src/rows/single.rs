@@ -8,9 +8,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::lane::RUN;
 use crate::round::Element;
 use crate::rows::columns::{Columns, PairSlices};
+use crate::rows::lane::RUN;
 use crate::sincos::double_f64::{self, Reduced};
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::Frequency;

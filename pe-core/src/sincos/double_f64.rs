@@ -7,8 +7,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::lane::RUN;
 use crate::num::fixed::Fixed;
+use crate::rows::lane::RUN;
 use crate::sincos::hi_lo::{Angle, Split, resplit, split};
 use crate::sincos::{COS_2, SIN_2};
 use crate::turns::frequency::Frequency;

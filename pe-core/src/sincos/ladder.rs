@@ -13,10 +13,10 @@
 //! for a rational base and a position other than 0 the sine and cosine are
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
-use crate::lane::decided_f64;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{PI_OVER_4, WORDS, Wide};
 use crate::round::{self, Element, Magnitude};
+use crate::rows::lane::decided_f64;
 use crate::rows::single;
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Reduced};
@@ -223,7 +223,7 @@ const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::SINGLE_ERROR;
+    use crate::rows::lane::SINGLE_ERROR;
     use crate::turns::phase::Turn;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
