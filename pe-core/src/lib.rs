@@ -131,7 +131,6 @@ pub mod hf_config;
 mod num;
 mod relate;
 mod rotary;
-mod rotate;
 mod round;
 mod rows;
 mod sincos;

@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod f32_recipe;
 pub(crate) mod lane;
+pub(crate) mod recurrence;
 pub(crate) mod single;

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::rotate::BLOCK;
 use crate::round::Element;
 use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::rows::recurrence::BLOCK;
 use crate::rows::single::{self, Pieces};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};

@@ -1,7 +1,7 @@
 //! Consecutive rows of an encoding, by the way that suits their number.
 
-use crate::rotate::{self, Rotation};
 use crate::round::Element;
+use crate::rows::recurrence::{self, Rotation};
 use crate::sincos::backend::Backend;
 use crate::sincos::{Position, Rungs};
 use crate::sinusoidal::{Inner, Sinusoidal, Source};
@@ -18,7 +18,7 @@ impl Sinusoidal {
         let Inner {
             columns, source, ..
         } = self.inner.as_ref();
-        let many = rows >= rotate::few_rows::<T>() as u64;
+        let many = rows >= recurrence::few_rows::<T>() as u64;
         let rotation = match source {
             Source::Exact { frequencies, .. }
                 if columns.whole_pairs() > 0
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn many_rows_are_rotated_and_those_that_a_test_wants_so() {
         fn check<T: Element>() {
-            let many = rotate::few_rows::<T>() as u64;
+            let many = recurrence::few_rows::<T>() as u64;
             assert!(many > 2);
             for (rungs, rows, expected) in [
                 (Rungs::Ladder, 0, false),

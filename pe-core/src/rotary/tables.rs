@@ -6,9 +6,9 @@ use pulp::Arch;
 
 use crate::error::{Error, Result};
 use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
-use crate::rotate::{self, BLOCK, Rotation};
 use crate::round::Element;
 use crate::rows::f32_recipe;
+use crate::rows::recurrence::{self, BLOCK, Rotation};
 use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
@@ -126,7 +126,7 @@ impl RotaryFrequencies {
                 |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
             let factor = self.inner.attention_factor;
             let from = (backend.arch(), start as u32);
-            if rotate::takes::<T>(factor) && many(rotate::few_rows::<T>()) {
+            if recurrence::takes::<T>(factor) && many(recurrence::few_rows::<T>()) {
                 let rotation = (turning, from, factor);
                 rotated::<T, T>(rotation, cos, sin, pairs, |_, [s, c], [sin, cos]| {
                     sin[..s.len()].copy_from_slice(s);
@@ -135,7 +135,7 @@ impl RotaryFrequencies {
                 });
                 return Ok(());
             }
-            if factor != 1.0 && T::SINGLE && many(rotate::few_rows::<f64>()) {
+            if factor != 1.0 && T::SINGLE && many(recurrence::few_rows::<f64>()) {
                 let frequencies = &turning.frequencies;
                 let rotation = (turning, from, 1.0);
                 rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {

@@ -9,9 +9,9 @@ mod halves;
 
 use pulp::Simd;
 
-use crate::rotate::Turned;
 use crate::round::Element;
 use crate::rows::columns::{PairSlices, TwinSlices};
+use crate::rows::recurrence::Turned;
 use crate::sincos::hi_lo::Angle;
 
 #[cfg(test)]

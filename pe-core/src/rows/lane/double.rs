@@ -3,8 +3,8 @@
 use pulp::Simd;
 
 use super::{Lane, SINGLE_ERROR, Suspects};
-use crate::rotate::Turned;
 use crate::rows::columns::{PairSlices, TwinSlices};
+use crate::rows::recurrence::Turned;
 use crate::sincos::double_f64::PRECISE_ERROR;
 use crate::sincos::hi_lo::{Angle, turned_both_ways};
 

@@ -6,8 +6,8 @@ use half::{bf16, f16};
 use pulp::Simd;
 
 use super::{Lane, RUN, SCAN, Suspects, both_ways, decide_single};
-use crate::rotate::Turned;
 use crate::rows::columns::{PairSlices, TwinSlices};
+use crate::rows::recurrence::Turned;
 
 macro_rules! half_lane {
     ($type:ty, $scale:expr, $settle:expr) => {
