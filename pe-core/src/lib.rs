@@ -137,7 +137,6 @@ mod sincos;
 mod sinusoidal;
 mod spec;
 mod table;
-mod threads;
 mod turns;
 mod writer;
 
@@ -166,8 +165,8 @@ pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScalin
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
 // interface.
 #[doc(hidden)]
+pub use rows::threads::Threads;
+#[doc(hidden)]
 pub use sincos::Rungs;
 #[doc(hidden)]
 pub use sincos::backend::Backend;
-#[doc(hidden)]
-pub use threads::Threads;

@@ -5,3 +5,4 @@ pub(crate) mod f32_recipe;
 pub(crate) mod lane;
 pub(crate) mod recurrence;
 pub(crate) mod single;
+pub(crate) mod threads;

@@ -8,10 +8,10 @@ use crate::round::Element;
 use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::rows::recurrence::BLOCK;
 use crate::rows::single::{self, Pieces};
+use crate::rows::threads::{self, Threads};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
-use crate::threads::{self, Threads};
 use crate::turns::f32_recipe::{self, Recipe};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
 
