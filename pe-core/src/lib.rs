@@ -138,7 +138,6 @@ mod sinusoidal;
 mod spec;
 mod table;
 mod turns;
-mod writer;
 
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;

@@ -6,3 +6,4 @@ pub(crate) mod lane;
 pub(crate) mod recurrence;
 pub(crate) mod single;
 pub(crate) mod threads;
+pub(crate) mod writer;
