@@ -126,6 +126,7 @@
 
 mod convert;
 mod error;
+mod families;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 mod num;
@@ -134,7 +135,6 @@ mod rotary;
 mod round;
 mod rows;
 mod sincos;
-mod sinusoidal;
 mod spec;
 mod table;
 mod turns;
@@ -142,6 +142,7 @@ mod turns;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
+pub use families::sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
@@ -154,7 +155,6 @@ pub use rotary::{
 };
 pub use round::Element;
 pub use rows::columns::{OddWidth, SinusoidLayout};
-pub use sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use spec::pair_layout::PairLayout;
 pub use table::{MAX_TABLE_BYTES, Table};
 pub use turns::f32_recipe::Recipe;

@@ -3,8 +3,8 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use crate::error::{Error, Result};
+use crate::families::sinusoidal::SinusoidalConfig;
 use crate::rows::columns::{OddWidth, SinusoidLayout};
-use crate::sinusoidal::SinusoidalConfig;
 use crate::turns::frequency::Spacing;
 
 /// A library's convention: layout, spacing and behaviour at odd widths.

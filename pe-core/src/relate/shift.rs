@@ -6,9 +6,9 @@
 //! O(d); [`Shift::matrix`] writes them out as the dense matrix of the textbooks.
 
 use crate::error::{Error, Result};
+use crate::families::sinusoidal::Sinusoidal;
 use crate::round::Element;
 use crate::sincos::{Position, Rungs};
-use crate::sinusoidal::Sinusoidal;
 use crate::table::Table;
 use crate::turns::f32_recipe::Recipe;
 

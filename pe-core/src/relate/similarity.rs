@@ -17,10 +17,10 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
+use crate::families::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::rows::recurrence::{BLOCK, Rotation};
 use crate::sincos::{self, Position, Rungs};
-use crate::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
 use crate::table::Table;
 use crate::turns::frequency::Frequency;
 

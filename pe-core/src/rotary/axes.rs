@@ -6,11 +6,11 @@
 //! is taken at its own coordinate, so that whatever applies ordinary tables applies these.
 
 use crate::error::{Error, Result};
+use crate::families::sinusoidal::MAX_D_MODEL;
 use crate::rotary::frequencies::{RotaryFrequencies, Set, Source};
 use crate::rotary::tables::CosSin;
 use crate::rotary::{Rotary, RotaryConfig};
 use crate::round::Element;
-use crate::sinusoidal::MAX_D_MODEL;
 
 /// The order in which time, height and width share the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
+use crate::families::sinusoidal::check_range;
 use crate::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use crate::round::Element;
 use crate::rows::f32_recipe;
@@ -13,7 +14,6 @@ use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
 use crate::sincos::{self, Position, Rungs};
-use crate::sinusoidal::check_range;
 use crate::table::Table;
 use crate::turns::frequency::Frequency;
 

@@ -1,10 +1,10 @@
 //! Consecutive rows of an encoding, by the way that suits their number.
 
+use crate::families::sinusoidal::{Inner, Sinusoidal, Source};
 use crate::round::Element;
 use crate::rows::recurrence::{self, Rotation};
 use crate::sincos::backend::Backend;
 use crate::sincos::{Position, Rungs};
-use crate::sinusoidal::{Inner, Sinusoidal, Source};
 
 impl Sinusoidal {
     /// The maker of `rows` consecutive rows, by the way that suits their number.

@@ -1,0 +1,3 @@
+//! What users build: configurations, checked, and their tables.
+
+pub(crate) mod sinusoidal;
