@@ -31,7 +31,7 @@ mod parameters;
 mod reader;
 
 use crate::error::{Error, Result};
-use crate::rotary::{Mrope, RotaryConfig};
+use crate::families::rotary::{Mrope, RotaryConfig};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 

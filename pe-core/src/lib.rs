@@ -131,7 +131,6 @@ mod families;
 pub mod hf_config;
 mod num;
 mod relate;
-mod rotary;
 mod round;
 mod rows;
 mod sincos;
@@ -142,17 +141,17 @@ mod turns;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
+pub use families::rotary::{
+    AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
+    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    mrope_position_ids, vision_position_ids,
+};
 pub use families::sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
-pub use rotary::{
-    AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
-    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
-    mrope_position_ids, vision_position_ids,
-};
 pub use round::Element;
 pub use rows::columns::{OddWidth, SinusoidLayout};
 pub use spec::pair_layout::PairLayout;

@@ -7,7 +7,7 @@ use super::families::{self, Family, Sets};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{Reader, error};
 use crate::error::Result;
-use crate::rotary::{RotaryConfig, RotaryRecipe};
+use crate::families::rotary::{RotaryConfig, RotaryRecipe};
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::scaling::RopeScaling;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::reader::{self, Reader, error};
 use crate::error::Result;
-use crate::rotary::{Mrope, MropeArrangement};
+use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
 /// A dictionary with its path, and which of its keys were used.

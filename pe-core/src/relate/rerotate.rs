@@ -6,9 +6,9 @@
 //! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
 
 use crate::error::{Error, Result};
+use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::round::Element;
 use crate::sincos;
 use crate::spec::pair_layout::PairLayout;

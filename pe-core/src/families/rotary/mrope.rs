@@ -1,8 +1,8 @@
 //! Positions in time, height and width of a sequence of text, images and videos.
 
 use crate::error::{Error, Result};
+use crate::families::rotary::axes::{PatchGrid, check_tokens};
 use crate::families::sinusoidal::POSITIONS;
-use crate::rotary::axes::{PatchGrid, check_tokens};
 
 /// A piece of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,10 +6,10 @@
 //! is taken at its own coordinate, so that whatever applies ordinary tables applies these.
 
 use crate::error::{Error, Result};
+use crate::families::rotary::frequencies::{RotaryFrequencies, Set, Source};
+use crate::families::rotary::tables::CosSin;
+use crate::families::rotary::{Rotary, RotaryConfig};
 use crate::families::sinusoidal::MAX_D_MODEL;
-use crate::rotary::frequencies::{RotaryFrequencies, Set, Source};
-use crate::rotary::tables::CosSin;
-use crate::rotary::{Rotary, RotaryConfig};
 use crate::round::Element;
 
 /// The order in which time, height and width share the pairs.
