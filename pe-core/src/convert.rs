@@ -1,4 +1,6 @@
 //! From the conventions of other libraries to specifications.
 
+#[cfg(feature = "hf-config")]
+pub mod hf_config;
 pub(crate) mod permute;
 pub(crate) mod preset;

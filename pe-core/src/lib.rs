@@ -127,8 +127,6 @@
 mod convert;
 mod error;
 mod families;
-#[cfg(feature = "hf-config")]
-pub mod hf_config;
 mod num;
 mod relate;
 mod round;
@@ -138,6 +136,8 @@ mod spec;
 mod table;
 mod turns;
 
+#[cfg(feature = "hf-config")]
+pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 
     pip install -r requirements.txt && python make_families.py
 
-The model types are those that pe-core/src/hf_config/families.rs names and transformers has. Each
+The model types are those that pe-core/src/convert/hf_config/families.rs names and transformers has. Each
 configuration class is made with 12 heads of 96 columns and nothing else, as a config.json with these
 keys and the model type would be read. `pairs` is read off the modelling file: whether its rotation takes
 columns in turns (`::2`, complex numbers, `rotate_every_two`) or in halves; `?` where it does neither in
@@ -37,7 +37,7 @@ def pairs(cls):
 
 
 def named_here():
-    source = pathlib.Path(__file__).parents[2] / "pe-core/src/hf_config/families.rs"
+    source = pathlib.Path(__file__).parents[2] / "pe-core/src/convert/hf_config/families.rs"
     text = source.read_text()
     return set(re.findall(r'"([a-z0-9_-]+)"', text[text.index("match model_type") :]))
 

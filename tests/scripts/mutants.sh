@@ -9,7 +9,7 @@
 #
 #     tests/scripts/mutants.sh target/mutants --list
 #     tests/scripts/mutants.sh target/mutants --timeout 120
-#     tests/scripts/mutants.sh target/mutants -f pe-core/src/columns.rs -- --lib --test core -- parity
+#     tests/scripts/mutants.sh target/mutants -f pe-core/src/rows/columns.rs -- --lib --test core -- parity
 #
 # The outcome is in FOLDER/mutants.out.
 set -euo pipefail
