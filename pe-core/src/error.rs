@@ -7,7 +7,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// `d_model` is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
-    #[error("d_model {d_model} is outside 1..={max}", max = crate::MAX_D_MODEL)]
+    #[error("d_model {d_model} is outside 1..={max}", max = crate::limits::MAX_D_MODEL)]
     DModel {
         /// The width asked for.
         d_model: usize,
@@ -32,7 +32,7 @@ pub enum Error {
     /// `rotary_dim` is zero, odd or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
     #[error(
         "rotary_dim {rotary_dim} is not an even number within 2..={max}",
-        max = crate::MAX_D_MODEL
+        max = crate::limits::MAX_D_MODEL
     )]
     RotaryDim {
         /// The width asked for.
@@ -121,7 +121,7 @@ pub enum Error {
     /// A table would be larger than [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES).
     #[error(
         "a table of {rows} rows x {width} columns of {name} exceeds the limit of {max} bytes",
-        max = crate::MAX_TABLE_BYTES
+        max = crate::limits::MAX_TABLE_BYTES
     )]
     TooLarge {
         /// Rows asked for.

@@ -127,6 +127,7 @@
 mod convert;
 mod error;
 mod families;
+mod limits;
 mod num;
 mod relate;
 mod round;
@@ -146,8 +147,9 @@ pub use families::rotary::{
     PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
     mrope_position_ids, vision_position_ids,
 };
-pub use families::sinusoidal::{MAX_D_MODEL, POSITIONS, Sinusoidal, SinusoidalConfig};
+pub use families::sinusoidal::{Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
+pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
@@ -155,7 +157,7 @@ pub use relate::similarity::Similarity;
 pub use round::Element;
 pub use rows::columns::{OddWidth, SinusoidLayout};
 pub use spec::pair_layout::PairLayout;
-pub use table::{MAX_TABLE_BYTES, Table};
+pub use table::Table;
 pub use turns::f32_recipe::Recipe;
 pub use turns::frequency::{Base, Spacing};
 pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};

@@ -1,11 +1,8 @@
 //! A table of encodings: rows of equal width in one allocation.
 
 use crate::error::{Error, Result};
+use crate::limits::MAX_TABLE_BYTES;
 use crate::round::Element;
-
-/// The most bytes that a table made by this crate may have: 16 GiB. Larger
-/// tables can be made piece by piece into the caller's own memory.
-pub const MAX_TABLE_BYTES: u64 = 1 << 34;
 
 /// The size from which usual allocators take memory straight from the system.
 const FRESH_PAGES: usize = 32 << 20;

@@ -19,7 +19,7 @@ pub(crate) mod tables;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::families::sinusoidal::MAX_D_MODEL;
+use crate::limits::MAX_D_MODEL;
 use crate::turns::scaling::{self, RopeScaling};
 
 pub use axes::{

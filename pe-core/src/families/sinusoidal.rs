@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::limits::{MAX_D_MODEL, POSITIONS};
 use crate::round::Element;
 use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
 use crate::rows::recurrence::BLOCK;
@@ -14,12 +15,6 @@ use crate::sincos::{self, Position, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::f32_recipe::{self, Recipe};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
-
-/// The largest `d_model` accepted: 2^20.
-pub const MAX_D_MODEL: usize = 1 << 20;
-
-/// One past the largest whole position: 2^32.
-pub const POSITIONS: u64 = 1 << 32;
 
 /// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`].
 ///

@@ -17,7 +17,8 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
-use crate::families::sinusoidal::{POSITIONS, Sinusoidal, Source, check_range};
+use crate::families::sinusoidal::{Sinusoidal, Source, check_range};
+use crate::limits::POSITIONS;
 use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::rows::recurrence::{BLOCK, Rotation};
 use crate::sincos::{self, Position, Rungs};

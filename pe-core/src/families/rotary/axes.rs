@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Set, Source};
 use crate::families::rotary::tables::CosSin;
 use crate::families::rotary::{Rotary, RotaryConfig};
-use crate::families::sinusoidal::MAX_D_MODEL;
+use crate::limits::MAX_D_MODEL;
 use crate::round::Element;
 
 /// The order in which time, height and width share the pairs.

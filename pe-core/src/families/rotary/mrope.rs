@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::families::rotary::axes::{PatchGrid, check_tokens};
-use crate::families::sinusoidal::POSITIONS;
+use crate::limits::POSITIONS;
 
 /// A piece of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
