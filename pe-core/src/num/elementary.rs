@@ -3,7 +3,7 @@
 //! Used a handful of times per specification, never per entry.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::Wide;
+use crate::num::wide::{Wide, decompose};
 
 /// Words after the binary point in a [`Real`].
 const WORDS: usize = 7;
@@ -197,20 +197,6 @@ fn quotient(numerator: u64, denominator: u64) -> Fixed<WORDS> {
     let mut out = Fixed::ZERO;
     out.0.copy_from_slice(&quotient.0[..WORDS]);
     out
-}
-
-/// A positive finite number as `mantissa` x 2^`exponent` with 2^52 <= mantissa < 2^53.
-pub(crate) fn decompose(value: f64) -> (u64, i32) {
-    const HIDDEN: u64 = 1 << 52;
-    let bits = value.to_bits();
-    let field = ((bits >> 52) & 0x7ff) as i32;
-    let fraction = bits & (HIDDEN - 1);
-    if field == 0 {
-        let up = fraction.leading_zeros() - 11;
-        (fraction << up, -1074 - up as i32)
-    } else {
-        (fraction | HIDDEN, field - 1075)
-    }
 }
 
 #[cfg(test)]

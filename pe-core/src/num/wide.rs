@@ -1,6 +1,5 @@
 //! Positive binary floating-point numbers with a mantissa of 320 bits.
 
-use crate::num::elementary::decompose;
 use crate::num::fixed::Fixed;
 
 /// The words of a [`Wide`] mantissa.
@@ -119,6 +118,20 @@ impl Wide {
     pub(crate) fn exceeds_power_of_two(self, power: i32) -> bool {
         self.exponent > power + 1
             || (self.exponent == power + 1 && self.mantissa != Self::ONE.mantissa)
+    }
+}
+
+/// A positive finite number as `mantissa` x 2^`exponent` with 2^52 <= mantissa < 2^53.
+pub(crate) fn decompose(value: f64) -> (u64, i32) {
+    const HIDDEN: u64 = 1 << 52;
+    let bits = value.to_bits();
+    let field = ((bits >> 52) & 0x7ff) as i32;
+    let fraction = bits & (HIDDEN - 1);
+    if field == 0 {
+        let up = fraction.leading_zeros() - 11;
+        (fraction << up, -1074 - up as i32)
+    } else {
+        (fraction | HIDDEN, field - 1075)
     }
 }
 

@@ -172,7 +172,7 @@ mod tests {
 
     /// An `f64` as a magnitude.
     fn magnitude(value: f64) -> Magnitude {
-        let (mantissa, exponent) = crate::num::elementary::decompose(value);
+        let (mantissa, exponent) = crate::num::wide::decompose(value);
         Magnitude {
             bits: u128::from(mantissa) << 75,
             exponent: exponent + 53,

@@ -50,7 +50,7 @@ impl Position {
             Self::Whole(p) => (false, u64::from(p), 0),
             Self::Real(0.0) => (false, 0, 0),
             Self::Real(t) => {
-                let (mantissa, exponent) = crate::num::elementary::decompose(t.abs());
+                let (mantissa, exponent) = crate::num::wide::decompose(t.abs());
                 (t < 0.0, mantissa, exponent)
             }
         }

@@ -10,9 +10,8 @@
 //! the only place where an entry can be a tie; anywhere else what is cut off of a product
 //! counts as more than nothing.
 
-use crate::num::elementary::decompose;
 use crate::num::fixed::Fixed;
-use crate::num::wide::Wide;
+use crate::num::wide::{Wide, decompose};
 use crate::round::{self, Element, Magnitude};
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;

@@ -5,9 +5,9 @@
 //! `inv_freq` (radians per position) and `wavelength` (positions per turn).
 
 use crate::error::{Error, Result};
-use crate::num::elementary::{Real, decompose};
+use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
-use crate::num::wide::{WORDS, Wide};
+use crate::num::wide::{WORDS, Wide, decompose};
 use crate::round::{self, Magnitude};
 use crate::turns::phase::Turn;
 
