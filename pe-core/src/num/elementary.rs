@@ -291,7 +291,7 @@ mod tests {
                     // value - n ln 2, with what ln 2 lacks as an f64.
                     let rest = value - n as f64 * ln_2 - n as f64 * 2.3190468138462996e-17;
                     let found = real(value).exp();
-                    let ratio = crate::turns::frequency::to_f64(Wide {
+                    let ratio = crate::round::to_f64(Wide {
                         exponent: 0,
                         ..found
                     });
@@ -349,7 +349,7 @@ mod tests {
             0.9999999,
             1e-40,
         ] {
-            let back = crate::turns::frequency::to_f64(Real::ln(value).exp());
+            let back = crate::round::to_f64(Real::ln(value).exp());
             assert_eq!(back, value);
         }
     }

@@ -11,13 +11,12 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
-use crate::turns::frequency;
 
 /// A sign and a size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
-    negative: bool,
-    size: Wide,
+    pub(crate) negative: bool,
+    pub(crate) size: Wide,
 }
 
 impl From<Wide> for Number {
@@ -85,12 +84,6 @@ impl Number {
         if self.negative { Wide::ZERO } else { self.size }
     }
 
-    /// The nearest f64.
-    pub(crate) fn to_f64(self) -> f64 {
-        let size = frequency::to_f64(self.size);
-        if self.negative { -size } else { size }
-    }
-
     /// The smaller of the two.
     pub(crate) fn min(self, other: Self) -> Self {
         if self < other { self } else { other }
@@ -132,7 +125,7 @@ impl Number {
             exponent: 0,
             ..self.size
         });
-        let mut guess = Self::from(1.0 / mantissa.to_f64());
+        let mut guess = Self::from(1.0 / self.size.mantissa_f64());
         // 52, 104, 208, 316 bits.
         for _ in 0..3 {
             guess = guess * (Self::from(2.0) - guess * mantissa);
@@ -153,7 +146,7 @@ impl Number {
             exponent: 0,
             ..self.size
         });
-        let near = Real::ln(mantissa.to_f64());
+        let near = Real::ln(self.size.mantissa_f64());
         let ratio = mantissa * Self::from(near.negated().exp());
         let delta = ratio - Self::one();
         // Delta is below 2^-52: seven terms of the series reach 2^-364.

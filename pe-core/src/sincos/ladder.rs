@@ -14,8 +14,8 @@
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::{PI_OVER_4, WORDS, Wide};
-use crate::round::{self, Element, Magnitude};
+use crate::num::wide::{PI_OVER_4, Wide};
+use crate::round::{self, Element};
 use crate::rows::lane::decided_f64;
 use crate::rows::single;
 use crate::turns::frequency::Frequency;
@@ -152,15 +152,7 @@ fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
     let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
         return (T::from_f64(0.0), T::from_f64(1.0));
     };
-    let of = |(negative, value): (bool, Wide)| {
-        let words = value.mantissa.0;
-        let magnitude = Magnitude {
-            bits: value.mantissa.top128(),
-            exponent: value.exponent,
-            sticky: words[..WORDS - 2].iter().any(|word| *word != 0),
-        };
-        round::nearest::<T>(negative, magnitude)
-    };
+    let of = |(negative, value)| round::nearest::<T>(negative, round::magnitude(value));
     (of(sine), of(cosine))
 }
 

@@ -84,9 +84,8 @@ pub(crate) fn sin_cos<T: Element>(
     let of = |(negative, value): (bool, Wide)| {
         let product = value.mul(wide);
         let magnitude = Magnitude {
-            bits: product.mantissa.top128(),
-            exponent: product.exponent,
             sticky: true,
+            ..round::magnitude(product)
         };
         round::nearest::<T>(negative, magnitude)
     };

@@ -7,8 +7,9 @@
 use crate::error::{Error, Result};
 use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
-use crate::num::wide::{WORDS, Wide, decompose};
-use crate::round::{self, Magnitude};
+use crate::num::number::Number;
+use crate::num::wide::{Wide, decompose};
+use crate::round::{self, Magnitude, to_f32, to_f64};
 use crate::turns::phase::Turn;
 
 /// One frequency, in turns per position.
@@ -156,24 +157,6 @@ impl Frequency {
     }
 }
 
-/// The `f64` nearest to a wide number.
-pub(crate) fn to_f64(wide: Wide) -> f64 {
-    round::nearest(false, magnitude(wide))
-}
-
-/// The `f32` nearest to a wide number.
-pub(crate) fn to_f32(wide: Wide) -> f32 {
-    round::nearest(false, magnitude(wide))
-}
-
-fn magnitude(wide: Wide) -> Magnitude {
-    Magnitude {
-        bits: wide.mantissa.top128(),
-        exponent: wide.exponent,
-        sticky: wide.mantissa.0[..WORDS - 2].iter().any(|word| *word != 0),
-    }
-}
-
 /// The frequencies of `pairs` pairs for a table whose exponents count `width`
 /// columns.
 pub(crate) fn geometric(
@@ -269,16 +252,7 @@ const SMALLEST_SHIFT_UNIT: i32 = -104;
 
 /// ln(base) rounded to f64.
 pub(crate) fn ln_f64(base: Base) -> Result<f64> {
-    let ln = base.ln()?;
-    let mut words = [0; 8];
-    words[..7].copy_from_slice(&ln.fraction.0);
-    words[7] = ln.integer;
-    let all = Fixed(words);
-    if all == Fixed::ZERO {
-        return Ok(0.0);
-    }
-    let size = to_f64(Wide::normalised(all, 64));
-    Ok(if ln.negative { -size } else { size })
+    Ok(Number::from(base.ln()?).to_f64())
 }
 
 /// exp(x) in f32, correctly rounded, for x below 88.
@@ -309,26 +283,4 @@ fn exp_of_multiple(x: Real, times: f32) -> f32 {
     let trailing = mantissa.trailing_zeros();
     x.scaled(mantissa >> trailing, 1, -(power + trailing as i32))
         .map_or(beyond, |real| to_f32(real.exp()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The words of a mantissa, the lowest first; what lies below the tie decides, however low.
-    #[test]
-    fn ties_are_decided_by_every_word() {
-        let rounded = |low: [u64; 3]| {
-            let [a, b, c] = low;
-            // 1/2 + 2^-54 is midway between 1/2 and the next f64.
-            to_f64(Wide {
-                mantissa: Fixed([a, b, c, 0, (1 << 63) | (1 << 10)]),
-                exponent: 0,
-            })
-        };
-        assert_eq!(rounded([0; 3]), 0.5);
-        for low in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
-            assert_eq!(rounded(low), 0.5 + f64::EPSILON / 2.0, "{low:?}");
-        }
-    }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::num::wide::Wide;
+use crate::round::{to_f32, to_f64};
 use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::rows::single::Pieces;
-use crate::turns::frequency::{self, Frequency};
+use crate::turns::frequency::Frequency;
 
 /// Frequencies as a scaling delivers them.
 pub(crate) enum Set {
@@ -69,7 +70,7 @@ impl RotaryFrequencies {
             Set::Exact(radians) => {
                 if let Some(pair) = radians.iter().position(|f| f.exceeds_power_of_two(32)) {
                     return Err(Error::InvFreq {
-                        value: frequency::to_f64(radians[pair]),
+                        value: to_f64(radians[pair]),
                         pair,
                     });
                 }
@@ -117,9 +118,7 @@ impl RotaryFrequencies {
     /// `hf-f32` its f32 values.)
     pub fn inv_freq(&self) -> Vec<f64> {
         match &self.inner.source {
-            Source::Exact { radians, .. } => {
-                radians.iter().map(|f| frequency::to_f64(*f)).collect()
-            }
+            Source::Exact { radians, .. } => radians.iter().map(|f| to_f64(*f)).collect(),
             Source::F32(inv_freq) => inv_freq.iter().map(|f| f64::from(*f)).collect(),
         }
     }
@@ -127,9 +126,7 @@ impl RotaryFrequencies {
     /// Radians per position of each pair as the nearest f32 numbers.
     pub fn inv_freq_f32(&self) -> Vec<f32> {
         match &self.inner.source {
-            Source::Exact { radians, .. } => {
-                radians.iter().map(|f| frequency::to_f32(*f)).collect()
-            }
+            Source::Exact { radians, .. } => radians.iter().map(|f| to_f32(*f)).collect(),
             Source::F32(inv_freq) => inv_freq.clone(),
         }
     }
