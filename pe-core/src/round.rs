@@ -1,8 +1,10 @@
 //! One rounding to `f32`, `f16`, `bf16` or `f64`, and the rounding test.
 
 mod nearest;
+mod rounding_test;
 mod wide;
 
-pub use nearest::Element;
-pub(crate) use nearest::{Magnitude, decided, nearest};
+pub(crate) use nearest::Float;
+pub(crate) use nearest::{Magnitude, nearest};
+pub(crate) use rounding_test::{SINGLE_ERROR, decided, decided_f64, decided_within};
 pub(crate) use wide::{magnitude, to_f32, to_f64};

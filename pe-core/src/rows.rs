@@ -1,6 +1,7 @@
 //! Many entries at once: rows, written by the way that suits their number.
 
 pub(crate) mod columns;
+pub(crate) mod element;
 pub(crate) mod f32_recipe;
 pub(crate) mod lane;
 pub(crate) mod recurrence;

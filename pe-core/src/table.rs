@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_TABLE_BYTES;
-use crate::round::Element;
+use crate::round::Float;
 
 /// The size from which usual allocators take memory straight from the system.
 const FRESH_PAGES: usize = 32 << 20;
@@ -40,13 +40,14 @@ pub struct Table<T> {
     width: usize,
 }
 
-impl<T: Element> Table<T> {
+/// What makes tables.
+impl<T: Float> Table<T> {
     /// A table with room for its entries and none yet, or an error if it is too large.
     fn reserved(rows: u64, width: usize) -> Result<Self> {
         let too_large = Error::TooLarge {
             rows,
             width,
-            name: T::NAME,
+            name: T::TYPE,
         };
         let bytes = rows
             .checked_mul(width as u64)
@@ -101,6 +102,13 @@ impl<T: Element> Table<T> {
         Ok(table)
     }
 
+    /// All entries, to be changed.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+}
+
+impl<T: Copy> Table<T> {
     /// A table of the entries given, row after row.
     ///
     /// # Errors
@@ -149,11 +157,6 @@ impl<T: Element> Table<T> {
     /// All entries, row after row.
     pub fn as_slice(&self) -> &[T] {
         &self.data
-    }
-
-    /// All entries, to be changed.
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
-        &mut self.data
     }
 
     /// The entries without a copy.

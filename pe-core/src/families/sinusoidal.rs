@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::{MAX_D_MODEL, POSITIONS};
-use crate::round::Element;
 use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::rows::element::Element;
 use crate::rows::recurrence::BLOCK;
 use crate::rows::single::{self, Pieces};
 use crate::rows::threads::{self, Threads};

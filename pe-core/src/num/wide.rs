@@ -114,7 +114,7 @@ impl Wide {
         }
     }
 
-    /// The mantissa as an f64, within 2^-53 of itself: where better approximations start from.
+    /// The mantissa as an f64, within 2^-52 of itself: where better approximations start from.
     pub(crate) fn mantissa_f64(self) -> f64 {
         const UNIT_64: f64 = 1.0 / (1u128 << 64) as f64;
         self.mantissa.0[WORDS - 1] as f64 * UNIT_64

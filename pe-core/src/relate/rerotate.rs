@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
-use crate::round::Element;
+use crate::rows::element::Element;
 use crate::sincos;
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::frequency::Frequency;

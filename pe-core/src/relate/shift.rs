@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
-use crate::round::Element;
+use crate::rows::element::Element;
 use crate::sincos::{Position, Rungs};
 use crate::table::Table;
 use crate::turns::f32_recipe::Recipe;

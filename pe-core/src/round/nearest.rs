@@ -1,46 +1,45 @@
 //! One rounding, to the nearest value of the target type, ties to even.
 
+use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
 
-/// The element type of a table: `f32`, `f64`, `f16` or `bf16`.
-///
-/// The trait is sealed; it exists so that tables of every type are made by the
-/// same code.
-pub trait Element:
-    crate::rows::lane::Lane + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
-{
-    /// The type's name as it is written in safetensors metadata and on the
-    /// command line: `f32`, `f64`, `f16`, `bf16`.
-    const NAME: &'static str;
+/// What rounding needs to know of a type: the part of [`Element`](crate::Element) below all rooms.
+#[doc(hidden)]
+#[allow(unreachable_pub)]
+pub trait Float: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// The type's name: [`Element::NAME`](crate::Element::NAME).
+    const TYPE: &'static str;
 
     /// Significant bits, the hidden one included.
-    #[doc(hidden)]
     const PRECISION: u32;
 
     /// The exponent of the smallest normal number.
-    #[doc(hidden)]
     const MIN_EXPONENT: i32;
 
+    /// Whether single f64 values can decide an entry. (For `f64` they cannot.)
+    const SINGLE: bool = Self::PRECISION < f64::MANTISSA_DIGITS;
+
     /// From the bit pattern in the low bits.
-    #[doc(hidden)]
     fn from_pattern(bits: u64) -> Self;
 
     /// The bit pattern in the low bits.
-    #[doc(hidden)]
     fn pattern(self) -> u64;
 
     /// The value as `f64`, exactly.
-    fn to_f64(self) -> f64;
+    fn widen(self) -> f64;
 
     /// The nearest value of this type, ties to even, in one rounding; too
     /// large values become infinite.
-    fn from_f64(value: f64) -> Self;
+    fn rounded(value: f64) -> Self;
+
+    /// A vector of zeros, fresh from the allocator and, if large, not yet touched.
+    fn zeros(len: usize) -> Vec<Self>;
 }
 
-macro_rules! element {
-    ($type:ty, $name:literal, $bits:ty, $precision:literal, $min_exponent:literal, $from:expr) => {
-        impl Element for $type {
-            const NAME: &'static str = $name;
+macro_rules! float {
+    ($type:ty, $name:literal, $bits:ty, $precision:literal, $min_exponent:literal, $from:expr, $zeros:expr) => {
+        impl Float for $type {
+            const TYPE: &'static str = $name;
             const PRECISION: u32 = $precision;
             const MIN_EXPONENT: i32 = $min_exponent;
 
@@ -55,29 +54,50 @@ macro_rules! element {
             }
 
             #[inline]
-            fn to_f64(self) -> f64 {
+            fn widen(self) -> f64 {
                 f64::from(self)
             }
 
             #[inline]
-            fn from_f64(value: f64) -> Self {
+            fn rounded(value: f64) -> Self {
                 $from(value)
+            }
+
+            fn zeros(len: usize) -> Vec<Self> {
+                $zeros(len)
             }
         }
     };
 }
 
-element!(f32, "f32", u32, 24, -126, |value| value as f32);
-element!(f64, "f64", u64, 53, -1022, |value| value);
+float!(f32, "f32", u32, 24, -126, |value| value as f32, |len| {
+    vec![0.0; len]
+});
+float!(f64, "f64", u64, 53, -1022, |value| value, |len| vec![
+    0.0;
+    len
+]);
 // To an f32 that is odd wherever it is inexact, then to nearest: the second
 // rounding sees on which side of a midpoint the value lay. `half`'s own
 // `from_f64` rounds to f32 first and to nearest again.
-element!(f16, "f16", u16, 11, -14, |value| f16::from_f32(to_odd_f32(
-    value
-)));
-element!(bf16, "bf16", u16, 8, -126, |value| bf16::from_f32(
-    to_odd_f32(value)
-));
+float!(
+    f16,
+    "f16",
+    u16,
+    11,
+    -14,
+    |value| f16::from_f32(to_odd_f32(value)),
+    |len| vec![0u16; len].reinterpret_into()
+);
+float!(
+    bf16,
+    "bf16",
+    u16,
+    8,
+    -126,
+    |value| bf16::from_f32(to_odd_f32(value)),
+    |len| vec![0u16; len].reinterpret_into()
+);
 
 /// The `f32` next to `value` towards zero, with its last bit set if that is inexact.
 #[inline]
@@ -110,7 +130,7 @@ pub(crate) struct Magnitude {
 /// The values made here are at most one, far from overflow; a larger
 /// one than the type can hold becomes infinite.
 #[inline]
-pub(crate) fn nearest<T: Element>(negative: bool, magnitude: Magnitude) -> T {
+pub(crate) fn nearest<T: Float>(negative: bool, magnitude: Magnitude) -> T {
     let width = (std::mem::size_of::<T>() * 8) as u32;
     let sign = u64::from(negative) << (width - 1);
     let zeros = magnitude.bits.leading_zeros();
@@ -145,25 +165,6 @@ pub(crate) fn nearest<T: Element>(negative: bool, magnitude: Magnitude) -> T {
     // The hidden bit adds one to the exponent field, and so does a carry.
     let pattern = (field.saturating_sub(1) << fraction_bits) + kept + u64::from(up);
     T::from_pattern(sign | pattern)
-}
-
-/// The value of `T` nearest to every number within `error` units of
-/// `bits` / 2^128, or `None` if they do not all round alike.
-#[inline]
-pub(crate) fn decided<T: Element>(negative: bool, bits: u128, error: u128) -> Option<T> {
-    let low = bits.checked_sub(error)?;
-    let of = |bits| {
-        nearest::<T>(
-            negative,
-            Magnitude {
-                bits,
-                exponent: 0,
-                sticky: false,
-            },
-        )
-    };
-    let low = of(low);
-    (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
 }
 
 #[cfg(test)]
@@ -208,16 +209,16 @@ mod tests {
     }
 
     /// Every midpoint of two neighbours, and the f64 on either side of it.
-    fn midpoints<T: Element>(patterns: u64) {
+    fn midpoints<T: Float>(patterns: u64) {
         for pattern in 0..patterns {
             let below = T::from_pattern(pattern);
             let above = T::from_pattern(pattern + 1);
-            let middle = (below.to_f64() + above.to_f64()) / 2.0;
+            let middle = (below.widen() + above.widen()) / 2.0;
             let even = if pattern % 2 == 0 { below } else { above };
             let next = |by: i64| f64::from_bits(middle.to_bits().wrapping_add_signed(by));
             for (value, expected) in [(next(-1), below), (middle, even), (next(1), above)] {
-                assert_eq!(T::from_f64(value), expected, "{pattern:x}");
-                assert_eq!(T::from_f64(-value).to_f64(), -expected.to_f64());
+                assert_eq!(T::rounded(value), expected, "{pattern:x}");
+                assert_eq!(T::rounded(-value).widen(), -expected.widen());
                 assert_eq!(
                     nearest::<T>(false, magnitude(value)),
                     expected,
@@ -245,24 +246,13 @@ mod tests {
 
     #[test]
     fn special_values_convert() {
-        assert!(f16::from_f64(f64::NAN).is_nan() && bf16::from_f64(f64::NAN).is_nan());
-        assert_eq!(f16::from_f64(65520.0), f16::INFINITY);
-        assert_eq!(f16::from_f64(65519.99), f16::MAX);
-        assert_eq!(bf16::from_f64(f64::NEG_INFINITY), bf16::NEG_INFINITY);
-        assert_eq!(f16::from_f64(1e300), f16::INFINITY);
-        assert_eq!(f16::from_f64(-1e-300).to_bits(), 0x8000);
+        assert!(f16::rounded(f64::NAN).is_nan() && bf16::rounded(f64::NAN).is_nan());
+        assert_eq!(f16::rounded(65520.0), f16::INFINITY);
+        assert_eq!(f16::rounded(65519.99), f16::MAX);
+        assert_eq!(bf16::rounded(f64::NEG_INFINITY), bf16::NEG_INFINITY);
+        assert_eq!(f16::rounded(1e300), f16::INFINITY);
+        assert_eq!(f16::rounded(-1e-300).to_bits(), 0x8000);
         assert_eq!(nearest::<f16>(true, magnitude(1e300)), f16::NEG_INFINITY);
         assert_eq!(nearest::<f16>(true, magnitude(1e-300)).to_bits(), 0x8000);
-    }
-
-    #[test]
-    fn decisions_need_both_ends_to_agree() {
-        let half = 1u128 << 127;
-        // 0.5 + 2^-25 lies between two neighbours.
-        assert_eq!(decided::<f32>(false, half + (1 << 103), 1), None);
-        assert_eq!(decided::<f32>(false, half, 1), Some(0.5));
-        assert_eq!(decided::<f32>(false, half + (1 << 100), 1 << 99), Some(0.5));
-        assert_eq!(decided::<f32>(false, 5, 6), None);
-        assert_eq!(decided::<f32>(true, u128::MAX, 1 << 100), Some(-1.0));
     }
 }

@@ -55,8 +55,7 @@ pub(crate) enum Column {
 }
 
 /// The parts of a row that whole pairs fill.
-#[allow(unreachable_pub)]
-pub enum PairSlices<'a, T> {
+pub(crate) enum PairSlices<'a, T> {
     /// sin, cos, sin, cos ...
     Interleaved(&'a mut [T]),
     /// Sines and cosines, equally many.
@@ -93,8 +92,7 @@ impl<'a, T> PairSlices<'a, T> {
 }
 
 /// The same parts of two rows.
-#[allow(unreachable_pub)]
-pub enum TwinSlices<'a, T> {
+pub(crate) enum TwinSlices<'a, T> {
     /// sin, cos, sin, cos ... of either row.
     Interleaved([&'a mut [T]; 2]),
     /// Sines and cosines of either row, equally many.

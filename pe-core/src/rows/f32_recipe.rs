@@ -5,8 +5,7 @@
 //! rounded here: from f64 where a check allows it, else by the ladder of
 //! [`sincos`](crate::sincos).
 
-use crate::round::Element;
-use crate::rows::lane::decided_f64;
+use crate::round::{Float, decided_f64};
 use crate::rows::single;
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::Frequency;
@@ -49,7 +48,7 @@ fn short(angle: f32) -> Option<(f32, f32)> {
 }
 
 /// One row. `factor` is the attention factor in f32.
-pub(crate) fn fill_row<T: Element>(
+pub(crate) fn fill_row<T: Float>(
     radian: &Frequency,
     inv_freq: &[f32],
     factor: f32,
@@ -60,15 +59,15 @@ pub(crate) fn fill_row<T: Element>(
     let position = position as f32;
     for ((inv_freq, cos), sin) in inv_freq.iter().zip(cos).zip(sin) {
         let (s, c) = sin_cos(radian, inv_freq * position);
-        *sin = T::from_f64(f64::from(s * factor));
-        *cos = T::from_f64(f64::from(c * factor));
+        *sin = T::rounded(f64::from(s * factor));
+        *cos = T::rounded(f64::from(c * factor));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::lane::SINGLE_ERROR;
+    use crate::round::SINGLE_ERROR;
 
     /// Angles of every size against the 320-bit rung, and that nearly all take the short way.
     #[test]

@@ -9,7 +9,7 @@ mod halves;
 
 use pulp::Simd;
 
-use crate::round::Element;
+use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{PairSlices, TwinSlices};
 use crate::rows::recurrence::Turned;
 use crate::sincos::hi_lo::Angle;
@@ -17,25 +17,11 @@ use crate::sincos::hi_lo::Angle;
 #[cfg(test)]
 pub(crate) use double::DOUBLE_ERROR;
 
-/// Bound on the error of single f64 values: 2^-50.
-///
-/// With u = 2^-53, an entry made by rotation: each of the four factors errs by u of
-/// itself, each product by another u of itself, together 3u (|sA cB| + |cA sB|) <= 3u; adding
-/// the bound to one product, adding the other, and subtracting the bound twice
-/// err by u each: 6u < 2^-50.4 (less with fused operations), and the seeds' own errors of 2^-62 beside it.
-/// For single rows see [`direct`](crate::rows::single).
-pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
-
 /// Pairs written in one run.
 pub(crate) const RUN: usize = 64;
 
-/// An element type's way through the fast paths. Public in a private module: the
-/// supertrait that seals [`Element`](crate::Element).
-#[allow(unreachable_pub)]
-pub trait Lane: Sized {
-    /// Whether single f64 values can settle an entry. (For `f64` they cannot.)
-    const SINGLE: bool;
-
+/// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
+pub(crate) trait Lane: Float {
     /// What [`Lane::turn`] wants single seeds multiplied by: a power of two.
     const SCALE: f64 = 1.0;
 
@@ -54,9 +40,6 @@ pub trait Lane: Sized {
 
     /// One pair of such a run, turned back (`twin` 0) or forth (1), if it can be decided.
     fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)>;
-
-    /// A vector of zeros, fresh from the allocator and, if large, not yet touched.
-    fn zeros(len: usize) -> Vec<Self>;
 }
 
 /// a b + c, fused where the instruction set can.
@@ -81,7 +64,7 @@ pub(crate) fn both_ways<S: Simd>(a: (f64, f64), b: (f64, f64), extra: f64) -> [(
     ]
 }
 
-fn decide_single<T: Element>(run: Turned<'_>, pair: usize, twin: usize) -> Option<(T, T)> {
+fn decide_single<T: Lane>(run: Turned<'_>, pair: usize, twin: usize) -> Option<(T, T)> {
     let at = |row: [&[f64]; 4]| Some((*row[0].get(pair)?, *row[1].get(pair)?));
     let (sine, cosine) = both_ways::<pulp::Scalar>(at(run.seeds)?, at(run.fine)?, 0.0)[twin & 1];
     Some((
@@ -90,27 +73,7 @@ fn decide_single<T: Element>(run: Turned<'_>, pair: usize, twin: usize) -> Optio
     ))
 }
 
-/// The nearest `T` to all numbers within [`SINGLE_ERROR`] of `value`, if there is one.
-///
-/// `f64` results need more than f64 arithmetic and are never decided here.
-#[inline]
-pub(crate) fn decided_f64<T: Element>(value: f64) -> Option<T> {
-    if !T::SINGLE {
-        return None;
-    }
-    decided_within(value, SINGLE_ERROR)
-}
-
-/// The nearest `T` to all numbers within `error` of `value`, if there is one.
-#[inline]
-fn decided_within<T: Element>(value: f64, error: f64) -> Option<T> {
-    let low = T::from_f64(value - error);
-    (low.pattern() == T::from_f64(value + error).pattern()).then_some(low)
-}
-
 impl Lane for f32 {
-    const SINGLE: bool = true;
-
     #[inline(always)]
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32 {
         let mut unsettled = 0;
@@ -190,10 +153,6 @@ impl Lane for f32 {
     fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)> {
         decide_single(run, pair, twin)
     }
-
-    fn zeros(len: usize) -> Vec<Self> {
-        vec![0.0; len]
-    }
 }
 
 #[inline(always)]
@@ -211,8 +170,7 @@ fn settle_above(above: f64, error: f64) -> (f32, u32) {
 
 /// Pairs of a run that need a second look: (pair, twin).
 #[derive(Debug, Default)]
-#[allow(unreachable_pub)]
-pub struct Suspects(pub(crate) Vec<(usize, usize)>);
+pub(crate) struct Suspects(pub(crate) Vec<(usize, usize)>);
 
 impl Suspects {
     #[cold]
@@ -279,19 +237,19 @@ mod tests {
         assert!(settled.iter().all(|count| *count > 200_000), "{settled:?}");
     }
 
-    fn half<T: Element>(value: f64, round: fn(&[f32], &mut [T], &mut Closest)) -> (T, u32) {
+    fn half<T: Lane>(value: f64, round: fn(&[f32], &mut [T], &mut Closest)) -> (T, u32) {
         let mut out = [T::default()];
         let mut closest = Closest::NONE;
         round(&[(value * T::SCALE) as f32], &mut out, &mut closest);
         (out[0], u32::from(closest.unsettled::<T>()))
     }
 
-    fn agree<T: Element>(value: f64, (found, unsettled): (T, u32)) -> u32 {
+    fn agree<T: Lane>(value: f64, (found, unsettled): (T, u32)) -> u32 {
         if unsettled != 0 {
             return 0;
         }
         for value in [value - SINGLE_ERROR, value, value + SINGLE_ERROR] {
-            assert_eq!(found.pattern(), T::from_f64(value).pattern(), "{value:e}");
+            assert_eq!(found.pattern(), T::rounded(value).pattern(), "{value:e}");
         }
         1
     }

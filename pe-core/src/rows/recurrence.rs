@@ -22,9 +22,9 @@ use std::marker::PhantomData;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::round::Element;
+use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{Columns, TwinSlices};
-use crate::rows::lane::{Lane, RUN, SINGLE_ERROR, Suspects};
+use crate::rows::lane::{Lane, RUN, Suspects};
 use crate::sincos::double_f64;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;
@@ -43,7 +43,7 @@ const HALF: usize = BLOCK / 2;
 /// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
 /// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
 /// stays within [`DOUBLE_ERROR`](crate::rows::lane::DOUBLE_ERROR). For the other types 4,096
-/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`](crate::rows::lane::SINGLE_ERROR).
+/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`](crate::round::SINGLE_ERROR).
 const fn blocks_per_renewal<T: Lane>() -> usize {
     if T::SINGLE { 4096 } else { 16 }
 }
@@ -63,7 +63,7 @@ const fn parts<T: Lane>() -> usize {
 /// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
 ///
 /// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`](crate::rows::lane::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
+/// [`SINGLE_ERROR`](crate::round::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
 /// many entries would come too close to the bound. Entries of two parts take none.
 pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
@@ -131,7 +131,7 @@ pub(crate) struct Rotation<'a, T> {
     lane: PhantomData<T>,
 }
 
-impl<'a, T: Element> Rotation<'a, T> {
+impl<'a, T: Lane> Rotation<'a, T> {
     /// Makes the fine table for rows from `start` on.
     pub(crate) fn new(
         arch: Arch,
@@ -249,7 +249,7 @@ struct FineTable<'a, T> {
     lane: PhantomData<T>,
 }
 
-impl<T: Element> WithSimd for FineTable<'_, T> {
+impl<T: Lane> WithSimd for FineTable<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -288,7 +288,7 @@ struct Block<'a, T> {
     undecided: &'a mut Vec<(usize, usize)>,
 }
 
-impl<T: Element> WithSimd for Block<'_, T> {
+impl<T: Lane> WithSimd for Block<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -325,8 +325,7 @@ impl<T: Element> WithSimd for Block<'_, T> {
 
 /// A run of seeds and the fine angles that turn them, part by part; single values have two parts.
 #[derive(Clone, Copy)]
-#[allow(unreachable_pub)]
-pub struct Turned<'a> {
+pub(crate) struct Turned<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
     /// Bound on the error of single values: [`single_error`].
@@ -362,7 +361,7 @@ impl<'a> Turned<'a> {
 /// Decides the suspects of a run one by one, and lists those that only the ladder can.
 #[cold]
 #[inline(never)]
-fn settle<T: Element>(
+fn settle<T: Lane>(
     run: Turned<'_>,
     mut out: TwinSlices<'_, T>,
     suspects: &mut Suspects,

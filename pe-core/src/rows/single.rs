@@ -8,9 +8,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::round::Element;
 use crate::rows::columns::{Columns, PairSlices};
-use crate::rows::lane::RUN;
+use crate::rows::lane::{Lane, RUN};
 use crate::sincos::double_f64::{self, Reduced};
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::Frequency;
@@ -31,7 +30,7 @@ impl Pieces {
 }
 
 /// Writes the whole pairs of one row; the odd column, if any, is left alone.
-pub(crate) fn fill_row<T: Element>(
+pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
     frequencies: &[Frequency],
     pieces: &Pieces,
@@ -75,7 +74,7 @@ struct Run<'a, T> {
     out: PairSlices<'a, T>,
 }
 
-impl<T: Element> WithSimd for Run<'_, T> {
+impl<T: Lane> WithSimd for Run<'_, T> {
     type Output = bool;
 
     #[inline(always)]
@@ -102,7 +101,7 @@ struct PreciseRun<'a, T> {
     out: PairSlices<'a, T>,
 }
 
-impl<T: Element> WithSimd for PreciseRun<'_, T> {
+impl<T: Lane> WithSimd for PreciseRun<'_, T> {
     type Output = bool;
 
     #[inline(always)]
@@ -129,7 +128,7 @@ impl<T: Element> WithSimd for PreciseRun<'_, T> {
 
 /// Makes the entries of the pairs from `first` on by the ladder, which decides each for itself.
 #[cold]
-fn settle<T: Element>(
+fn settle<T: Lane>(
     frequencies: &[Frequency],
     columns: &Columns,
     first: usize,

@@ -1,7 +1,7 @@
 //! Consecutive rows of an encoding, by the way that suits their number.
 
 use crate::families::sinusoidal::{Inner, Sinusoidal, Source};
-use crate::round::Element;
+use crate::rows::element::Element;
 use crate::rows::recurrence::{self, Rotation};
 use crate::sincos::backend::Backend;
 use crate::sincos::{Position, Rungs};

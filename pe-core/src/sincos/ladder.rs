@@ -15,8 +15,7 @@
 
 use crate::num::fixed::Fixed;
 use crate::num::wide::{PI_OVER_4, Wide};
-use crate::round::{self, Element};
-use crate::rows::lane::decided_f64;
+use crate::round::{self, Float, decided_f64};
 use crate::rows::single;
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Reduced};
@@ -58,14 +57,10 @@ impl Position {
 }
 
 /// The sine and cosine of `frequency` x `position`, each the nearest `T`.
-pub(crate) fn sin_cos<T: Element>(
-    frequency: &Frequency,
-    position: Position,
-    rungs: Rungs,
-) -> (T, T) {
+pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs: Rungs) -> (T, T) {
     let (backwards, mantissa, exponent) = position.parts();
     if mantissa == 0 {
-        return (T::from_f64(0.0), T::from_f64(1.0));
+        return (T::rounded(0.0), T::rounded(1.0));
     }
     let (turn, error) = match position {
         // The turn of one position is less than one unit too low.
@@ -95,7 +90,7 @@ pub(crate) fn sin_cos<T: Element>(
     (if backwards { negate(sine) } else { sine }, cosine)
 }
 
-fn negate<T: Element>(value: T) -> T {
+fn negate<T: Float>(value: T) -> T {
     let sign = 1u64 << (std::mem::size_of::<T>() * 8 - 1);
     T::from_pattern(value.pattern() ^ sign)
 }
@@ -148,9 +143,9 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
 /// that agrees with a midpoint of `T` in more than 90 bits beyond the 53 of an
 /// f64; among the 2^46 entries of the largest table one is expected with a
 /// probability of 2^-44 or less.
-fn full<T: Element>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
+fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
     let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
-        return (T::from_f64(0.0), T::from_f64(1.0));
+        return (T::rounded(0.0), T::rounded(1.0));
     };
     let of = |(negative, value)| round::nearest::<T>(negative, round::magnitude(value));
     (of(sine), of(cosine))
@@ -215,7 +210,7 @@ const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::lane::SINGLE_ERROR;
+    use crate::round::SINGLE_ERROR;
     use crate::turns::phase::Turn;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.

@@ -12,7 +12,7 @@
 
 use crate::num::fixed::Fixed;
 use crate::num::wide::{Wide, decompose};
-use crate::round::{self, Element, Magnitude};
+use crate::round::{self, Float, Magnitude};
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 
@@ -22,7 +22,7 @@ use crate::turns::frequency::Frequency;
 const RELATIVE_ERROR: f64 = 1.0 / (1u64 << 51) as f64;
 
 /// One row of correctly rounded f64 sines and cosines, multiplied by `factor`.
-pub(crate) fn scale_row<T: Element>(
+pub(crate) fn scale_row<T: Float>(
     frequencies: &[Frequency],
     position: u32,
     factor: f64,
@@ -53,14 +53,14 @@ pub(crate) fn scale_row<T: Element>(
 /// The product rounded, and non-zero if another number within the error rounds
 /// differently.
 #[inline(always)]
-fn settle<T: Element>(product: f64) -> (T, u64) {
-    let low = T::from_f64(product - product * RELATIVE_ERROR);
-    let high = T::from_f64(product + product * RELATIVE_ERROR);
+fn settle<T: Float>(product: f64) -> (T, u64) {
+    let low = T::rounded(product - product * RELATIVE_ERROR);
+    let high = T::rounded(product + product * RELATIVE_ERROR);
     (high, low.pattern() ^ high.pattern())
 }
 
 /// `factor` x sine and cosine of `frequency` x `position`, each the nearest `T`.
-pub(crate) fn sin_cos<T: Element>(
+pub(crate) fn sin_cos<T: Float>(
     frequency: &Frequency,
     position: u32,
     factor: f64,
@@ -78,7 +78,7 @@ pub(crate) fn sin_cos<T: Element>(
         return (sine, cosine);
     }
     let Some([s, c]) = sincos::full_values(frequency.wide, u64::from(position), 0) else {
-        return (T::default(), T::from_f64(factor));
+        return (T::default(), T::rounded(factor));
     };
     let wide = Wide::from_f64(factor);
     let of = |(negative, value): (bool, Wide)| {
@@ -97,7 +97,7 @@ pub(crate) fn sin_cos<T: Element>(
 
 /// The value of `T` nearest to `factor` times every number within `error` units of
 /// `bits` / 2^128 that is no tie, or `None` if they do not all round alike.
-fn decided<T: Element>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
+fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
     let (mantissa, exponent) = decompose(factor);
     let of = |bits: u128| {
         // 192 bits, of which the top 128 after the leading zeros are kept.

@@ -16,7 +16,7 @@
 //! checkpoint (`pe_candle::checkpoint`).
 
 use crate::error::{Error, Result};
-use crate::round::Element;
+use crate::round::Float;
 use crate::sincos::{self, Position, Rungs};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
 
@@ -91,9 +91,9 @@ fn exp_f32(base: Base, stride: f32, divisor: usize, pairs: usize) -> Result<Vec<
 /// Sine and cosine of the f32 angle `position` x `inv_freq`, each correctly
 /// rounded to f32 and from there to `T`. `radian` is the frequency of one radian
 /// per position, under which an angle is its own position.
-pub(crate) fn sin_cos<T: Element>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
+pub(crate) fn sin_cos<T: Float>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
     let angle = position as f32 * inv_freq;
     let (sine, cosine) =
         sincos::sin_cos::<f32>(radian, Position::Real(f64::from(angle)), Rungs::Ladder);
-    (T::from_f64(f64::from(sine)), T::from_f64(f64::from(cosine)))
+    (T::rounded(f64::from(sine)), T::rounded(f64::from(cosine)))
 }

@@ -10,7 +10,7 @@ use crate::families::rotary::frequencies::{RotaryFrequencies, Set, Source};
 use crate::families::rotary::tables::CosSin;
 use crate::families::rotary::{Rotary, RotaryConfig};
 use crate::limits::MAX_D_MODEL;
-use crate::round::Element;
+use crate::rows::element::Element;
 
 /// The order in which time, height and width share the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

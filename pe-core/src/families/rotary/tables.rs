@@ -7,7 +7,7 @@ use pulp::Arch;
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use crate::families::sinusoidal::check_range;
-use crate::round::Element;
+use crate::rows::element::Element;
 use crate::rows::f32_recipe;
 use crate::rows::recurrence::{self, BLOCK, Rotation};
 use crate::rows::single;

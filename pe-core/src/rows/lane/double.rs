@@ -2,7 +2,8 @@
 
 use pulp::Simd;
 
-use super::{Lane, SINGLE_ERROR, Suspects};
+use super::{Lane, Suspects};
+use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{PairSlices, TwinSlices};
 use crate::rows::recurrence::Turned;
 use crate::sincos::double_f64::PRECISE_ERROR;
@@ -16,8 +17,6 @@ pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
 const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
 
 impl Lane for f64 {
-    const SINGLE: bool = false;
-
     /// Never settles: 53 bits are the answer here, not the working precision.
     #[inline(always)]
     fn write(_: impl Iterator<Item = (f64, f64)>, _: PairSlices<'_, Self>) -> u32 {
@@ -102,10 +101,6 @@ impl Lane for f64 {
         let [s1, s0, c1, c0] = settled_both_ways(at(run.seeds)?, at(run.fine)?);
         let (sine, cosine) = if twin == 0 { (s0, c0) } else { (s1, c1) };
         (sine.1 == 0 && cosine.1 == 0).then_some((sine.0, cosine.0))
-    }
-
-    fn zeros(len: usize) -> Vec<Self> {
-        vec![0.0; len]
     }
 }
 

@@ -1,7 +1,6 @@
 //! The lanes of bf16 and f16: rounded through f32, first a run of pairs to f32, then that run
 //! as a whole to the half type, each in full registers.
 
-use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
 use pulp::Simd;
 
@@ -12,7 +11,6 @@ use crate::rows::recurrence::Turned;
 macro_rules! half_lane {
     ($type:ty, $scale:expr, $settle:expr) => {
         impl Lane for $type {
-            const SINGLE: bool = true;
             const SCALE: f64 = $scale;
 
             #[inline(always)]
@@ -103,10 +101,6 @@ macro_rules! half_lane {
 
             fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)> {
                 decide_single(run, pair, twin)
-            }
-
-            fn zeros(len: usize) -> Vec<Self> {
-                vec![0u16; len].reinterpret_into()
             }
         }
     };
