@@ -2,9 +2,12 @@
 
 pub(crate) mod backend;
 pub(crate) mod double_f64;
+pub(crate) mod fixed;
 pub(crate) mod hi_lo;
-pub(crate) mod ladder;
+mod ladder;
 pub(crate) mod scaled;
+pub(crate) mod single_f64;
 
+pub(crate) use fixed::{full_values, narrow};
 pub use ladder::Rungs;
-pub(crate) use ladder::{COS_2, Position, SIN_2, full_values, narrow, sin_cos};
+pub(crate) use ladder::sin_cos;

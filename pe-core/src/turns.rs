@@ -3,4 +3,5 @@
 pub(crate) mod f32_recipe;
 pub(crate) mod frequency;
 pub(crate) mod phase;
+pub(crate) mod position;
 pub(crate) mod scaling;

@@ -11,10 +11,11 @@ use crate::rows::recurrence::BLOCK;
 use crate::rows::single::{self, Pieces};
 use crate::rows::threads::{self, Threads};
 use crate::sincos::backend::Backend;
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::{self, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::f32_recipe::{self, Recipe};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
+use crate::turns::position::{Position, check_range};
 
 /// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`].
 ///
@@ -532,12 +533,4 @@ impl Sinusoidal {
         }
         Ok(())
     }
-}
-
-pub(crate) fn check_range(positions: &Range<u64>) -> Result<()> {
-    let Range { start, end } = *positions;
-    if start > end || end > POSITIONS {
-        return Err(Error::Range { start, end });
-    }
-    Ok(())
 }

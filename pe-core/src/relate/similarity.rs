@@ -17,13 +17,14 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
-use crate::families::sinusoidal::{Sinusoidal, Source, check_range};
+use crate::families::sinusoidal::{Sinusoidal, Source};
 use crate::limits::POSITIONS;
 use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::rows::recurrence::{BLOCK, Rotation};
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::{self, Rungs};
 use crate::table::Table;
 use crate::turns::frequency::Frequency;
+use crate::turns::position::{Position, check_range};
 
 /// What is computed of two encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

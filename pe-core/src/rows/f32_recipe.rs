@@ -6,9 +6,10 @@
 //! [`sincos`](crate::sincos).
 
 use crate::round::{Float, decided_f64};
-use crate::rows::single;
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::single_f64;
+use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
+use crate::turns::position::Position;
 
 /// 2^96 / (2 pi), rounded down.
 const INV_TWO_PI: u128 = 0x28be_60db_9391_054a_7f09_d5f4;
@@ -43,7 +44,7 @@ fn sin_cos(radian: &Frequency, angle: f32) -> (f32, f32) {
 
 /// The same from f64 arithmetic, where both are decided by it.
 fn short(angle: f32) -> Option<(f32, f32)> {
-    let (sine, cosine) = single::sin_cos(turn(angle)?);
+    let (sine, cosine) = single_f64::sin_cos(turn(angle)?);
     Some((decided_f64(sine)?, decided_f64(cosine)?))
 }
 
@@ -93,7 +94,7 @@ mod tests {
                     2,
                 );
                 let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
-                let (sine, cosine) = single::sin_cos(turn(angle).unwrap());
+                let (sine, cosine) = single_f64::sin_cos(turn(angle).unwrap());
                 let near = |value: f64, bits: u128| {
                     (value.abs() - bits as f64 * unit).abs() < SINGLE_ERROR
                 };

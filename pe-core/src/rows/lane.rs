@@ -17,9 +17,6 @@ use crate::sincos::hi_lo::Angle;
 #[cfg(test)]
 pub(crate) use double::DOUBLE_ERROR;
 
-/// Pairs written in one run.
-pub(crate) const RUN: usize = 64;
-
 /// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
     /// What [`Lane::turn`] wants single seeds multiplied by: a power of two.

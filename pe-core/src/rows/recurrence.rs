@@ -24,13 +24,15 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{Columns, TwinSlices};
-use crate::rows::lane::{Lane, RUN, Suspects};
+use crate::rows::lane::{Lane, Suspects};
 use crate::sincos::double_f64;
+use crate::sincos::double_f64::RUN;
 use crate::sincos::hi_lo::Split;
 use crate::sincos::scaled;
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::Turn;
+use crate::turns::position::Position;
 
 /// Rows that share their seeds.
 pub(crate) const BLOCK: usize = 32;

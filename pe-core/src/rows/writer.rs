@@ -3,8 +3,9 @@
 use crate::families::sinusoidal::{Inner, Sinusoidal, Source};
 use crate::rows::element::Element;
 use crate::rows::recurrence::{self, Rotation};
+use crate::sincos::Rungs;
 use crate::sincos::backend::Backend;
-use crate::sincos::{Position, Rungs};
+use crate::turns::position::Position;
 
 impl Sinusoidal {
     /// The maker of `rows` consecutive rows, by the way that suits their number.

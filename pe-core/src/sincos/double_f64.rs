@@ -8,11 +8,13 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::num::fixed::Fixed;
-use crate::rows::lane::RUN;
+use crate::sincos::fixed::{COS_2, SIN_2};
 use crate::sincos::hi_lo::{Angle, Split, resplit, split};
-use crate::sincos::{COS_2, SIN_2};
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::Turn;
+
+/// Pairs computed in one run.
+pub(crate) const RUN: usize = 64;
 
 /// Bound on the error of each sine and cosine made here: 2^-76.
 ///
@@ -187,7 +189,7 @@ const fn tail(coefficients: &[Fixed<2>; 17], first: usize) -> [f64; 6] {
 /// The same by the 128-bit path.
 #[cfg(test)]
 pub(crate) fn narrow_angle(phase: Turn) -> Angle {
-    let narrow = crate::sincos::narrow(phase.reduce(), 0);
+    let narrow = crate::sincos::fixed::narrow(phase.reduce(), 0);
     let (sh, sl) = split(narrow.sine_negative, narrow.sine);
     let (ch, cl) = split(narrow.cosine_negative, narrow.cosine);
     [sh, sl, ch, cl]

@@ -4,7 +4,7 @@
 //! error and asks whether every number within the bound rounds to the same
 //! float; only if not does the next rung take over:
 //!
-//! 1. `single::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
+//! 1. `single_f64::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
 //! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
 //! 3. `full`: 320-bit fractions, relative bound below 2^-150.
 //!
@@ -13,12 +13,13 @@
 //! for a rational base and a position other than 0 the sine and cosine are
 //! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
-use crate::num::fixed::Fixed;
-use crate::num::wide::{PI_OVER_4, Wide};
+use crate::num::wide::Wide;
 use crate::round::{self, Float, decided_f64};
-use crate::rows::single;
+use crate::sincos::fixed::{full_values, narrow};
+use crate::sincos::single_f64;
 use crate::turns::frequency::Frequency;
-use crate::turns::phase::{self, Reduced};
+use crate::turns::phase;
+use crate::turns::position::Position;
 
 /// How an entry is computed. `Ladder` is the product; the others let the tests
 /// force one rung.
@@ -35,27 +36,6 @@ pub enum Rungs {
     FullOnly,
 }
 
-/// A position: a whole number, or any finite number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Position {
-    Whole(u32),
-    Real(f64),
-}
-
-impl Position {
-    /// Sign, and mantissa x 2^exponent.
-    fn parts(self) -> (bool, u64, i32) {
-        match self {
-            Self::Whole(p) => (false, u64::from(p), 0),
-            Self::Real(0.0) => (false, 0, 0),
-            Self::Real(t) => {
-                let (mantissa, exponent) = crate::num::wide::decompose(t.abs());
-                (t < 0.0, mantissa, exponent)
-            }
-        }
-    }
-}
-
 /// The sine and cosine of `frequency` x `position`, each the nearest `T`.
 pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs: Rungs) -> (T, T) {
     let (backwards, mantissa, exponent) = position.parts();
@@ -70,7 +50,7 @@ pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
     if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
-        let (s, c) = single::sin_cos((turn.0 >> 64) as u64);
+        let (s, c) = single_f64::sin_cos((turn.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);
     }
@@ -95,48 +75,6 @@ fn negate<T: Float>(value: T) -> T {
     T::from_pattern(value.pattern() ^ sign)
 }
 
-/// Sine and cosine in units of 2^-128, with a common error bound.
-pub(crate) struct Narrow {
-    pub(crate) sine_negative: bool,
-    pub(crate) sine: u128,
-    pub(crate) cosine_negative: bool,
-    pub(crate) cosine: u128,
-    pub(crate) error: u128,
-}
-
-/// Sine and cosine in 128-bit fractions.
-///
-/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
-/// less than 7 radians, both functions have slope at most one, and the
-/// arithmetic itself loses less than 64 units: multiplication and subtraction
-/// lose at most two per Horner step, each step is scaled by at most 0.62.
-#[inline]
-pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
-    let eight_times = if reduced.remainder >= 1 << 125 {
-        u128::MAX
-    } else {
-        reduced.remainder << 3
-    };
-    let x = Fixed::from_bits(eight_times).mul(Fixed::high_words_of(&PI_OVER_4));
-    let y = x.mul(x);
-    let sine = x.mul(alternating(y, &SIN_2)).top128();
-    let cosine = alternating(y, &COS_2).top128();
-    let negative = reduced.negative;
-    let (sine_negative, sine, cosine_negative, cosine) = match reduced.quadrant {
-        0 => (negative, sine, false, cosine),
-        1 => (false, cosine, !negative, sine),
-        2 => (!negative, sine, true, cosine),
-        _ => (true, cosine, negative, sine),
-    };
-    Narrow {
-        sine_negative,
-        sine,
-        cosine_negative,
-        cosine,
-        error: 7 * angle_error + 64,
-    }
-}
-
 /// Sine and cosine in 320-bit fractions, rounded without further question.
 ///
 /// The relative error is below 2^-150, so a wrong rounding would need a value
@@ -151,66 +89,12 @@ fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
     (of(sine), of(cosine))
 }
 
-/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
-pub(crate) fn full_values(
-    frequency: Wide,
-    mantissa: u64,
-    exponent: i32,
-) -> Option<[(bool, Wide); 2]> {
-    let reduced = phase::reduce_wide(frequency, mantissa, exponent);
-    let x = reduced.remainder?.mul(Wide::two_pi());
-    let y = {
-        // x is below one, so its exponent is at most 0.
-        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
-        x.mul(x)
-    };
-    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
-    let negative = reduced.negative;
-    Some(match reduced.quadrant {
-        0 => [(negative, sine), (false, cosine)],
-        1 => [(false, cosine), (!negative, sine)],
-        2 => [(!negative, sine), (true, cosine)],
-        _ => [(true, cosine), (negative, sine)],
-    })
-}
-
-/// c0 - y (c1 - y (c2 - ...)).
-#[inline]
-fn alternating<const N: usize, const K: usize>(
-    y: Fixed<N>,
-    coefficients: &[Fixed<N>; K],
-) -> Fixed<N> {
-    let mut sum = coefficients[K - 1];
-    for coefficient in coefficients[..K - 1].iter().rev() {
-        sum = coefficient.sub(y.mul(sum)).0;
-    }
-    sum
-}
-
-// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
-// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
-pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
-pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
-const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
-const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
-
-/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
-const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
-    let mut out = [Fixed::ALMOST_ONE; K];
-    let mut k = 1;
-    while k < K {
-        let n = first + 2 * k as u64;
-        out[k] = out[k - 1].div_word(n * (n - 1));
-        k += 1;
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::num::fixed::Fixed;
     use crate::round::SINGLE_ERROR;
+    use crate::sincos::fixed::Narrow;
     use crate::turns::phase::Turn;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
@@ -246,7 +130,7 @@ mod tests {
         let mut worst = 0f64;
         for turn in angles() {
             let reduced = turn.reduce();
-            let (sine, cosine) = single::sin_cos((turn.0 >> 64) as u64);
+            let (sine, cosine) = single_f64::sin_cos((turn.0 >> 64) as u64);
             let narrow = narrow(reduced, 0);
             worst = worst
                 .max(gap(sine, narrow.sine_negative, narrow.sine))
@@ -306,7 +190,7 @@ mod tests {
                 "{twelfth}: {:?}",
                 of(turn * twelfth)
             );
-            let (s, c) = single::sin_cos(((turn * twelfth) >> 64) as u64);
+            let (s, c) = single_f64::sin_cos(((turn * twelfth) >> 64) as u64);
             assert!(near((s, c), expected), "{twelfth}");
         }
     }
@@ -316,7 +200,7 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) = single::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            let (s, c) = single_f64::sin_cos((one.turn.times(position).0 >> 64) as u64);
             decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
         let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();

@@ -13,7 +13,8 @@
 use crate::num::fixed::Fixed;
 use crate::num::wide::{Wide, decompose};
 use crate::round::{self, Float, Magnitude};
-use crate::sincos::{self, Rungs};
+use crate::sincos::fixed;
+use crate::sincos::ladder::Rungs;
 use crate::turns::frequency::Frequency;
 
 /// Bound on the relative error of a product in [`scale_row`]: the sine is off by 2^-53
@@ -70,14 +71,14 @@ pub(crate) fn sin_cos<T: Float>(
     if rungs != Rungs::FullOnly {
         let reduced = frequency.turn.times(position).reduce();
         // The turn of one position is less than one unit too low.
-        let narrow = sincos::narrow(reduced, u128::from(position));
+        let narrow = fixed::narrow(reduced, u128::from(position));
         sine = decided(narrow.sine_negative, narrow.sine, narrow.error, factor);
         cosine = decided(narrow.cosine_negative, narrow.cosine, narrow.error, factor);
     }
     if let (Some(sine), Some(cosine)) = (sine, cosine) {
         return (sine, cosine);
     }
-    let Some([s, c]) = sincos::full_values(frequency.wide, u64::from(position), 0) else {
+    let Some([s, c]) = fixed::full_values(frequency.wide, u64::from(position), 0) else {
         return (T::default(), T::rounded(factor));
     };
     let wide = Wide::from_f64(factor);

@@ -17,8 +17,9 @@
 
 use crate::error::{Error, Result};
 use crate::round::Float;
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::{self, Rungs};
 use crate::turns::frequency::{self, Base, Frequency, Spacing};
+use crate::turns::position::Position;
 
 /// Whether a table is exact or follows the f32 arithmetic of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -6,16 +6,16 @@ use pulp::Arch;
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
-use crate::families::sinusoidal::check_range;
 use crate::rows::element::Element;
 use crate::rows::f32_recipe;
 use crate::rows::recurrence::{self, BLOCK, Rotation};
 use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
-use crate::sincos::{self, Position, Rungs};
+use crate::sincos::{self, Rungs};
 use crate::table::Table;
 use crate::turns::frequency::Frequency;
+use crate::turns::position::{Position, check_range};
 
 /// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by
 /// the attention factor.

@@ -1,0 +1,103 @@
+//! Sines and cosines in binary fractions of 128 and 320 bits: the second and the third rung.
+
+use crate::num::fixed::Fixed;
+use crate::num::wide::{PI_OVER_4, Wide};
+use crate::turns::phase::{self, Reduced};
+
+/// Sine and cosine in units of 2^-128, with a common error bound.
+pub(crate) struct Narrow {
+    pub(crate) sine_negative: bool,
+    pub(crate) sine: u128,
+    pub(crate) cosine_negative: bool,
+    pub(crate) cosine: u128,
+    pub(crate) error: u128,
+}
+
+/// Sine and cosine in 128-bit fractions.
+///
+/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
+/// less than 7 radians, both functions have slope at most one, and the
+/// arithmetic itself loses less than 64 units: multiplication and subtraction
+/// lose at most two per Horner step, each step is scaled by at most 0.62.
+#[inline]
+pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
+    let eight_times = if reduced.remainder >= 1 << 125 {
+        u128::MAX
+    } else {
+        reduced.remainder << 3
+    };
+    let x = Fixed::from_bits(eight_times).mul(Fixed::high_words_of(&PI_OVER_4));
+    let y = x.mul(x);
+    let sine = x.mul(alternating(y, &SIN_2)).top128();
+    let cosine = alternating(y, &COS_2).top128();
+    let negative = reduced.negative;
+    let (sine_negative, sine, cosine_negative, cosine) = match reduced.quadrant {
+        0 => (negative, sine, false, cosine),
+        1 => (false, cosine, !negative, sine),
+        2 => (!negative, sine, true, cosine),
+        _ => (true, cosine, negative, sine),
+    };
+    Narrow {
+        sine_negative,
+        sine,
+        cosine_negative,
+        cosine,
+        error: 7 * angle_error + 64,
+    }
+}
+
+/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
+pub(crate) fn full_values(
+    frequency: Wide,
+    mantissa: u64,
+    exponent: i32,
+) -> Option<[(bool, Wide); 2]> {
+    let reduced = phase::reduce_wide(frequency, mantissa, exponent);
+    let x = reduced.remainder?.mul(Wide::two_pi());
+    let y = {
+        // x is below one, so its exponent is at most 0.
+        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
+        x.mul(x)
+    };
+    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
+    let negative = reduced.negative;
+    Some(match reduced.quadrant {
+        0 => [(negative, sine), (false, cosine)],
+        1 => [(false, cosine), (!negative, sine)],
+        2 => [(!negative, sine), (true, cosine)],
+        _ => [(true, cosine), (negative, sine)],
+    })
+}
+
+/// c0 - y (c1 - y (c2 - ...)).
+#[inline]
+fn alternating<const N: usize, const K: usize>(
+    y: Fixed<N>,
+    coefficients: &[Fixed<N>; K],
+) -> Fixed<N> {
+    let mut sum = coefficients[K - 1];
+    for coefficient in coefficients[..K - 1].iter().rev() {
+        sum = coefficient.sub(y.mul(sum)).0;
+    }
+    sum
+}
+
+// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
+// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
+pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
+pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
+const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
+const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
+
+/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
+const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
+    let mut out = [Fixed::ALMOST_ONE; K];
+    let mut k = 1;
+    while k < K {
+        let n = first + 2 * k as u64;
+        out[k] = out[k - 1].div_word(n * (n - 1));
+        k += 1;
+    }
+    out
+}
