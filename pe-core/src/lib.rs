@@ -144,8 +144,8 @@ pub use convert::preset::Preset;
 pub use error::{Error, Result};
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
-    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
-    mrope_position_ids, vision_position_ids,
+    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, mrope_position_ids,
+    vision_position_ids,
 };
 pub use families::sinusoidal::{Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
@@ -154,12 +154,12 @@ pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
-pub use rows::columns::{OddWidth, SinusoidLayout};
 pub use rows::element::Element;
+pub use spec::layout::{OddWidth, SinusoidLayout};
 pub use spec::pair_layout::PairLayout;
+pub use spec::recipe::{Recipe, RotaryRecipe};
+pub use spec::spacing::{Base, Spacing};
 pub use table::Table;
-pub use turns::f32_recipe::Recipe;
-pub use turns::frequency::{Base, Spacing};
 pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
 // For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the

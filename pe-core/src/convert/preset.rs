@@ -4,8 +4,8 @@
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::SinusoidalConfig;
-use crate::rows::columns::{OddWidth, SinusoidLayout};
-use crate::turns::frequency::Spacing;
+use crate::spec::layout::{OddWidth, SinusoidLayout};
+use crate::spec::spacing::Spacing;
 
 /// A library's convention: layout, spacing and behaviour at odd widths.
 ///

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
+use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, RopeScaling};
 
 pub use axes::{
@@ -30,33 +31,6 @@ pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 
 pub use tables::CosSin;
-
-/// Whether frequencies and tables are exact or follow the f32 arithmetic of
-/// Hugging Face's transformers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum RotaryRecipe {
-    /// Frequencies are real numbers; every entry is the representable number nearest
-    /// to `attention_factor x cos(position x inv_freq)`, with one rounding.
-    #[default]
-    Exact,
-    /// Rounded to f32 where transformers rounds: the frequency, the angle
-    /// (position x frequency), its cosine and sine, and their product with the attention
-    /// factor. The elementary functions are correctly rounded, so that the result is the
-    /// same on every machine; torch's own differ by a unit in the last place here and there.
-    HfF32,
-}
-
-impl RotaryRecipe {
-    /// The name used in messages and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::HfF32 => "hf-f32",
-        }
-    }
-}
 
 /// The specification of a rotary embedding: plain data, checked by [`Rotary::new`].
 ///

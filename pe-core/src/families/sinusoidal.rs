@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::{MAX_D_MODEL, POSITIONS};
-use crate::rows::columns::{Column, Columns, OddWidth, SinusoidLayout};
+use crate::rows::columns::{Column, Columns};
 use crate::rows::element::Element;
+use crate::rows::f32_recipe;
 use crate::rows::recurrence::BLOCK;
 use crate::rows::single::{self, Pieces};
 use crate::rows::threads::{self, Threads};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Rungs};
+use crate::spec::layout::{OddWidth, SinusoidLayout};
+use crate::spec::recipe::Recipe;
+use crate::spec::spacing::{Base, Spacing};
 use crate::table::{Memory, Table};
-use crate::turns::f32_recipe::{self, Recipe};
-use crate::turns::frequency::{self, Base, Frequency, Spacing};
+use crate::turns::frequency::{self, Frequency};
 use crate::turns::position::{Position, check_range};
 
 /// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`].
@@ -501,7 +504,7 @@ impl Sinusoidal {
                     Position::Whole(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
-                f32_recipe::sin_cos(radian, inv_freq[pair], position)
+                f32_recipe::entry_pair(radian, inv_freq[pair], position)
             }
         }
     }

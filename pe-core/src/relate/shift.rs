@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
 use crate::rows::element::Element;
 use crate::sincos::Rungs;
+use crate::spec::recipe::Recipe;
 use crate::table::Table;
-use crate::turns::f32_recipe::Recipe;
 use crate::turns::position::Position;
 
 /// On which side of the matrix the encoding stands.

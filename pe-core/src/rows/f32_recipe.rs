@@ -48,6 +48,14 @@ fn short(angle: f32) -> Option<(f32, f32)> {
     Some((decided_f64(sine)?, decided_f64(cosine)?))
 }
 
+/// Sine and cosine of the f32 angle `position` x `inv_freq`, each correctly
+/// rounded to f32 and from there to `T`. `radian` is the frequency of one radian
+/// per position, under which an angle is its own position.
+pub(crate) fn entry_pair<T: Float>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
+    let (sine, cosine) = sin_cos(radian, position as f32 * inv_freq);
+    (T::rounded(f64::from(sine)), T::rounded(f64::from(cosine)))
+}
+
 /// One row. `factor` is the attention factor in f32.
 pub(crate) fn fill_row<T: Float>(
     radian: &Frequency,

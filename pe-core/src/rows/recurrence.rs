@@ -384,7 +384,8 @@ mod tests {
     use super::*;
     use crate::rows::lane::DOUBLE_ERROR;
     use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
-    use crate::turns::frequency::{self, Base, Spacing};
+    use crate::spec::spacing::{Base, Spacing};
+    use crate::turns::frequency;
 
     const PAIRS: usize = 24;
 

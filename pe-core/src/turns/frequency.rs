@@ -6,10 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::num::elementary::Real;
-use crate::num::fixed::Fixed;
-use crate::num::number::Number;
 use crate::num::wide::{Wide, decompose};
-use crate::round::{self, Magnitude, to_f32, to_f64};
+use crate::round::{self, Magnitude, to_f64};
+use crate::spec::spacing::{Base, Spacing};
 use crate::turns::phase::Turn;
 
 /// One frequency, in turns per position.
@@ -19,30 +18,7 @@ pub(crate) struct Frequency {
     pub(crate) wide: Wide,
 }
 
-/// The number by whose powers the frequencies fall.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Base {
-    /// `base` itself; 10000 in the paper (elsewhere: theta, max_wavelength).
-    /// Frequencies are powers of `1 / base`.
-    Value(f64),
-    /// The frequency at exponent 1, as the TensorFlow notebook gives it:
-    /// `base = 1 / min_rate`, taken of the exact value of the `f64`. (The `f64`
-    /// nearest to 0.0001 is not 1/10000: for the paper's numbers use
-    /// `Value(10000.0)`.)
-    MinRate(f64),
-}
-
 impl Base {
-    /// The base as a number, rounded for `MinRate`.
-    pub fn value(self) -> f64 {
-        match self {
-            Self::Value(base) => base,
-            Self::MinRate(rate) => 1.0 / rate,
-        }
-    }
-
     /// ln(base), or an error for a value that is no base.
     pub(crate) fn ln(self) -> Result<Real> {
         let (name, value) = match self {
@@ -57,39 +33,6 @@ impl Base {
             Self::Value(_) => ln,
             Self::MinRate(_) => ln.negated(),
         })
-    }
-}
-
-impl Default for Base {
-    fn default() -> Self {
-        Self::Value(10000.0)
-    }
-}
-
-/// How the exponents of the base are spaced over the pairs `i = 0 .. n`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Spacing {
-    /// The paper's `base^(-2i/d)`: the last frequency stays above `1 / base`.
-    #[default]
-    Paper,
-    /// `base^(-i/(n-1))`: the end point `1 / base` included (tensor2tensor,
-    /// fairseq, Whisper, the TensorFlow notebook). One pair alone has frequency 1.
-    Inclusive,
-    /// `base^(-i/(n-shift))`, the diffusers library's `downscale_freq_shift`.
-    /// 0 is the paper's spacing at even widths, 1 includes the end point.
-    Shifted(f64),
-}
-
-impl Spacing {
-    /// The name used in messages and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Inclusive => "inclusive",
-            Self::Shifted(_) => "shifted",
-        }
     }
 }
 
@@ -249,38 +192,3 @@ const LOWEST_POWER: i32 = -1_500_000;
 const MAX_SHIFT: f64 = (1u64 << 20) as f64;
 /// ... to the number of pairs, as multiples of 2^-104: together 126 bits at most.
 const SMALLEST_SHIFT_UNIT: i32 = -104;
-
-/// ln(base) rounded to f64.
-pub(crate) fn ln_f64(base: Base) -> Result<f64> {
-    Ok(Number::from(base.ln()?).to_f64())
-}
-
-/// exp(x) in f32, correctly rounded, for x below 88.
-pub(crate) fn exp_f32(x: f32) -> f32 {
-    let one = Real {
-        negative: x.is_sign_negative(),
-        integer: 1,
-        fraction: Fixed::ZERO,
-    };
-    exp_of_multiple(one, x.abs())
-}
-
-/// base^exponent in f32, correctly rounded, for a positive base and an exponent of at least 0.
-pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
-    if base == f32::INFINITY && exponent > 0.0 {
-        return base;
-    }
-    exp_of_multiple(Real::ln(f64::from(base)), exponent)
-}
-
-/// exp(x times) in f32, correctly rounded, for `times` of at least 0.
-fn exp_of_multiple(x: Real, times: f32) -> f32 {
-    if times == 0.0 {
-        return 1.0;
-    }
-    let beyond = if x.negative { 0.0 } else { f32::INFINITY };
-    let (mantissa, power) = decompose(f64::from(times));
-    let trailing = mantissa.trailing_zeros();
-    x.scaled(mantissa >> trailing, 1, -(power + trailing as i32))
-        .map_or(beyond, |real| to_f32(real.exp()))
-}

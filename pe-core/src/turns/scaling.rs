@@ -12,10 +12,11 @@ mod proportional;
 mod yarn;
 
 use crate::error::{Error, Result};
+use crate::families::rotary::RotaryConfig;
 use crate::families::rotary::frequencies::{RotaryFrequencies, Set};
-use crate::families::rotary::{RotaryConfig, RotaryRecipe};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
+use crate::spec::recipe::RotaryRecipe;
 
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;

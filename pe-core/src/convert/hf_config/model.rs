@@ -7,8 +7,9 @@ use super::families::{self, Family, Sets};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{Reader, error};
 use crate::error::Result;
-use crate::families::rotary::{RotaryConfig, RotaryRecipe};
+use crate::families::rotary::RotaryConfig;
 use crate::spec::pair_layout::PairLayout;
+use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::RopeScaling;
 
 const FULL: &str = "full_attention";

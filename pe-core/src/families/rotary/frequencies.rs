@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::num::wide::Wide;
 use crate::round::{to_f32, to_f64};
-use crate::rows::columns::{Columns, OddWidth, SinusoidLayout};
+use crate::rows::columns::Columns;
 use crate::rows::single::Pieces;
+use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::turns::frequency::Frequency;
 
 /// Frequencies as a scaling delivers them.

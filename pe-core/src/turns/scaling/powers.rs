@@ -1,7 +1,7 @@
 //! The unscaled frequencies: powers of the base.
 
 use crate::num::number::Number;
-use crate::turns::frequency;
+use crate::turns::f32_recipe::pow_f32;
 
 /// `base^(-2i / dim)` for `i` below `count`; `None` if they leave all bounds.
 pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Number>> {
@@ -20,6 +20,6 @@ pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Num
 /// rounded.
 pub(super) fn f32(base: f32, dim: usize, count: usize) -> Vec<f32> {
     (0..count)
-        .map(|i| frequency::pow_f32(base, (2 * i) as f32 / dim as f32))
+        .map(|i| pow_f32(base, (2 * i) as f32 / dim as f32))
         .collect()
 }
