@@ -141,7 +141,8 @@ mod tests {
         fn large_tables_are_shared_out_among_three_threads_but_not_by_one() {
             let test = "large_tables_are_shared_out_where_the_pool_has_several_threads";
             for threads in ["1", "3"] {
-                let name = format!("threads::tests::of_a_pool::{test}");
+                let (_crate, here) = module_path!().split_once("::").unwrap();
+                let name = format!("{here}::{test}");
                 let child = std::process::Command::new(std::env::current_exe().unwrap())
                     .args(["--exact", &name])
                     .env("RAYON_NUM_THREADS", threads)
