@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
 use crate::spec::recipe::RotaryRecipe;
-use crate::turns::scaling::{self, RopeScaling};
+use crate::turns::scaling::{self, Context, RopeScaling};
 
 pub use axes::{
     AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
@@ -78,6 +78,18 @@ impl RotaryConfig {
             recipe: RotaryRecipe::Exact,
         }
     }
+
+    /// The frequencies at a sequence length.
+    fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
+        let context = Context {
+            rotary_dim: self.rotary_dim,
+            base: self.base,
+            max_position_embeddings: self.max_position_embeddings,
+            seq_len,
+        };
+        let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
+        RotaryFrequencies::new(set, factor)
+    }
 }
 
 /// A checked rotary embedding: the maker of [`RotaryFrequencies`].
@@ -124,7 +136,7 @@ impl Rotary {
         if rotary_dim == 0 || rotary_dim > MAX_D_MODEL || !rotary_dim.is_multiple_of(2) {
             return Err(Error::RotaryDim { rotary_dim });
         }
-        let first = scaling::frequencies(&config, 0)?;
+        let first = config.frequencies(0)?;
         Ok(Self {
             inner: Arc::new(Inner { config, first }),
         })
@@ -157,8 +169,11 @@ impl Rotary {
     /// If a frequency of a length-dependent scaling leaves the supported range.
     pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
         let Inner { config, first } = self.inner.as_ref();
-        match config.scaling.first_set_until(config) {
-            Some(longest) if seq_len > longest => scaling::frequencies(config, seq_len),
+        match config
+            .scaling
+            .first_set_until(config.max_position_embeddings)
+        {
+            Some(longest) if seq_len > longest => config.frequencies(seq_len),
             _ => Ok(first.clone()),
         }
     }

@@ -12,8 +12,6 @@ mod proportional;
 mod yarn;
 
 use crate::error::{Error, Result};
-use crate::families::rotary::RotaryConfig;
-use crate::families::rotary::frequencies::{RotaryFrequencies, Set};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 use crate::spec::recipe::RotaryRecipe;
@@ -104,13 +102,21 @@ impl RopeScaling {
 
     /// The longest sequence that has the frequencies of the shortest one; `None` if all
     /// sequences have the same.
-    pub(crate) fn first_set_until(&self, config: &RotaryConfig) -> Option<usize> {
+    pub(crate) fn first_set_until(&self, max_position_embeddings: Option<usize>) -> Option<usize> {
         match self {
-            Self::Dynamic { .. } => config.max_position_embeddings,
+            Self::Dynamic { .. } => max_position_embeddings,
             Self::LongRope(longrope) => Some(longrope.original_max_position_embeddings),
             _ => None,
         }
     }
+}
+
+/// Frequencies as a scaling delivers them.
+pub(crate) enum Set {
+    /// Radians per position as real numbers.
+    Exact(Vec<Wide>),
+    /// The f32 numbers of a recipe.
+    F32(Vec<f32>),
 }
 
 /// What every family needs of the specification.
@@ -141,34 +147,35 @@ impl Context {
     }
 }
 
-/// The frequencies at a sequence length.
-pub(crate) fn frequencies(config: &RotaryConfig, seq_len: usize) -> Result<RotaryFrequencies> {
+/// The frequencies and the attention factor.
+pub(crate) fn frequencies(
+    scaling: &RopeScaling,
+    recipe: RotaryRecipe,
+    context: &Context,
+) -> Result<(Set, f64)> {
     if let RopeScaling::Custom {
         inv_freq,
         attention_factor,
-    } = &config.scaling
+    } = scaling
     {
-        return custom(config, inv_freq, *attention_factor);
+        return Ok((
+            custom(recipe, inv_freq, *attention_factor, context)?,
+            *attention_factor,
+        ));
     }
-    positive("base", config.base)?;
-    let context = Context {
-        rotary_dim: config.rotary_dim,
-        base: config.base,
-        max_position_embeddings: config.max_position_embeddings,
-        seq_len,
-    };
-    match config.recipe {
+    positive("base", context.base)?;
+    Ok(match recipe {
         RotaryRecipe::Exact => {
-            let (inv_freq, factor) = exact(&config.scaling, &context)?;
+            let (inv_freq, factor) = exact(scaling, context)?;
             let inv_freq = inv_freq.into_iter().map(Number::at_least_zero).collect();
-            RotaryFrequencies::new(Set::Exact(inv_freq), factor.to_f64())
+            (Set::Exact(inv_freq), factor.to_f64())
         }
         RotaryRecipe::HfF32 => {
-            positive("base in f32", f64::from(config.base as f32))?;
-            let (inv_freq, factor) = f32(&config.scaling, &context)?;
-            RotaryFrequencies::new(Set::F32(inv_freq), factor)
+            positive("base in f32", f64::from(context.base as f32))?;
+            let (inv_freq, factor) = f32(scaling, context)?;
+            (Set::F32(inv_freq), factor)
         }
-    }
+    })
 }
 
 fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Number>, Number)> {
@@ -236,11 +243,12 @@ fn length(name: &'static str, value: usize) -> Result<()> {
 }
 
 fn custom(
-    config: &RotaryConfig,
+    recipe: RotaryRecipe,
     inv_freq: &[f64],
     attention_factor: f64,
-) -> Result<RotaryFrequencies> {
-    list_length("inv_freq", inv_freq.len(), config.rotary_dim / 2)?;
+    context: &Context,
+) -> Result<Set> {
+    list_length("inv_freq", inv_freq.len(), context.pairs())?;
     positive("attention_factor", attention_factor)?;
     for (pair, value) in inv_freq.iter().enumerate() {
         if !(value.is_finite() && *value >= 0.0) {
@@ -248,11 +256,10 @@ fn custom(
             return Err(Error::InvFreq { value, pair });
         }
     }
-    let set = match config.recipe {
+    Ok(match recipe {
         RotaryRecipe::Exact => Set::Exact(inv_freq.iter().map(|f| Wide::from_f64(*f)).collect()),
         RotaryRecipe::HfF32 => Set::F32(inv_freq.iter().map(|f| *f as f32).collect()),
-    };
-    RotaryFrequencies::new(set, attention_factor)
+    })
 }
 
 fn list_length(what: &'static str, actual: usize, pairs: usize) -> Result<()> {

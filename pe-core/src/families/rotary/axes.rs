@@ -6,11 +6,12 @@
 //! is taken at its own coordinate, so that whatever applies ordinary tables applies these.
 
 use crate::error::{Error, Result};
-use crate::families::rotary::frequencies::{RotaryFrequencies, Set, Source};
+use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::families::rotary::tables::CosSin;
 use crate::families::rotary::{Rotary, RotaryConfig};
 use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
+use crate::turns::scaling::Set;
 
 /// The order in which time, height and width share the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

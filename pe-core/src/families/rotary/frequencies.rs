@@ -9,14 +9,7 @@ use crate::rows::columns::Columns;
 use crate::rows::single::Pieces;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::turns::frequency::Frequency;
-
-/// Frequencies as a scaling delivers them.
-pub(crate) enum Set {
-    /// Radians per position as real numbers.
-    Exact(Vec<Wide>),
-    /// The f32 numbers of a recipe.
-    F32(Vec<f32>),
-}
+use crate::turns::scaling::Set;
 
 /// The frequencies of a rotary embedding and its attention factor: the maker of tables.
 ///
