@@ -11,7 +11,6 @@ use pulp::Simd;
 
 use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{PairSlices, TwinSlices};
-use crate::rows::recurrence::Turned;
 use crate::sincos::hi_lo::Angle;
 
 #[cfg(test)]
@@ -37,6 +36,41 @@ pub(crate) trait Lane: Float {
 
     /// One pair of such a run, turned back (`twin` 0) or forth (1), if it can be decided.
     fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)>;
+}
+
+/// A run of seeds and the fine angles that turn them, part by part; single values have two parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Turned<'a> {
+    pub(crate) seeds: [&'a [f64]; 4],
+    pub(crate) fine: [&'a [f64]; 4],
+    /// Bound on the error of single values.
+    pub(crate) error: f64,
+}
+
+impl<'a> Turned<'a> {
+    #[inline(always)]
+    pub(crate) fn of(
+        seeds: &'a [f64],
+        fine: &'a [f64],
+        error: f64,
+        pairs: usize,
+        first: usize,
+        count: usize,
+    ) -> Self {
+        let parts = |row: &'a [f64]| {
+            let part = |n: usize| {
+                let start = (n * pairs + first).min(row.len());
+                let end = (start + count).min(row.len());
+                &row[start..end]
+            };
+            [part(0), part(1), part(2), part(3)]
+        };
+        Self {
+            seeds: parts(seeds),
+            fine: parts(fine),
+            error,
+        }
+    }
 }
 
 /// a b + c, fused where the instruction set can.

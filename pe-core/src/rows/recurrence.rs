@@ -24,7 +24,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{Columns, TwinSlices};
-use crate::rows::lane::{Lane, Suspects};
+use crate::rows::lane::{Lane, Suspects, Turned};
 use crate::sincos::double_f64;
 use crate::sincos::double_f64::RUN;
 use crate::sincos::hi_lo::Split;
@@ -321,41 +321,6 @@ impl<T: Lane> WithSimd for Block<'_, T> {
                 }
                 first += count;
             }
-        }
-    }
-}
-
-/// A run of seeds and the fine angles that turn them, part by part; single values have two parts.
-#[derive(Clone, Copy)]
-pub(crate) struct Turned<'a> {
-    pub(crate) seeds: [&'a [f64]; 4],
-    pub(crate) fine: [&'a [f64]; 4],
-    /// Bound on the error of single values: [`single_error`].
-    pub(crate) error: f64,
-}
-
-impl<'a> Turned<'a> {
-    #[inline(always)]
-    fn of(
-        seeds: &'a [f64],
-        fine: &'a [f64],
-        error: f64,
-        pairs: usize,
-        first: usize,
-        count: usize,
-    ) -> Self {
-        let parts = |row: &'a [f64]| {
-            let part = |n: usize| {
-                let start = (n * pairs + first).min(row.len());
-                let end = (start + count).min(row.len());
-                &row[start..end]
-            };
-            [part(0), part(1), part(2), part(3)]
-        };
-        Self {
-            seeds: parts(seeds),
-            fine: parts(fine),
-            error,
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use pulp::Simd;
 
-use super::{Lane, Suspects};
+use super::{Lane, Suspects, Turned};
 use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{PairSlices, TwinSlices};
-use crate::rows::recurrence::Turned;
 use crate::sincos::double_f64::PRECISE_ERROR;
 use crate::sincos::hi_lo::{Angle, turned_both_ways};
 

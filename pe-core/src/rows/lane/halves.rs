@@ -4,9 +4,8 @@
 use half::{bf16, f16};
 use pulp::Simd;
 
-use super::{Lane, SCAN, Suspects, both_ways, decide_single};
+use super::{Lane, SCAN, Suspects, Turned, both_ways, decide_single};
 use crate::rows::columns::{PairSlices, TwinSlices};
-use crate::rows::recurrence::Turned;
 use crate::sincos::double_f64::RUN;
 
 macro_rules! half_lane {
