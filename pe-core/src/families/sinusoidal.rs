@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::{MAX_D_MODEL, POSITIONS};
-use crate::rows::columns::{Column, Columns};
+use crate::rows::columns::Columns;
 use crate::rows::element::Element;
-use crate::rows::f32_recipe;
 use crate::rows::recurrence::BLOCK;
-use crate::rows::single::{self, Pieces};
+use crate::rows::single::Pieces;
 use crate::rows::threads::{self, Threads};
+use crate::rows::writer::{Rows, Source};
+use crate::sincos::Rungs;
 use crate::sincos::backend::Backend;
-use crate::sincos::{self, Rungs};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::spec::recipe::Recipe;
 use crate::spec::spacing::{Base, Spacing};
@@ -86,24 +86,10 @@ impl SinusoidalConfig {
     }
 }
 
-/// What the entries are computed from.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    Exact {
-        frequencies: Vec<Frequency>,
-        pieces: Pieces,
-    },
-    Recipe {
-        inv_freq: Vec<f32>,
-        radian: Frequency,
-    },
-}
-
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: SinusoidalConfig,
-    pub(crate) columns: Columns,
-    pub(crate) source: Source,
+    pub(crate) rows: Rows,
 }
 
 /// A checked sinusoidal encoding with its frequencies: the maker of tables.
@@ -174,8 +160,11 @@ impl Sinusoidal {
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                columns,
-                source,
+                rows: Rows {
+                    columns,
+                    source,
+                    padding_idx: config.padding_idx,
+                },
             }),
         })
     }
@@ -200,7 +189,7 @@ impl Sinusoidal {
 
     /// The number of frequencies: sine/cosine pairs, a truncated last one included.
     pub fn pairs(&self) -> usize {
-        self.inner.columns.pairs
+        self.inner.rows.columns.pairs
     }
 
     /// The frequency of each pair in radians per position, `base^(-e_i)`, correctly
@@ -215,7 +204,7 @@ impl Sinusoidal {
     /// ```
     pub fn inv_freq(&self) -> Vec<f64> {
         let pairs = self.pairs();
-        match &self.inner.source {
+        match &self.inner.rows.source {
             Source::Exact { frequencies, .. } => frequencies
                 .iter()
                 .map(|f| f.inv_freq())
@@ -238,7 +227,7 @@ impl Sinusoidal {
     /// ```
     pub fn wavelengths(&self) -> Vec<f64> {
         let pairs = self.pairs();
-        match &self.inner.source {
+        match &self.inner.rows.source {
             Source::Exact { frequencies, .. } => frequencies
                 .iter()
                 .map(|f| f.wavelength())
@@ -277,7 +266,10 @@ impl Sinusoidal {
             self.fill_memory(Memory::of_zeros(out), threads, positions.start, out)?;
             return Ok(table);
         }
-        let mut writer = self.writer(Backend::best(), Rungs::Ladder, positions.start, rows);
+        let mut writer =
+            self.inner
+                .rows
+                .writer(Backend::best(), Rungs::Ladder, positions.start, rows);
         Table::build(rows, self.d_model(), BLOCK, |block| writer.write(block))
     }
 
@@ -336,7 +328,10 @@ impl Sinusoidal {
         let rows = self.check_range_of(start, out)?;
         let write = |start: u64, out: &mut [T]| {
             let rows = (out.len() / width) as u64;
-            let mut writer = self.writer(Backend::best(), Rungs::Ladder, start, rows);
+            let mut writer = self
+                .inner
+                .rows
+                .writer(Backend::best(), Rungs::Ladder, start, rows);
             for block in out.chunks_mut(BLOCK * width) {
                 if memory == Memory::Used {
                     // The cache then holds the block, and rows written from the middle
@@ -372,7 +367,9 @@ impl Sinusoidal {
         self.check_rows(positions.len(), out)?;
         let backend = Backend::best();
         for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.fill_row(backend, Position::Whole(*position), Rungs::Ladder, row);
+            self.inner
+                .rows
+                .fill_row(backend, Position::Whole(*position), Rungs::Ladder, row);
         }
         Ok(())
     }
@@ -401,7 +398,7 @@ impl Sinusoidal {
             }
         }
         for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.fill_row(
+            self.inner.rows.fill_row(
                 Backend::best(),
                 Position::Real(*position),
                 Rungs::Ladder,
@@ -423,7 +420,7 @@ impl Sinusoidal {
     ) -> Result<()> {
         let width = self.d_model();
         let rows = self.check_range_of(start, out)?;
-        let mut writer = self.writer(backend, rungs, start, rows);
+        let mut writer = self.inner.rows.writer(backend, rungs, start, rows);
         for block in out.chunks_mut(BLOCK * width) {
             writer.write(block);
         }
@@ -440,81 +437,7 @@ impl Sinusoidal {
         } else {
             Position::Real(position)
         };
-        self.pair(pair, position, rungs)
-    }
-
-    /// One row.
-    pub(crate) fn fill_row<T: Element>(
-        &self,
-        backend: Backend,
-        position: Position,
-        rungs: Rungs,
-        row: &mut [T],
-    ) {
-        let columns = &self.inner.columns;
-        match (&self.inner.source, position) {
-            (
-                Source::Exact {
-                    frequencies,
-                    pieces,
-                },
-                Position::Whole(position),
-            ) if rungs == Rungs::Ladder => {
-                single::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
-            }
-            _ => {
-                for pair in 0..columns.whole_pairs() {
-                    let (sine, cosine) = self.pair(pair, position, rungs);
-                    let (s, c) = columns.of_pair(pair);
-                    row[s] = sine;
-                    row[c] = cosine;
-                }
-            }
-        }
-        self.finish_row(position, rungs, row);
-    }
-
-    /// What whole pairs do not cover: an odd column, and the row of zeros.
-    pub(crate) fn finish_row<T: Element>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
-        if self.is_padding(position) {
-            row.fill(T::default());
-        } else if let Some(column) = self.inner.columns.odd_one_out() {
-            row[column] = self.entry(position, rungs, column);
-        }
-    }
-
-    fn is_padding(&self, position: Position) -> bool {
-        let Some(padding) = self.inner.config.padding_idx else {
-            return false;
-        };
-        match position {
-            Position::Whole(p) => p == padding,
-            Position::Real(t) => t == f64::from(padding),
-        }
-    }
-
-    /// The sine and cosine of one pair.
-    pub(crate) fn pair<T: Element>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
-        match &self.inner.source {
-            Source::Exact { frequencies, .. } => {
-                sincos::sin_cos(&frequencies[pair], position, rungs)
-            }
-            Source::Recipe { inv_freq, radian } => {
-                let position = match position {
-                    Position::Whole(p) => f64::from(p),
-                    Position::Real(t) => t,
-                };
-                f32_recipe::entry_pair(radian, inv_freq[pair], position)
-            }
-        }
-    }
-
-    pub(crate) fn entry<T: Element>(&self, position: Position, rungs: Rungs, column: usize) -> T {
-        match self.inner.columns.at(column) {
-            Column::Sine(pair) => self.pair(pair, position, rungs).0,
-            Column::Cosine(pair) => self.pair(pair, position, rungs).1,
-            Column::Zero => T::default(),
-        }
+        self.inner.rows.pair(pair, position, rungs)
     }
 
     /// The rows of `out`, if they are whole and end by the last position.

@@ -64,7 +64,7 @@ impl Sinusoidal {
             what: "the shift operator",
             why,
         };
-        let columns = &self.inner.columns;
+        let columns = &self.inner.rows.columns;
         if columns.pairs > columns.whole_pairs() {
             return Err(undefined("an odd width that cuts a pair in half"));
         }
@@ -77,7 +77,10 @@ impl Sinusoidal {
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
         let turns = (0..columns.pairs)
             .map(|pair| {
-                let (sine, cosine) = self.pair::<f64>(pair, Position::Whole(size), Rungs::Ladder);
+                let (sine, cosine) =
+                    self.inner
+                        .rows
+                        .pair::<f64>(pair, Position::Whole(size), Rungs::Ladder);
                 (if steps < 0 { -sine } else { sine }, cosine)
             })
             .collect();
@@ -107,7 +110,7 @@ impl Shift {
     /// # Errors
     /// If the row does not have the encoding's width.
     pub fn apply<T: Element>(&self, row: &mut [T]) -> Result<()> {
-        let columns = &self.encoding.inner.columns;
+        let columns = &self.encoding.inner.rows.columns;
         if row.len() != columns.width {
             return Err(Error::Length {
                 what: "the row to shift",
@@ -156,7 +159,7 @@ impl Shift {
     /// # Errors
     /// If the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES).
     pub fn matrix(&self, convention: VectorConvention) -> Result<Table<f64>> {
-        let columns = &self.encoding.inner.columns;
+        let columns = &self.encoding.inner.rows.columns;
         let width = columns.width;
         let mut matrix = Table::zeros(width as u64, width)?;
         let entries: &mut [f64] = matrix.as_mut_slice();

@@ -17,10 +17,11 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
-use crate::families::sinusoidal::{Sinusoidal, Source};
+use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
 use crate::rows::columns::Columns;
 use crate::rows::recurrence::{BLOCK, Rotation};
+use crate::rows::writer::Source;
 use crate::sincos::{self, Rungs};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::table::Table;
@@ -117,7 +118,7 @@ impl Sinusoidal {
         };
         let (lone_rows, lone_columns) = (lone(&rows)?, lone(&columns)?);
         let padding = self.config().padding_idx.map(u64::from);
-        let pairs = self.inner.columns.whole_pairs() as f64;
+        let pairs = self.inner.rows.columns.whole_pairs() as f64;
         for ((p, lone_p), row) in rows
             .zip(lone_rows)
             .zip(matrix.as_mut_slice().chunks_exact_mut(width))
@@ -195,7 +196,7 @@ impl Sinusoidal {
     }
 
     fn lags_decide(&self, what: &'static str) -> Result<()> {
-        let columns = &self.inner.columns;
+        let columns = &self.inner.rows.columns;
         let why = if columns.pairs > columns.whole_pairs() {
             "an odd width that cuts a pair in half"
         } else if self.config().padding_idx.is_some() {
@@ -208,7 +209,7 @@ impl Sinusoidal {
 
     /// S(k) for a range of lags.
     fn half_chords(&self, lags: Range<u64>) -> Result<Vec<f64>> {
-        let frequencies = match &self.inner.source {
+        let frequencies = match &self.inner.rows.source {
             Source::Exact { frequencies, .. } => frequencies,
             Source::Recipe { .. } => {
                 return Err(Error::Undefined {
@@ -217,7 +218,7 @@ impl Sinusoidal {
                 });
             }
         };
-        let pairs = self.inner.columns.whole_pairs();
+        let pairs = self.inner.rows.columns.whole_pairs();
         let halves: Vec<Frequency> = frequencies[..pairs].iter().map(|f| f.halved()).collect();
         let mut out = reserved(lags.end - lags.start)?;
         if pairs == 0 {
@@ -257,8 +258,11 @@ impl Sinusoidal {
 
     /// The entry outside the whole pairs, or 0.
     fn lone_half_pair(&self, position: u32) -> f64 {
-        match self.inner.columns.odd_one_out() {
-            Some(column) => self.entry(Position::Whole(position), Rungs::Ladder, column),
+        match self.inner.rows.columns.odd_one_out() {
+            Some(column) => self
+                .inner
+                .rows
+                .entry(Position::Whole(position), Rungs::Ladder, column),
             None => 0.0,
         }
     }

@@ -1,26 +1,49 @@
 //! Consecutive rows of an encoding, by the way that suits their number.
 
-use crate::families::sinusoidal::{Inner, Sinusoidal, Source};
-use crate::rows::element::Element;
+use crate::rows::columns::{Column, Columns};
+use crate::rows::f32_recipe;
+use crate::rows::lane::Lane;
 use crate::rows::recurrence::{self, Rotation};
-use crate::sincos::Rungs;
+use crate::rows::single::{self, Pieces};
 use crate::sincos::backend::Backend;
+use crate::sincos::{self, Rungs};
+use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-impl Sinusoidal {
+/// What the entries are computed from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Exact {
+        frequencies: Vec<Frequency>,
+        pieces: Pieces,
+    },
+    Recipe {
+        inv_freq: Vec<f32>,
+        radian: Frequency,
+    },
+}
+
+/// The rows of an encoding.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) columns: Columns,
+    pub(crate) source: Source,
+    /// The position whose row is all zeros.
+    pub(crate) padding_idx: Option<u32>,
+}
+
+impl Rows {
     /// The maker of `rows` consecutive rows, by the way that suits their number.
-    pub(crate) fn writer<T: Element>(
+    pub(crate) fn writer<T: Lane>(
         &self,
         backend: Backend,
         rungs: Rungs,
         start: u64,
         rows: u64,
     ) -> Writer<'_, T> {
-        let Inner {
-            columns, source, ..
-        } = self.inner.as_ref();
+        let columns = &self.columns;
         let many = rows >= recurrence::few_rows::<T>() as u64;
-        let rotation = match source {
+        let rotation = match &self.source {
             Source::Exact { frequencies, .. }
                 if columns.whole_pairs() > 0
                     && rows > 0
@@ -32,18 +55,92 @@ impl Sinusoidal {
             _ => None,
         };
         Writer {
-            encoding: self,
+            rows: self,
             backend,
             rungs,
             position: start,
             rotation,
         }
     }
+
+    /// One row.
+    pub(crate) fn fill_row<T: Lane>(
+        &self,
+        backend: Backend,
+        position: Position,
+        rungs: Rungs,
+        row: &mut [T],
+    ) {
+        let columns = &self.columns;
+        match (&self.source, position) {
+            (
+                Source::Exact {
+                    frequencies,
+                    pieces,
+                },
+                Position::Whole(position),
+            ) if rungs == Rungs::Ladder => {
+                single::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
+            }
+            _ => {
+                for pair in 0..columns.whole_pairs() {
+                    let (sine, cosine) = self.pair(pair, position, rungs);
+                    let (s, c) = columns.of_pair(pair);
+                    row[s] = sine;
+                    row[c] = cosine;
+                }
+            }
+        }
+        self.finish_row(position, rungs, row);
+    }
+
+    /// What whole pairs do not cover: an odd column, and the row of zeros.
+    pub(crate) fn finish_row<T: Lane>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
+        if self.is_padding(position) {
+            row.fill(T::default());
+        } else if let Some(column) = self.columns.odd_one_out() {
+            row[column] = self.entry(position, rungs, column);
+        }
+    }
+
+    fn is_padding(&self, position: Position) -> bool {
+        let Some(padding) = self.padding_idx else {
+            return false;
+        };
+        match position {
+            Position::Whole(p) => p == padding,
+            Position::Real(t) => t == f64::from(padding),
+        }
+    }
+
+    /// The sine and cosine of one pair.
+    pub(crate) fn pair<T: Lane>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
+        match &self.source {
+            Source::Exact { frequencies, .. } => {
+                sincos::sin_cos(&frequencies[pair], position, rungs)
+            }
+            Source::Recipe { inv_freq, radian } => {
+                let position = match position {
+                    Position::Whole(p) => f64::from(p),
+                    Position::Real(t) => t,
+                };
+                f32_recipe::entry_pair(radian, inv_freq[pair], position)
+            }
+        }
+    }
+
+    pub(crate) fn entry<T: Lane>(&self, position: Position, rungs: Rungs, column: usize) -> T {
+        match self.columns.at(column) {
+            Column::Sine(pair) => self.pair(pair, position, rungs).0,
+            Column::Cosine(pair) => self.pair(pair, position, rungs).1,
+            Column::Zero => T::default(),
+        }
+    }
 }
 
 /// Makes consecutive rows, block after block.
 pub(crate) struct Writer<'a, T> {
-    encoding: &'a Sinusoidal,
+    rows: &'a Rows,
     backend: Backend,
     rungs: Rungs,
     /// The position of the next row.
@@ -51,20 +148,19 @@ pub(crate) struct Writer<'a, T> {
     rotation: Option<Rotation<'a, T>>,
 }
 
-impl<T: Element> Writer<'_, T> {
+impl<T: Lane> Writer<'_, T> {
     /// Writes the next [`BLOCK`] rows, or fewer for the last block.
     pub(crate) fn write(&mut self, block: &mut [T]) {
         if let Some(rotation) = &mut self.rotation {
             rotation.write(block);
         }
-        for row in block.chunks_exact_mut(self.encoding.d_model()) {
+        for row in block.chunks_exact_mut(self.rows.columns.width) {
             let position = Position::Whole(self.position as u32);
             self.position += 1;
             if self.rotation.is_some() {
-                self.encoding.finish_row(position, self.rungs, row);
+                self.rows.finish_row(position, self.rungs, row);
             } else {
-                self.encoding
-                    .fill_row(self.backend, position, self.rungs, row);
+                self.rows.fill_row(self.backend, position, self.rungs, row);
             }
         }
     }
@@ -73,11 +169,14 @@ impl<T: Element> Writer<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recipe, SinusoidalConfig, f16};
+    use crate::{Recipe, Sinusoidal, SinusoidalConfig, f16};
 
-    fn rotates<T: Element>(config: SinusoidalConfig, rungs: Rungs, rows: u64) -> bool {
+    fn rotates<T: Lane>(config: SinusoidalConfig, rungs: Rungs, rows: u64) -> bool {
         let encoding = Sinusoidal::new(config).unwrap();
-        let writer = encoding.writer::<T>(Backend::best(), rungs, 7, rows);
+        let writer = encoding
+            .inner
+            .rows
+            .writer::<T>(Backend::best(), rungs, 7, rows);
         writer.rotation.is_some()
     }
 
@@ -85,7 +184,7 @@ mod tests {
     /// not get it.
     #[test]
     fn many_rows_are_rotated_and_those_that_a_test_wants_so() {
-        fn check<T: Element>() {
+        fn check<T: Lane>() {
             let many = recurrence::few_rows::<T>() as u64;
             assert!(many > 2);
             for (rungs, rows, expected) in [
@@ -102,7 +201,7 @@ mod tests {
                 (Rungs::FullOnly, many, false),
             ] {
                 let found = rotates::<T>(SinusoidalConfig::new(6), rungs, rows);
-                assert_eq!(found, expected, "{}, {rungs:?}, {rows} rows", T::NAME);
+                assert_eq!(found, expected, "{}, {rungs:?}, {rows} rows", T::TYPE);
             }
         }
         check::<f32>();
