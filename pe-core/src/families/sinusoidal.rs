@@ -1,5 +1,7 @@
 //! The sinusoidal encoding of "Attention Is All You Need" and its variants.
 
+mod config;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,78 +15,12 @@ use crate::rows::threads::{self, Threads};
 use crate::rows::writer::{Rows, Source};
 use crate::sincos::Rungs;
 use crate::sincos::backend::Backend;
-use crate::spec::layout::{OddWidth, SinusoidLayout};
-use crate::spec::recipe::Recipe;
-use crate::spec::spacing::{Base, Spacing};
+use crate::spec::layout::OddWidth;
 use crate::table::{Memory, Table};
 use crate::turns::frequency::{self, Frequency};
 use crate::turns::position::{Position, check_range};
 
-/// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`].
-///
-/// For pair `i` of `n` and position `p`
-///
-/// ```text
-/// sin(p * base^(-e_i)),  cos(p * base^(-e_i))      e_i = 2i/d        Spacing::Paper
-///                                                  e_i = i/(n-1)     Spacing::Inclusive
-///                                                  e_i = i/(n-s)     Spacing::Shifted(s)
-/// ```
-///
-/// The defaults are those of the paper. The conventions of other libraries are
-/// listed as [`Preset`](crate::Preset)s.
-///
-/// ```
-/// use pe_core::{SinusoidLayout, SinusoidalConfig, Spacing};
-///
-/// let paper = SinusoidalConfig::new(512);
-/// let notebook = SinusoidalConfig {
-///     layout: SinusoidLayout::Concatenated,
-///     spacing: Spacing::Inclusive,
-///     ..paper
-/// };
-/// assert_ne!(paper, notebook);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct SinusoidalConfig {
-    /// Width of the encoding, 1 to [`MAX_D_MODEL`].
-    pub d_model: usize,
-    /// The number whose powers the frequencies are; 10000 by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub base: Base,
-    /// Order of the columns.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub layout: SinusoidLayout,
-    /// Exponents of the base.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub spacing: Spacing,
-    /// What happens at odd widths.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub odd_width: OddWidth,
-    /// A position whose row is all zeros, as fairseq and M2M100 have it for
-    /// padding. They number real tokens from `padding_idx + 1`.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub padding_idx: Option<u32>,
-    /// Exact entries, or those of a named f32 recipe.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub recipe: Recipe,
-}
-
-impl SinusoidalConfig {
-    /// The paper's encoding of the given width.
-    pub const fn new(d_model: usize) -> Self {
-        Self {
-            d_model,
-            base: Base::Value(10000.0),
-            layout: SinusoidLayout::Interleaved,
-            spacing: Spacing::Paper,
-            odd_width: OddWidth::Reject,
-            padding_idx: None,
-            recipe: Recipe::Exact,
-        }
-    }
-}
+pub use config::SinusoidalConfig;
 
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -99,7 +35,7 @@ pub(crate) struct Inner {
 /// `position x frequency`, for the exact value of the base given (an `f64`), with
 /// one rounding, in `f32`, `f16`, `bf16` and `f64` alike. The bits do not depend on
 /// the machine, on the instruction set, or on how a range is cut into calls.
-/// (With a [`Recipe`] other than `Exact` the entries are that recipe's instead.)
+/// (With a [`Recipe`](crate::Recipe) other than `Exact` the entries are that recipe's instead.)
 ///
 /// ```
 /// use pe_core::Sinusoidal;
