@@ -4,7 +4,6 @@ mod nearest;
 mod rounding_test;
 mod wide;
 
-pub(crate) use nearest::Float;
-pub(crate) use nearest::{Magnitude, nearest};
+pub(crate) use nearest::{Float, Magnitude, nearest};
 pub(crate) use rounding_test::{SINGLE_ERROR, decided, decided_f64, decided_within};
 pub(crate) use wide::{magnitude, to_f32, to_f64};

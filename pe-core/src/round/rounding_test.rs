@@ -9,7 +9,7 @@ use crate::round::nearest::{Float, Magnitude, nearest};
 /// itself, each product by another u of itself, together 3u (|sA cB| + |cA sB|) <= 3u; adding
 /// the bound to one product, adding the other, and subtracting the bound twice
 /// err by u each: 6u < 2^-50.4 (less with fused operations), and the seeds' own errors of 2^-62 beside it.
-/// For single rows see [`direct`](crate::rows::single).
+/// For single rows see [`single_f64`](crate::sincos::single_f64).
 pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// The nearest `T` to all numbers within [`SINGLE_ERROR`] of `value`, if there is one.

@@ -3,7 +3,7 @@
 //! There the angle is the f32 product of position and frequency, and the functions and the
 //! product with the attention factor round to f32 each. The functions are correctly
 //! rounded here: from f64 where a check allows it, else by the ladder of
-//! [`sincos`](crate::sincos).
+//! [`sincos`].
 
 use crate::round::{Float, decided_f64};
 use crate::sincos::single_f64;
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(sin_cos(&radian, angle), expected, "{angle:e}");
             if (1e-3..4e9).contains(&angle) {
                 all += 1;
-                let narrow = sincos::narrow(
+                let narrow = sincos::fixed::narrow(
                     crate::turns::phase::turn_at(radian.wide, u64::from(bits >> 9 | 1 << 23), {
                         exponent as i32 - 150
                     })

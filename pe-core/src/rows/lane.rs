@@ -4,7 +4,7 @@
 //! bound rounds to the same float. Lanes write the rounded values and report
 //! whether any was not settled; the caller has those made again by the ladder.
 
-mod double;
+pub(crate) mod double;
 mod halves;
 
 use pulp::Simd;
@@ -13,18 +13,15 @@ use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{PairSlices, TwinSlices};
 use crate::sincos::hi_lo::Angle;
 
-#[cfg(test)]
-pub(crate) use double::DOUBLE_ERROR;
-
 /// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
     /// What [`Lane::turn`] wants single seeds multiplied by: a power of two.
     const SCALE: f64 = 1.0;
 
-    /// Writes a run of at most [`RUN`] pairs; non-zero if one is not settled.
+    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs; non-zero if one is not settled.
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32;
 
-    /// Writes a run of at most [`RUN`] pairs in two parts; non-zero if one is not settled.
+    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs in two parts; non-zero if one is not settled.
     /// For the types that single values settle it never does.
     fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> u32 {
         1

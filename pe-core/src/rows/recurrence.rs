@@ -11,7 +11,7 @@
 //!
 //! so each entry costs one multiplication and one addition. Seeds move from
 //! block to block by a rotation in some 80 bits, and are made afresh by
-//! [`precise`] now and then, before their errors can add up.
+//! [`double_f64`] now and then, before their errors can add up.
 //!
 //! Every entry is checked: its value plus and minus the error bound must round
 //! to the same float. The few that do not are made again by the ladder of
@@ -41,11 +41,11 @@ const HALF: usize = BLOCK / 2;
 /// Blocks between two seeds made afresh.
 ///
 /// Errors are vectors (of the sine, of the cosine), whose lengths rotations keep. With
-/// e = [`PRECISE_ERROR`](crate::sincos::double_f64), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
+/// e = [`PRECISE_ERROR`](double_f64::PRECISE_ERROR), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
 /// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
 /// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
-/// stays within [`DOUBLE_ERROR`](crate::rows::lane::DOUBLE_ERROR). For the other types 4,096
-/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`](crate::round::SINGLE_ERROR).
+/// stays within [`DOUBLE_ERROR`](crate::rows::lane::double::DOUBLE_ERROR). For the other types 4,096
+/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`].
 const fn blocks_per_renewal<T: Lane>() -> usize {
     if T::SINGLE { 4096 } else { 16 }
 }
@@ -65,7 +65,7 @@ const fn parts<T: Lane>() -> usize {
 /// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
 ///
 /// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`](crate::round::SINGLE_ERROR), as [`single_error`] tells. Far below 1/2 too
+/// [`SINGLE_ERROR`], as [`single_error`] tells. Far below 1/2 too
 /// many entries would come too close to the bound. Entries of two parts take none.
 pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
@@ -347,7 +347,7 @@ fn settle<T: Lane>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::lane::DOUBLE_ERROR;
+    use crate::rows::lane::double::DOUBLE_ERROR;
     use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
     use crate::spec::spacing::{Base, Spacing};
     use crate::turns::frequency;

@@ -69,7 +69,7 @@ pub(crate) fn fill_row<T: Lane>(
     }
 }
 
-/// A run of pairs on the instruction set chosen (see `rotate` on why a structure).
+/// A run of pairs on the instruction set chosen (see `rows::recurrence` on why a structure).
 struct Run<'a, T> {
     pieces: [&'a [u64]; 3],
     position: u32,
@@ -97,7 +97,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     }
 }
 
-/// A run of a type that needs more than f64 arithmetic: see [`precise`].
+/// A run of a type that needs more than f64 arithmetic: see [`double_f64`].
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
     out: PairSlices<'a, T>,

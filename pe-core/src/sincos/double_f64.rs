@@ -80,7 +80,7 @@ impl Reduced {
     }
 }
 
-/// A run on the instruction set chosen (see `rotate` on why a structure).
+/// A run on the instruction set chosen (see `rows::recurrence` on why a structure).
 pub(crate) struct Run<'a> {
     pub(crate) reduced: &'a Reduced,
     pub(crate) out: [&'a mut [f64]; 4],

@@ -11,7 +11,7 @@ use crate::sincos::hi_lo::{Angle, turned_both_ways};
 /// Bound on the error of the two-part values handed to [`settle_f64`]: 2^-68.
 pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
 
-/// Bound on the error of single rows of f64: twice that of [`precise`](crate::sincos::double_f64), since adding
+/// Bound on the error of single rows of f64: twice that of [`double_f64`](crate::sincos::double_f64), since adding
 /// the bound rounds too.
 const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
 
