@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most files and folders' own files on one floor.
+/// The most files of one folder.
 const FULL: usize = 14;
 
 /// A module by its path below the crate: `rows::lane` is `["rows", "lane"]`, the crate itself is `[]`.
@@ -295,18 +295,20 @@ fn against(rooms: &[Room], arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<S
     wrong
 }
 
-/// A circle of files, if there is one. A file and those in the folder of its name are one thing.
+/// A circle of files of one room, if there is one. A file and those in the folder of its name are one thing.
 fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Option<String> {
     let related = |a: &Module, b: &Module| a.starts_with(b) || b.starts_with(a);
     let mut left = arrows.clone();
     for (from, to) in &mut left {
-        to.retain(|to| !related(from, to));
+        to.retain(|to| room(from) == room(to) && !related(from, to));
     }
     // What imports nothing that is left is in no circle.
     while let Some(free) = left.iter().find(|(_, to)| to.is_empty()) {
         let free = free.0.clone();
         left.remove(&free);
-        left.values_mut().for_each(|to| drop(to.remove(&free)));
+        for to in left.values_mut() {
+            to.remove(&free);
+        }
     }
     let mut at = left.keys().next()?.clone();
     let mut way = Vec::new();
@@ -319,6 +321,17 @@ fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Option<String> {
     Some(format!("a circle: {}", names.join(" -> ")))
 }
 
+/// The folders that hold more than [`FULL`] of the files.
+fn full_floors(files: &[PathBuf]) -> Vec<String> {
+    let mut floors = BTreeMap::<&Path, usize>::new();
+    for file in files {
+        *floors.entry(file.parent().unwrap()).or_default() += 1;
+    }
+    let full = floors.into_iter().filter(|(_, files)| *files > FULL);
+    full.map(|(floor, files)| format!("{}: {files} files on one floor", floor.display()))
+        .collect()
+}
+
 /// Checks `CRATE/src` against `rooms/CRATE.txt`, and that against DESIGN.md.
 fn check(package: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -327,17 +340,13 @@ fn check(package: &str) {
     let source = root.join(package).join("src");
     let mut list = Vec::new();
     files(&source, &mut list);
-    let mut floors = BTreeMap::<&Path, usize>::new();
     let mut sources = BTreeMap::new();
     for file in &list {
-        *floors.entry(file.parent().unwrap()).or_default() += 1;
         let module = module_of(file.strip_prefix(&source).unwrap());
         sources.insert(module, fs::read_to_string(file).unwrap());
     }
     let mut wrong = against(&rooms(&table), &arrows(&sources));
-    for (floor, files) in floors.into_iter().filter(|(_, files)| *files > FULL) {
-        wrong.push(format!("{}: {files} files on one floor", floor.display()));
-    }
+    wrong.extend(full_floors(&list));
     if let Ok(design) = fs::read_to_string(root.join("DESIGN.md"))
         && !design.contains(&format!("```text\n{table}```"))
     {
@@ -401,7 +410,7 @@ fn arrows_against_the_order_are_found() {
         ),
         (
             "middle/a.rs",
-            "use crate::ground; use crate::top::{};",
+            "use crate::ground; use crate::top::{A};",
             "middle/a -> top",
         ),
         (
@@ -423,6 +432,16 @@ fn arrows_against_the_order_are_found() {
             "{source}: {found:?}"
         );
     }
+}
+
+#[test]
+fn full_floors_are_found() {
+    let files = |count: usize| -> Vec<PathBuf> {
+        let file = |n| PathBuf::from(format!("rows/{n}.rs"));
+        (0..count).map(file).chain(["lib.rs".into()]).collect()
+    };
+    assert_eq!(full_floors(&files(14)), [""; 0]);
+    assert_eq!(full_floors(&files(15)), ["rows: 15 files on one floor"]);
 }
 
 #[test]
