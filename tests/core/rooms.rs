@@ -69,14 +69,13 @@ fn tokens(source: &str) -> Vec<&str> {
         } else if quote.starts_with('"') && word <= 2 && !rest.starts_with('#') {
             let prefix = &rest[..rest.len() - quote.len()];
             prefix.len() + 1 + string(&quote[1..], prefix)
-        } else if rest.starts_with('\'') {
-            match rest.as_bytes() {
-                [_, b'\\', ..] => 3 + rest[3..].find('\'').expect("the character ends"),
+        } else if let Some(quoted) = rest.strip_prefix('\'') {
+            let mut characters = quoted.char_indices();
+            match (characters.next(), characters.next()) {
+                (Some((_, '\\')), _) => quoted[2..].find('\'').expect("the character ends") + 4,
+                (_, Some((end, '\''))) => end + 2,
                 // A lifetime's name follows as a word.
-                _ => match rest[1..].char_indices().nth(1) {
-                    Some((end, '\'')) => end + 2,
-                    _ => 1,
-                },
+                _ => 1,
             }
         } else if word > 0 {
             out.push(&rest[..word]);
@@ -449,7 +448,7 @@ fn comments_literals_and_tests_are_not_arrows() {
     for source in [
         "// use crate::top;\n/* crate::top::x */",
         r##"const A: &str = "use crate::top; \" crate::top::b"; const B: &str = r#"crate::top::c"#;"##,
-        "const C: char = '\"'; const D: char = '\\''; fn f<'a>() {} // \"",
+        "const C: char = '\"'; const D: char = '\\''; const E: char = 'é'; fn f<'a>() {} // \"",
         "#[cfg(test)] mod tests { use super::*; use crate::top; fn f() { { } } }",
         "#[cfg(test)] use crate::top; #[cfg(test)] #[a] fn f(x: [u8; 3]) -> u8 { crate::top::x() }",
     ] {
