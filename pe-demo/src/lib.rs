@@ -124,6 +124,9 @@ where
         Ok(cli) => {
             log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
                 (true, _) => Verbosity::Quiet,
+            if let Some(why) = cli.mistake(&args) {
+                return usage(&cli.usage_error(&why), &mut log);
+            }
                 (_, true) => Verbosity::Verbose,
                 _ => Verbosity::Normal,
             };
@@ -136,7 +139,7 @@ where
             result
         }
         Err(error) if error.use_stderr() => {
-            return usage(&cli::name_what_is_no_text(error, &args), &mut log);
+            return usage(&cli::explain(error, &args), &mut log);
         }
         Err(help) => write!(stdout, "{}", colours.stdout.paint(&help))
             .map(|()| Outcome::Success)
