@@ -33,6 +33,7 @@
 pub mod attention;
 mod cli;
 mod console;
+mod device;
 mod distinct;
 mod encode;
 pub mod encoder;

@@ -43,6 +43,7 @@ const TEST_TWINS: usize = 500;
 pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> Result<Outcome> {
     let start = Instant::now();
     check(args)?;
+    let device = args.device.open()?;
     let tokenizer = Tokenizer::load(&TokenizerSource::BuiltIn)?;
     let task = Task::new(args.seed, &tokenizer)?;
     let directory = &args.output;
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
             args.length * LENGTHS[LENGTHS.len() - 1],
             Files::of(directory, *scheme),
             args.resume,
+            &device,
         )?);
     }
     let tests: Vec<(usize, Vec<Example>)> = LENGTHS

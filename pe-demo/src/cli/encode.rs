@@ -7,6 +7,7 @@ use pe_core::{MAX_D_MODEL, POSITIONS};
 
 use super::train::SchemeArg;
 use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
+use crate::device::DeviceName;
 
 pub(super) const ENCODE_EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,9 @@ the tokenizer.json beside the file, unless --tokenizer names another.
 --output: the mean of each sentence's vectors after the last layer, in the order
 of the input; tensor `vectors` [sentences, d_model], or a JSON object per line.
 The file is written as a whole or not at all, and a sentence's vector has the same
-bits whatever stands beside it. A line has at most 1 MiB, a sentence 2048 tokens.
+bits whatever stands beside it (on the CPU; --device cuda and metal, which need a
+build with the feature of that name, promise no bits). A line has at most 1 MiB, a
+sentence 2048 tokens.
 
 Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped
 by Ctrl-C while writing vectors.";
@@ -176,4 +179,7 @@ pub(crate) struct EncodeArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Where to compute: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub(crate) device: DeviceName,
 }

@@ -32,6 +32,7 @@ pub(super) struct Parts {
     pub(super) tokenizer: Tokenizer,
     weights: Weights,
 }
+    device: Device,
 
 /// Where the encoder's weights come from.
 enum Weights {
@@ -74,6 +75,7 @@ impl Parts {
     /// Reads what the arguments name.
     pub(super) fn load(args: &EncodeArgs, log: &mut Log<'_>) -> Result<Self> {
         let (weights, beside) = if let Some(name) = &args.weights {
+        let device = args.device.open()?;
             let origin = Origin::parse(name, embeddings::FILE).context("--weights")?;
             let path = fetch::local(&origin, checkpoint::MAX_BYTES, log).context("--weights")?;
             (Weights::Trained(Checkpoint::read(&path)?), None)
@@ -98,6 +100,7 @@ impl Parts {
             "tokenizer {} with {} entries",
             parts.source,
             thousands(parts.tokenizer.vocab_size() as u64)
+            device,
         ));
         parts.check_vocabulary()?;
         Ok(parts)
@@ -173,7 +176,7 @@ impl Parts {
         let rows = longest.max(ROWS);
         Ok(match &self.weights {
             Weights::Trained(checkpoint) => {
-                let classifier = checkpoint.classifier(rows)?;
+                let classifier = checkpoint.classifier(rows, &self.device)?;
                 Model {
                     encoder: classifier.encoder.clone(),
                     given: None,
@@ -227,7 +230,7 @@ impl Parts {
             tensors.insert("position.weight".to_owned(), positions.vectors.clone());
         }
         let weights = Seeded::new(args.seed).with(tensors);
-        let weights = weights.var_builder(DType::F32, &Device::Cpu);
+        let weights = weights.var_builder(DType::F32, &self.device);
         Ok(Encoder::new(config, &weights)?)
     }
 }

@@ -56,6 +56,8 @@ struct Model {
     causal: bool,
     seed: u64,
     /// The number of weights of the encoder.
+    /// Where it computes.
+    device: String,
     weights: u64,
     /// The file that they come from, if they were trained.
     weights_file: Option<String>,
@@ -105,6 +107,7 @@ impl Report {
                 causal: args.causal,
                 seed: trained.map_or(args.seed, |(checkpoint, _)| checkpoint.model.seed),
                 weights: config.parameters().unwrap_or(0),
+                device: args.device.to_string(),
                 weights_file: args.weights.clone(),
                 trained_steps: trained.and_then(|(checkpoint, _)| Some(checkpoint.best?.step)),
                 embeddings: args.embeddings.clone(),
@@ -144,7 +147,7 @@ impl Report {
             "",
             &format!(
                 "d_model {}, {} layers of {} heads, {}-norm, {}{}, tokenizer {} with {} \
-                 entries{}",
+                 entries{}{}",
                 model.d_model,
                 model.layers,
                 model.heads,
@@ -163,6 +166,10 @@ impl Report {
                 } else {
                     ""
                 }
+                },
+                match model.device.as_str() {
+                    "cpu" => String::new(),
+                    device => format!(", on {device}"),
             ),
         );
         if let Some(all) = &self.all {

@@ -182,12 +182,12 @@ impl Checkpoint {
         }
     }
 
-    /// The model with the weights of this file, and fixed tables of `rows` rows.
+    /// The model with the weights of this file on a device, and fixed tables of `rows` rows.
     ///
     /// # Errors
     /// A file of a state; weights that are missing, left over, of another shape or type, or no
     /// finite numbers.
-    pub(crate) fn classifier(&self, rows: usize) -> Result<Classifier> {
+    pub(crate) fn classifier(&self, rows: usize, device: &Device) -> Result<Classifier> {
         let name = &self.name;
         ensure!(
             self.step.is_none(),
@@ -195,7 +195,7 @@ impl Checkpoint {
              .state)"
         );
         self.check_numbers()?;
-        let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, &Device::Cpu);
+        let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, device);
         let classifier = Classifier::new(&self.model, rows, &vb).with_context(|| name.clone())?;
         let weights: usize = self.tensors.values().map(Tensor::elem_count).sum();
         let wanted = self.model.weights(&classifier);

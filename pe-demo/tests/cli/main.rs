@@ -2,6 +2,7 @@
 // What these tests share stands outside of them, where an `expect` would be a defect of the program.
 #![allow(clippy::expect_used)]
 
+mod device;
 #[cfg(unix)]
 mod faults;
 #[cfg(feature = "hub")]
