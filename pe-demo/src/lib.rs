@@ -39,6 +39,7 @@ mod encode;
 pub mod encoder;
 mod export;
 mod fetch;
+mod file;
 mod inspect;
 mod interrupt;
 mod log;

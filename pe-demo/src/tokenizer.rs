@@ -1,6 +1,5 @@
 //! Sentences as token ids.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,9 +7,10 @@ use anyhow::{Context, Error, Result, anyhow, ensure};
 use serde::Serialize;
 
 use crate::fetch;
+use crate::file;
 use crate::log::Log;
 use crate::origin::{HubName, Origin};
-use crate::page::clean;
+use crate::page::{self, clean};
 
 /// The tokenizer that the program carries; `assets/README.md` says how it was made.
 const BUILT_IN: &[u8] = include_bytes!("../assets/tokenizer.json");
@@ -122,19 +122,8 @@ impl Tokenizer {
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let in_file = || format!("{}", path.display());
-        let regular = std::fs::metadata(path).with_context(in_file)?.is_file();
-        ensure!(regular, "{}: not a regular file", path.display());
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-            .with_context(in_file)?;
-        ensure!(
-            bytes.len() as u64 <= MAX_BYTES,
-            "{}: larger than {MAX_BYTES} bytes",
-            path.display()
-        );
-        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", path.display()))
+        let bytes = file::bytes(path, MAX_BYTES, "a tokenizer")?;
+        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", page::path(path)))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
