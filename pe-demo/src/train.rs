@@ -77,12 +77,12 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
     drop(interrupt);
     let interrupted = trained.iter().any(|one| one.ending == Ending::Interrupted);
     let losses = losses::write(directory, &trained)?;
-    let report = Report::of(args, &tests, &trained, losses, start.elapsed());
+    let report = Report::of(args, &tests, &trained, threads, losses, start.elapsed());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         out.write_all(b"\n")?;
     } else {
-        out.write_all(report.page().text().as_bytes())?;
+        out.write_all(report.page(log.verbosity).text().as_bytes())?;
     }
     Ok(match interrupted {
         true => Outcome::Interrupted,

@@ -54,7 +54,7 @@ impl From<SchemeArg> for Scheme {
 /// Which schemes are trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum SchemesArg {
-    /// One after another, for comparison
+    /// All four, in parallel as far as there are threads
     #[default]
     All,
     /// No positions

@@ -16,13 +16,13 @@ use crate::encoder::{Mode, Scheme};
 use crate::interrupt::Interrupt;
 
 /// Steps between two looks at the validation sentences.
-const LOOK: u64 = 50;
+pub(super) const LOOK: u64 = 50;
 
 /// Steps between two writings of the state, for runs that are killed.
 const SAVE: u64 = 500;
 
 /// Pairs of twins to choose the best weights by.
-const VALIDATION_TWINS: usize = 150;
+pub(super) const VALIDATION_TWINS: usize = 150;
 
 /// Steps of warm-up.
 const WARM_UP: u64 = 100;

@@ -7,6 +7,7 @@ mod device;
 mod faults;
 #[cfg(feature = "hub")]
 mod hub;
+mod train;
 mod width;
 
 use std::io::{BufRead, BufReader, Write};
