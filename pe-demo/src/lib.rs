@@ -18,7 +18,7 @@
 //! use pe_demo::Outcome;
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
-//! let args = ["pe-demo", "--no-table", "A word knows its place."];
+//! let args = ["pe-demo", "A word knows its place."];
 //! let outcome = pe_demo::run(args, &mut std::io::empty(), &mut out, &mut err);
 //! assert_eq!(outcome, Outcome::Success);
 //! assert!(String::from_utf8(out)?.contains("position"));
@@ -124,11 +124,11 @@ where
     };
     let result = match Cli::try_parse_from(&args) {
         Ok(cli) => {
-            log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
-                (true, _) => Verbosity::Quiet,
             if let Some(why) = cli.mistake(&args) {
                 return usage(&cli.usage_error(&why), &mut log);
             }
+            log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
+                (true, _) => Verbosity::Quiet,
                 (_, true) => Verbosity::Verbose,
                 _ => Verbosity::Normal,
             };
@@ -170,6 +170,7 @@ fn dispatch(
     out: &mut dyn Write,
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
+    distinct::check_command(cli)?;
     process::settle(match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,
         _ => Work::Threaded,

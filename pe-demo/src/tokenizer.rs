@@ -110,15 +110,17 @@ impl Tokenizer {
         }
     }
 
-    /// As [`Tokenizer::load`], with a bar while a file is fetched.
-    pub(crate) fn load_with(source: &TokenizerSource, log: &mut Log<'_>) -> Result<Self> {
-        match source {
-            TokenizerSource::Hub(name) => {
-                let origin = Origin::Hub(name.clone());
-                Self::from_file(&fetch::local(&origin, MAX_BYTES, log)?)
-            }
-            TokenizerSource::BuiltIn | TokenizerSource::File(_) => Self::load(source),
-        }
+    /// As [`Tokenizer::load`], with a bar while a file is fetched; the file too, if there is one.
+    pub(crate) fn load_with(
+        source: &TokenizerSource,
+        log: &mut Log<'_>,
+    ) -> Result<(Self, Option<PathBuf>)> {
+        let path = match source {
+            TokenizerSource::BuiltIn => return Ok((Self::from_bytes(BUILT_IN)?, None)),
+            TokenizerSource::File(path) => path.clone(),
+            TokenizerSource::Hub(name) => fetch::local(&Origin::Hub(name.clone()), MAX_BYTES, log)?,
+        };
+        Ok((Self::from_file(&path)?, Some(path)))
     }
 
     fn from_file(path: &Path) -> Result<Self> {
