@@ -28,12 +28,12 @@ use values::input;
 pub use values::{parse_spacing, positive, probability, whole};
 
 const ABOUT: &str = "\
-Shows what positional encodings do, with a toy transformer encoder and in figures;
-trains it with and without them; exports and inspects exact tables.
+Explores positional encodings with a toy transformer encoder and in figures; trains the encoder \
+with and without them; exports and inspects exact tables.
 
-Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
-Unless --weights says otherwise the encoder is not trained: what it shows follows
-from how it is built. The same input and seed give the same output.";
+Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`. Unless --weights \
+says otherwise, the encoder is not trained: what it shows follows from how it is built. The same \
+input and seed give the same output.";
 
 const EXAMPLES: &str = "\
 Examples:
