@@ -2,6 +2,7 @@
 
 mod encode;
 mod export;
+mod mistake;
 mod plot;
 mod rotary;
 mod shell;
@@ -27,16 +28,16 @@ use values::input;
 pub use values::{parse_spacing, positive, probability, whole};
 
 const ABOUT: &str = "\
-Shows what positional encodings do, with a toy transformer encoder and in figures;
-trains it with and without them; exports and inspects exact tables.
+Explores positional encodings with a toy transformer encoder and in figures; trains the encoder \
+with and without them; exports and inspects exact tables.
 
-Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`.
-Unless --weights says otherwise the encoder is not trained: what it shows follows
-from how it is built. The same input and seed give the same output.";
+Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`. Unless --weights \
+says otherwise, the encoder is not trained: what it shows follows from how it is built. The same \
+input and seed give the same output.";
 
 const EXAMPLES: &str = "\
 Examples:
-  pe-demo                                the built-in sentences
+  pe-demo                                the built-in sentences; writes their table
   pe-demo \"To be or not to be\"           your own
   pe-demo --file text.txt --causal       one per line, looking back only
   pe-demo - < text.txt                   from standard input
@@ -99,11 +100,26 @@ impl Cli {
         let mut command = command.unwrap_or(program);
         command.error(ErrorKind::ValueValidation, message)
     }
+
+    /// What to say if the only sentence is a word that is nearly the name of a command. What comes
+    /// after `--` is a sentence.
+    pub(crate) fn mistake(&self, args: &[OsString]) -> Option<String> {
+        match (&self.command, &self.encode.sentences[..]) {
+            (None, [word]) if !args.iter().any(|arg| arg == "--") => mistake::of(word),
+            _ => None,
+        }
+    }
 }
 
-/// Of an error about an argument that is not UTF-8 where only text will do: the same with the
-/// arguments that may be meant.
-pub(crate) fn name_what_is_no_text(error: clap::Error, args: &[OsString]) -> clap::Error {
+/// Of an error about arguments that cannot be read, one that says more: of text that is not UTF-8,
+/// which arguments may be meant; of an option that sentences do not take, which command may be.
+pub(crate) fn explain(error: clap::Error, args: &[OsString]) -> clap::Error {
+    let word = args.get(1).and_then(|word| word.to_str());
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(why) = word.and_then(mistake::of)
+    {
+        return Cli::command().error(ErrorKind::InvalidSubcommand, why);
+    }
     let named: Vec<String> = args
         .iter()
         .skip(1)

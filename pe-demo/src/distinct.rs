@@ -1,24 +1,60 @@
 //! What is read is not written over.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::cli::{Cli, Command};
 use crate::console::BadUsage;
 
-/// An option and the file that it names.
-pub(crate) type Named<'a> = (&'static str, &'a Path);
+/// A file, and the option that names it or the words for one that no option names.
+pub(crate) type Named = (&'static str, PathBuf);
 
-/// That a file to write is none of those to read, by whatever name: the result would take the
+/// Checks the files of a command before it runs: every one that it would write, by an option or by
+/// default, against every one that its arguments say it reads.
+///
+/// # Errors
+/// Returns an error if one of them is both.
+pub(crate) fn check_command(cli: &Cli) -> Result<(), BadUsage> {
+    let (outputs, inputs) = match &cli.command {
+        None => (cli.encode.outputs(), cli.encode.inputs()),
+        Some(Command::Encode(args)) => (args.outputs(), args.inputs()),
+        Some(Command::Export(args)) => {
+            let config = args.rotary.config.iter().cloned();
+            let inputs = config.map(|path| ("--config", path)).collect();
+            (vec![("--output", args.output.clone())], inputs)
+        }
+        Some(Command::Plot(args)) => {
+            let config = args.config.iter().cloned();
+            let inputs = config.map(|path| ("--config", path)).collect();
+            (args.outputs(), inputs)
+        }
+        // These write nothing, or read nothing but what they wrote themselves.
+        Some(
+            Command::Inspect(_)
+            | Command::Train(_)
+            | Command::Report(_)
+            | Command::Completions(_)
+            | Command::Man(_),
+        ) => return Ok(()),
+    };
+    check(&outputs, &inputs)
+}
+
+/// Checks that no file to write is one of those to read, by whatever name: the result would take the
 /// place of what it was made from.
-pub(crate) fn check(output: Named<'_>, inputs: &[Named<'_>]) -> Result<(), BadUsage> {
-    let (option, path) = output;
-    match inputs.iter().find(|(_, input)| same(path, input)) {
-        None => Ok(()),
-        Some((reads, input)) => Err(BadUsage(format!(
-            "{option} {} would replace what {reads} {} reads",
-            path.display(),
-            input.display()
-        ))),
+///
+/// # Errors
+/// Returns an error if one is.
+pub(crate) fn check(outputs: &[Named], inputs: &[Named]) -> Result<(), BadUsage> {
+    for (writes, output) in outputs {
+        if let Some((reads, input)) = inputs.iter().find(|(_, input)| same(output, input)) {
+            return Err(BadUsage(format!(
+                "{writes} {} would replace what {reads} {} reads",
+                output.display(),
+                input.display()
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Whether two names are of one file. A file that is not there is no other.

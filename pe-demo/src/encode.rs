@@ -12,7 +12,6 @@ mod trained;
 mod vectors;
 
 use std::io::{BufRead, Write};
-use std::path::Path;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -51,8 +50,9 @@ pub(crate) fn run(
     log: &mut Log<'_>,
 ) -> Result<Outcome> {
     check(args)?;
-    check_files(args)?;
     let parts = Parts::load(args, log)?;
+    // Parts of a checkpoint and files from the hub, which the arguments do not name.
+    distinct::check(&args.outputs(), &parts.read)?;
     let built_in: &[&str] = match parts.trained() {
         false => &sentences::BUILT_IN,
         true => &sentences::TWINS,
@@ -90,7 +90,7 @@ fn show(
         None => None,
     };
     let report = Report::of(args, parts, &model, first, sizes, all)?;
-    print(args, &report, || report.page(), out)?;
+    print(args, &report, || report.page(log.verbosity), out)?;
     Ok(Outcome::Success)
 }
 
@@ -212,10 +212,14 @@ fn print(
 fn check(args: &EncodeArgs) -> Result<(), BadUsage> {
     let EncodeArgs { d_model, heads, .. } = args;
     let scheme = Scheme::from(args.scheme);
-    if args.table.is_some() && args.weights.is_none() && scheme != Scheme::Sinusoidal {
+    let scheme_of_table = match args.position_embeddings {
+        Some(_) => Scheme::Learned,
+        None => scheme,
+    };
+    if args.table.is_some() && scheme_of_table != Scheme::Sinusoidal {
         return Err(BadUsage(format!(
             "--table writes the table of --scheme sinusoidal, not of {}",
-            scheme.name()
+            scheme_of_table.name()
         )));
     }
     if args.embeddings.is_some() {
@@ -238,36 +242,6 @@ fn check(args: &EncodeArgs) -> Result<(), BadUsage> {
             "--d-model {d_model} by --heads {heads} makes heads of width {width}: rotary \
              positions turn pairs"
         )));
-    }
-    Ok(())
-}
-
-/// That nothing is written over what is read.
-fn check_files(args: &EncodeArgs) -> Result<(), BadUsage> {
-    let outputs = [
-        ("--output", &args.output),
-        ("--attention", &args.attention),
-        ("--table", &args.table),
-    ];
-    let origins = [
-        ("--tokenizer", &args.tokenizer),
-        ("--weights", &args.weights),
-        ("--embeddings", &args.embeddings),
-        ("--position-embeddings", &args.position_embeddings),
-    ];
-    let mut inputs: Vec<distinct::Named<'_>> = Vec::new();
-    inputs.extend(args.file.iter().map(|path| ("--file", path.as_path())));
-    for (option, name) in origins {
-        let Some(name) = name else { continue };
-        inputs.push((option, Path::new(name)));
-        // With the name of a tensor behind it.
-        let file = name.rsplit_once(':').map(|(file, _)| Path::new(file));
-        inputs.extend(file.map(|file| (option, file)));
-    }
-    for (option, path) in outputs {
-        if let Some(path) = path {
-            distinct::check((option, path), &inputs)?;
-        }
     }
     Ok(())
 }

@@ -121,6 +121,11 @@ impl Encoder {
         &self.config
     }
 
+    /// Returns the device that the weights are on, where batches belong.
+    pub fn device(&self) -> &Device {
+        self.embedding.embeddings().device()
+    }
+
     /// The layer that adds the sinusoidal encoding.
     pub fn position(&self) -> &PositionalEncoding {
         &self.place.sinusoidal

@@ -18,7 +18,7 @@
 //! use pe_demo::Outcome;
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
-//! let args = ["pe-demo", "--no-table", "A word knows its place."];
+//! let args = ["pe-demo", "A word knows its place."];
 //! let outcome = pe_demo::run(args, &mut std::io::empty(), &mut out, &mut err);
 //! assert_eq!(outcome, Outcome::Success);
 //! assert!(String::from_utf8(out)?.contains("position"));
@@ -33,11 +33,13 @@
 pub mod attention;
 mod cli;
 mod console;
+mod device;
 mod distinct;
 mod encode;
 pub mod encoder;
 mod export;
 mod fetch;
+mod file;
 mod inspect;
 mod interrupt;
 mod log;
@@ -122,6 +124,9 @@ where
     };
     let result = match Cli::try_parse_from(&args) {
         Ok(cli) => {
+            if let Some(why) = cli.mistake(&args) {
+                return usage(&cli.usage_error(&why), &mut log);
+            }
             log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
                 (true, _) => Verbosity::Quiet,
                 (_, true) => Verbosity::Verbose,
@@ -136,7 +141,7 @@ where
             result
         }
         Err(error) if error.use_stderr() => {
-            return usage(&cli::name_what_is_no_text(error, &args), &mut log);
+            return usage(&cli::explain(error, &args), &mut log);
         }
         Err(help) => write!(stdout, "{}", colours.stdout.paint(&help))
             .map(|()| Outcome::Success)
@@ -165,6 +170,7 @@ fn dispatch(
     out: &mut dyn Write,
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
+    distinct::check_command(cli)?;
     process::settle(match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,
         _ => Work::Threaded,

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use pe_core::hf_config::{self, HfRotary, UnknownKeys};
 use pe_core::{Error, RopeScaling, RotaryConfig, RotaryRecipe};
 use serde_json::Value;
 
+use crate::file;
 use crate::page::{clean, path, short};
 
 /// The largest file read; those of released models have some ten kilobytes, or a megabyte where
@@ -38,29 +39,9 @@ pub(crate) fn is_json(path: &Path) -> bool {
     named || first.trim_ascii_start().starts_with(b"{")
 }
 
-/// The text of a regular file that is not too large.
-pub(crate) fn read(file: &Path) -> Result<String> {
-    let of = || path(file);
-    let metadata = std::fs::metadata(file).with_context(of)?;
-    if metadata.is_dir() {
-        bail!("{}: is a directory, not a file", of());
-    }
-    if !metadata.is_file() {
-        bail!("{}: not a regular file", of());
-    }
-    let mut bytes = Vec::new();
-    let open = File::open(file).with_context(of)?;
-    open.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(of)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        bail!(
-            "{}: the file has {} bytes, above the limit of {MAX_BYTES} for a config.json",
-            of(),
-            metadata.len()
-        );
-    }
-    String::from_utf8(bytes).map_err(|_| anyhow!("{}: the text is not UTF-8", of()))
+/// Reads the text of a config.json.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    file::text(path, MAX_BYTES, "a config.json")
 }
 
 /// The rotary embedding that a file describes; what would be ignored is listed in its warnings.

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
+/// What the names of checkpoints, indexes and tokenizers end in.
+const FILES: [&str; 2] = [".json", ".safetensors"];
+
 /// Where a file comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -55,8 +58,8 @@ impl Origin {
     }
 
     /// A file as [`Origin::parse`] has it, and after another colon the name of a tensor in it.
-    /// Without a file's name, which ends in `.safetensors`, what follows a repository is a
-    /// tensor's.
+    /// Without a file's name, which ends in `.safetensors` or `.json` (an index of shards), what
+    /// follows a repository is a tensor's.
     ///
     /// ```
     /// use pe_demo::origin::Origin;
@@ -73,7 +76,7 @@ impl Origin {
             return Ok((Self::File(PathBuf::from(text)), None));
         }
         let mut colons = text.match_indices(':').map(|(at, _)| at);
-        let found = colons.by_ref().find(|at| Path::new(&text[..*at]).is_file());
+        let found = colons.by_ref().find(|at| Path::new(&text[..*at]).exists());
         let (origin, tensor) = match (found, text.find(':')) {
             (Some(at), _) => (
                 Self::File(PathBuf::from(&text[..at])),
@@ -83,7 +86,8 @@ impl Origin {
             (None, Some(first)) => {
                 let rest = &text[first + 1..];
                 let end = rest.find(':').unwrap_or(rest.len());
-                match rest[..end].ends_with(".safetensors") {
+                let file_like = |ending: &&str| rest[..end].ends_with(*ending);
+                match FILES.iter().any(file_like) {
                     true => {
                         let file = &text[..first + 1 + end];
                         (Self::parse(file, default)?, rest.get(end + 1..))
@@ -117,9 +121,7 @@ impl HubName {
         };
         let (owner, name) = repository.split_once('/')?;
         // A file that was misspelt is not looked for on the hub.
-        let file_like = [".json", ".safetensors"]
-            .iter()
-            .any(|end| name.ends_with(end));
+        let file_like = FILES.iter().any(|end| name.ends_with(end));
         let right = plain(owner)
             && plain(name)
             && !file_like

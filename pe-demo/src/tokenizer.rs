@@ -1,6 +1,5 @@
 //! Sentences as token ids.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,9 +7,10 @@ use anyhow::{Context, Error, Result, anyhow, ensure};
 use serde::Serialize;
 
 use crate::fetch;
+use crate::file;
 use crate::log::Log;
 use crate::origin::{HubName, Origin};
-use crate::page::clean;
+use crate::page::{self, clean};
 
 /// The tokenizer that the program carries; `assets/README.md` says how it was made.
 const BUILT_IN: &[u8] = include_bytes!("../assets/tokenizer.json");
@@ -110,31 +110,22 @@ impl Tokenizer {
         }
     }
 
-    /// As [`Tokenizer::load`], with a bar while a file is fetched.
-    pub(crate) fn load_with(source: &TokenizerSource, log: &mut Log<'_>) -> Result<Self> {
-        match source {
-            TokenizerSource::Hub(name) => {
-                let origin = Origin::Hub(name.clone());
-                Self::from_file(&fetch::local(&origin, MAX_BYTES, log)?)
-            }
-            TokenizerSource::BuiltIn | TokenizerSource::File(_) => Self::load(source),
-        }
+    /// As [`Tokenizer::load`], with a bar while a file is fetched; the file too, if there is one.
+    pub(crate) fn load_with(
+        source: &TokenizerSource,
+        log: &mut Log<'_>,
+    ) -> Result<(Self, Option<PathBuf>)> {
+        let path = match source {
+            TokenizerSource::BuiltIn => return Ok((Self::from_bytes(BUILT_IN)?, None)),
+            TokenizerSource::File(path) => path.clone(),
+            TokenizerSource::Hub(name) => fetch::local(&Origin::Hub(name.clone()), MAX_BYTES, log)?,
+        };
+        Ok((Self::from_file(&path)?, Some(path)))
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let in_file = || format!("{}", path.display());
-        let regular = std::fs::metadata(path).with_context(in_file)?.is_file();
-        ensure!(regular, "{}: not a regular file", path.display());
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-            .with_context(in_file)?;
-        ensure!(
-            bytes.len() as u64 <= MAX_BYTES,
-            "{}: larger than {MAX_BYTES} bytes",
-            path.display()
-        );
-        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", path.display()))
+        let bytes = file::bytes(path, MAX_BYTES, "a tokenizer")?;
+        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", page::path(path)))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {

@@ -43,6 +43,7 @@ const TEST_TWINS: usize = 500;
 pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> Result<Outcome> {
     let start = Instant::now();
     check(args)?;
+    let device = args.device.open()?;
     let tokenizer = Tokenizer::load(&TokenizerSource::BuiltIn)?;
     let task = Task::new(args.seed, &tokenizer)?;
     let directory = &args.output;
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
             args.length * LENGTHS[LENGTHS.len() - 1],
             Files::of(directory, *scheme),
             args.resume,
+            &device,
         )?);
     }
     let tests: Vec<(usize, Vec<Example>)> = LENGTHS
@@ -75,12 +77,12 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
     drop(interrupt);
     let interrupted = trained.iter().any(|one| one.ending == Ending::Interrupted);
     let losses = losses::write(directory, &trained)?;
-    let report = Report::of(args, &tests, &trained, losses, start.elapsed());
+    let report = Report::of(args, &tests, &trained, threads, losses, start.elapsed());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         out.write_all(b"\n")?;
     } else {
-        out.write_all(report.page().text().as_bytes())?;
+        out.write_all(report.page(log.verbosity).text().as_bytes())?;
     }
     Ok(match interrupted {
         true => Outcome::Interrupted,

@@ -1,12 +1,14 @@
 //! The arguments of `pe-demo encode`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pe_core::{MAX_D_MODEL, POSITIONS};
 
 use super::train::SchemeArg;
 use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
+use crate::device::DeviceName;
+use crate::distinct::Named;
 
 pub(super) const ENCODE_EXAMPLES: &str = "\
 Examples:
@@ -32,10 +34,15 @@ embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBE
 and RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or
 the tokenizer.json beside the file, unless --tokenizer names another.
 
+A checkpoint may be in shards: a directory or a repository with
+model.safetensors.index.json, or that file. Only the shard of the tensor is read.
+
 --output: the mean of each sentence's vectors after the last layer, in the order
 of the input; tensor `vectors` [sentences, d_model], or a JSON object per line.
 The file is written as a whole or not at all, and a sentence's vector has the same
-bits whatever stands beside it. A line has at most 1 MiB, a sentence 2048 tokens.
+bits whatever stands beside it (on the CPU; --device cuda and metal, which need a
+build with the feature of that name, promise no bits). A line has at most 1 MiB, a
+sentence 2048 tokens.
 
 Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped
 by Ctrl-C while writing vectors.";
@@ -167,13 +174,72 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    /// Where to write the table of sinusoidal encodings [default: pe-demo-table.safetensors]
+    /// Write the table of sinusoidal encodings [without sentences: pe-demo-table.safetensors]
     #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
     pub(crate) table: Option<PathBuf>,
-    /// Do not write the table
+    /// Do not write the table that goes with the built-in sentences
     #[arg(long)]
     pub(crate) no_table: bool,
+    /// Where to compute: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub(crate) device: DeviceName,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where the table goes that nobody asked for.
+const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
+
+impl EncodeArgs {
+    /// The file for the table of encodings: the one asked for, or the usual one where the built-in
+    /// sentences are shown, or none.
+    pub(crate) fn table_file(&self) -> Option<&Path> {
+        let asked = self.table.as_deref();
+        let bare = self.sentences.is_empty()
+            && self.file.is_none()
+            && self.output.is_none()
+            && self.weights.is_none()
+            && self.position_embeddings.is_none()
+            && self.scheme == SchemeArg::Sinusoidal;
+        asked.or((bare && !self.no_table).then_some(Path::new(DEFAULT_TABLE)))
+    }
+
+    /// Every file that is written.
+    pub(crate) fn outputs(&self) -> Vec<Named> {
+        let table = match self.table {
+            Some(_) => "--table",
+            None => "the table",
+        };
+        [
+            ("--output", self.output.as_deref()),
+            ("--attention", self.attention.as_deref()),
+            (table, self.table_file()),
+        ]
+        .into_iter()
+        .filter_map(|(option, path)| Some((option, path?.to_owned())))
+        .collect()
+    }
+
+    /// Every file that an option names to be read.
+    pub(crate) fn inputs(&self) -> Vec<Named> {
+        let mut inputs: Vec<Named> = Vec::new();
+        inputs.extend(self.file.iter().map(|path| ("--file", path.clone())));
+        if self.sentences == ["-"] || self.file.as_deref() == Some(Path::new("-")) {
+            inputs.push(("standard input", PathBuf::from("/dev/stdin")));
+        }
+        for (option, name) in [
+            ("--tokenizer", &self.tokenizer),
+            ("--weights", &self.weights),
+            ("--embeddings", &self.embeddings),
+            ("--position-embeddings", &self.position_embeddings),
+        ] {
+            let Some(name) = name else { continue };
+            inputs.push((option, PathBuf::from(name)));
+            // With the name of a tensor behind it.
+            let file = name.rsplit_once(':').map(|(file, _)| PathBuf::from(file));
+            inputs.extend(file.map(|file| (option, file)));
+        }
+        inputs
+    }
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
 use super::values::{positive, probability, whole};
+use crate::device::DeviceName;
 use crate::encoder::Scheme;
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
@@ -15,8 +16,13 @@ Examples:
   pe-demo train --resume                 go on after Ctrl-C
   pe-demo encode --weights pe-demo-train/rotary.safetensors
 
-Sentences, weights and dropout follow from the seed: the same arguments give the
-same files, byte for byte, on one machine. Files of an earlier run are replaced.
+Of each scheme the weights of the step that did best on the validation sentences
+are kept and tested, not the last ones. Sentences, weights and dropout follow from
+the seed: on the CPU of one machine the same arguments give the same files, byte
+for byte. Files of an earlier run are replaced.
+
+--device cuda and --device metal need a build with the feature of that name; what
+they compute may differ from the CPU in the last bits.
 
 Exit codes: 0 trained, 1 a failure (files, sizes), 2 bad usage, 130 interrupted.";
 
@@ -48,7 +54,7 @@ impl From<SchemeArg> for Scheme {
 /// Which schemes are trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum SchemesArg {
-    /// One after another, for comparison
+    /// All four, in parallel as far as there are threads
     #[default]
     All,
     /// No positions
@@ -154,6 +160,9 @@ pub(crate) struct TrainArgs {
     /// Go on where the training in the directory stopped
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Where to compute: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub(crate) device: DeviceName,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,16 +1,22 @@
 //! Word and position vectors of real checkpoints, and how long they are.
 
+mod shards;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result, bail, ensure};
 use candle_core::{DType, Tensor};
 use pe_candle::checkpoint::{self, Limits, LoadOptions, TensorReport, Verify};
-use serde::Serialize;
 
 use crate::cli::{EncodeArgs, SAME};
-use crate::encoder::{Encoder, MAX_PARAMETERS, Scheme};
-use crate::fetch;
+use crate::distinct::Named;
+use crate::encoder::{MAX_PARAMETERS, Scheme};
 use crate::log::Log;
 use crate::origin::Origin;
-use crate::page::{Page, clean, thousands};
+use crate::page::{self, clean};
+
+pub(super) use sizes::Sizes;
 
 /// The name that checkpoints of one file have on the hub.
 pub(super) const FILE: &str = "model.safetensors";
@@ -39,6 +45,8 @@ pub(super) struct Vectors {
     pub(super) tensor: String,
     /// The type in the file.
     dtype: String,
+    /// The file, and the index that named it.
+    files: Vec<PathBuf>,
 }
 
 impl Given {
@@ -76,23 +84,53 @@ impl Given {
         };
         Ok((Self { words, positions }, origin))
     }
+
+    /// Returns the files that the vectors came from.
+    pub(super) fn files(&self) -> impl Iterator<Item = Named> {
+        let positions = self.positions.iter();
+        let all = positions.map(|positions| ("--position-embeddings", positions));
+        std::iter::once(("--embeddings", &self.words))
+            .chain(all)
+            .flat_map(|(option, vectors)| vectors.files.iter().map(move |f| (option, f.clone())))
+    }
 }
 
 impl Vectors {
-    /// Reads one tensor of a checkpoint, and nothing else of it but the header.
+    /// Reads one tensor of a checkpoint, and nothing else of it but headers.
     fn read(
         origin: &Origin,
         tensor: Option<&str>,
         ending: &str,
         log: &mut Log<'_>,
     ) -> Result<Self> {
-        let path = fetch::local(origin, MAX_BYTES, log)?;
-        let report = checkpoint::inspect(&path)?;
-        let file = path.display();
-        let found = match tensor {
-            Some(name) => report.tensors.iter().find(|entry| entry.name == name),
-            None => by_ending(&report.tensors, ending).with_context(|| file.to_string())?,
+        let found = shards::find(origin, tensor, ending, log)?;
+        let vectors = Self::read_file(&found.file, found.tensor.as_deref(), ending, log);
+        let (Some(index), Some(tensor)) = (found.index, found.tensor) else {
+            return vectors;
         };
+        let mut vectors = vectors
+            .with_context(|| format!("{}: tensor {}", page::path(&index), clean(&tensor, 200)))?;
+        vectors.files.push(index);
+        Ok(vectors)
+    }
+
+    fn read_file(
+        path: &Path,
+        tensor: Option<&str>,
+        ending: &str,
+        log: &mut Log<'_>,
+    ) -> Result<Self> {
+        let report = checkpoint::inspect(path)?;
+        let file = page::path(path);
+        let names = || report.tensors.iter().map(|entry| entry.name.as_str());
+        let wanted = match tensor {
+            Some(name) => Some(name),
+            None => by_ending(names(), ending).with_context(|| file.clone())?,
+        };
+        let found = report
+            .tensors
+            .iter()
+            .find(|entry| wanted == Some(entry.name.as_str()));
         let Some(found) = found else {
             let (what, name) = match tensor {
                 Some(name) => ("no tensor", clean(name, 200)),
@@ -127,7 +165,7 @@ impl Vectors {
             },
             ..LoadOptions::default()
         };
-        let vectors = options.load(&path)?.tensor;
+        let vectors = options.load(path)?.tensor;
         log.detail(format!(
             "{file}: read {name} {} [{rows}, {width}]",
             found.dtype
@@ -138,6 +176,7 @@ impl Vectors {
             width,
             tensor: name,
             dtype: found.dtype.to_lowercase(),
+            files: vec![path.to_owned()],
         })
     }
 
@@ -159,30 +198,32 @@ impl Vectors {
     }
 }
 
-/// The tensor of that name, whatever stands before it.
-fn by_ending<'a>(tensors: &'a [TensorReport], ending: &str) -> Result<Option<&'a TensorReport>> {
-    let named = |entry: &&TensorReport| {
-        let before = entry.name.strip_suffix(ending);
+/// The one name that has an ending, whatever module stands before it.
+fn by_ending<'a>(names: impl Iterator<Item = &'a str>, ending: &str) -> Result<Option<&'a str>> {
+    let named = |name: &&str| {
+        let before = name.strip_suffix(ending);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    let found: Vec<&TensorReport> = tensors.iter().filter(named).collect();
+    let found: Vec<&str> = names.filter(named).collect();
     match found[..] {
         [] => Ok(None),
         [one] => Ok(Some(one)),
         _ => {
-            let names: Vec<String> = found.iter().map(|entry| clean(&entry.name, 100)).collect();
+            let names = found.iter().take(SHOWN).map(|name| clean(name, 100));
             bail!(
                 "{} tensors have names that end in {ending}: {}; name one of them after a colon",
-                names.len(),
-                names.join(", ")
+                found.len(),
+                names.collect::<Vec<_>>().join(", ")
             )
         }
     }
 }
 
+/// The most names in a message.
+const SHOWN: usize = 8;
+
 /// Some of the tensors that could be meant.
 fn matrices(tensors: &[TensorReport]) -> String {
-    const SHOWN: usize = 8;
     let all: Vec<&TensorReport> = tensors
         .iter()
         .filter(|entry| entry.shape.len() == 2)
@@ -199,168 +240,4 @@ fn matrices(tensors: &[TensorReport]) -> String {
         names.push(format!("and {} more", all.len() - SHOWN));
     }
     format!("its matrices are {}", names.join(", "))
-}
-
-/// How long the vectors of words and positions are.
-#[derive(Debug, Serialize)]
-pub(super) struct Sizes {
-    words: Lengths,
-    /// Null where positions are not added.
-    positions: Option<Lengths>,
-    /// The mean length of a word's vector over that of a position's.
-    ratio: Option<f64>,
-}
-
-/// Euclidean lengths of the vectors that are not zero.
-#[derive(Debug, Serialize)]
-struct Lengths {
-    tensor: String,
-    /// The type in the file; null where there is none.
-    dtype: Option<String>,
-    vectors: usize,
-    width: usize,
-    zeros: usize,
-    mean: f64,
-    min: f64,
-    max: f64,
-}
-
-impl Sizes {
-    /// Of an encoder with the vectors given, and its table as long as `rows`.
-    pub(super) fn of(encoder: &Encoder, given: &Given, rows: usize) -> Result<Self> {
-        let words = &given.words;
-        let words = Lengths::of(&words.vectors, &words.tensor, Some(&words.dtype))?;
-        let positions = match (&given.positions, encoder.config().scheme) {
-            (Some(given), _) => Some(Lengths::of(
-                &given.vectors,
-                &given.tensor,
-                Some(&given.dtype),
-            )?),
-            (None, Scheme::Sinusoidal) => {
-                let table = encoder.position().encoding(0, rows)?;
-                Some(Lengths::of(&table, "sines and cosines", None)?)
-            }
-            (None, Scheme::None | Scheme::Rotary | Scheme::Learned) => None,
-        };
-        let ratio = positions
-            .as_ref()
-            .map(|positions| words.mean / positions.mean);
-        Ok(Self {
-            ratio: ratio.filter(|ratio| ratio.is_finite()),
-            words,
-            positions,
-        })
-    }
-
-    pub(super) fn print(&self, page: &mut Page) {
-        page.heading("How long the vectors are");
-        page.line(format!(
-            "  {:<10} {:>9} {:>6}  {:>9} {:>9} {:>9}",
-            "", "vectors", "width", "mean", "min", "max"
-        ));
-        for (name, lengths) in [
-            ("words", Some(&self.words)),
-            ("positions", self.positions.as_ref()),
-        ] {
-            let Some(l) = lengths else { continue };
-            page.line(format!(
-                "  {name:<10} {:>9} {:>6}  {:>9} {:>9} {:>9}",
-                thousands(l.vectors as u64),
-                l.width,
-                number(l.mean),
-                number(l.min),
-                number(l.max)
-            ));
-        }
-        page.line("");
-        for (name, lengths) in [
-            ("words", Some(&self.words)),
-            ("positions", self.positions.as_ref()),
-        ] {
-            let Some(lengths) = lengths else { continue };
-            let dtype = lengths
-                .dtype
-                .as_ref()
-                .map_or(String::new(), |dtype| format!(", {dtype}"));
-            let zeros = match lengths.zeros {
-                0 => String::new(),
-                zeros => format!(", {} of them zero and not counted", thousands(zeros as u64)),
-            };
-            page.wrap(
-                &format!("  {name}: "),
-                &format!("{}{dtype}{zeros}", lengths.tensor),
-            );
-        }
-        page.line("");
-        match self.ratio {
-            Some(ratio) if ratio >= 1.0 => page.paragraph(&format!(
-                "A word's vector is {} times as long as a position's, in the mean.",
-                number(ratio)
-            )),
-            Some(ratio) => page.paragraph(&format!(
-                "A position's vector is {} times as long as a word's, in the mean: added as they \
-                 are, positions drown the words. The paper multiplies the words' vectors by the \
-                 root of d_model first, {} here; trained encoders of this kind normalise the sum \
-                 instead.",
-                number(1.0 / ratio),
-                number((self.words.width as f64).sqrt())
-            )),
-            None => page.paragraph("No vectors of positions are added in this encoder."),
-        }
-        page.paragraph(
-            "Only these vectors are the checkpoint's: the layers' weights come from the seed, and \
-             are not trained.",
-        );
-    }
-}
-
-impl Lengths {
-    fn of(vectors: &Tensor, tensor: &str, dtype: Option<&str>) -> Result<Self> {
-        /// Rows copied at a time.
-        const BLOCK: usize = 1024;
-        let (rows, width) = vectors.dims2()?;
-        let (mut zeros, mut sum) = (0, 0.0);
-        let (mut min, mut max) = (f64::INFINITY, 0.0_f64);
-        for start in (0..rows).step_by(BLOCK) {
-            let block = vectors.narrow(0, start, BLOCK.min(rows - start))?;
-            for row in block.flatten_all()?.to_vec1::<f32>()?.chunks_exact(width) {
-                let squares = row.iter().map(|x| f64::from(*x) * f64::from(*x));
-                let length = squares.sum::<f64>().sqrt();
-                if length == 0.0 {
-                    zeros += 1;
-                    continue;
-                }
-                sum += length;
-                min = min.min(length);
-                max = max.max(length);
-            }
-        }
-        let counted = rows - zeros;
-        Ok(Self {
-            tensor: tensor.to_owned(),
-            dtype: dtype.map(str::to_owned),
-            vectors: rows,
-            width,
-            zeros,
-            mean: if counted == 0 {
-                0.0
-            } else {
-                sum / counted as f64
-            },
-            min: if counted == 0 { 0.0 } else { min },
-            max,
-        })
-    }
-}
-
-/// A length with three digits or more: `1.23e-2`, `1.41`, `19.6`, `1234`.
-fn number(value: f64) -> String {
-    match value {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        1.0.. => format!("{value:.2}"),
-        0.1.. => format!("{value:.3}"),
-        _ if value == 0.0 => "0".to_owned(),
-        _ => format!("{value:.2e}"),
-    }
 }

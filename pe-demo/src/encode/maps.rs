@@ -1,6 +1,6 @@
 //! Attention maps in blocks.
 
-use candle_core::{Device, Result};
+use candle_core::Result;
 use serde::Serialize;
 
 use crate::encoder::{Batch, Encoder, Mode};
@@ -40,7 +40,7 @@ impl Maps {
         let short = short.filter(|(_, sentence)| sentence.tokens.len() <= MAX_TOKENS);
         let mut maps = Vec::new();
         for (index, sentence) in short.take(MAX_SENTENCES) {
-            let batch = Batch::new(&[&sentence.ids()], 0, &Device::Cpu)?;
+            let batch = Batch::new(&[&sentence.ids()], 0, encoder.device())?;
             let output = encoder.forward(&batch, sight, Mode::Eval)?;
             let layers = output.attention.iter();
             maps.push(Self {

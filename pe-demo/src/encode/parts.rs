@@ -9,6 +9,7 @@ use pe_candle::PositionalEncodingConfig;
 
 use super::embeddings::{self, Given};
 use crate::cli::{EncodeArgs, NormArg};
+use crate::distinct::Named;
 use crate::encoder::{Encoder, EncoderConfig, Norm, Scheme};
 use crate::fetch;
 use crate::log::Log;
@@ -31,6 +32,9 @@ pub(super) struct Parts {
     pub(super) source: TokenizerSource,
     pub(super) tokenizer: Tokenizer,
     weights: Weights,
+    device: Device,
+    /// The files that all of it came from.
+    pub(super) read: Vec<Named>,
 }
 
 /// Where the encoder's weights come from.
@@ -73,12 +77,17 @@ impl Limit {
 impl Parts {
     /// Reads what the arguments name.
     pub(super) fn load(args: &EncodeArgs, log: &mut Log<'_>) -> Result<Self> {
+        let device = args.device.open()?;
+        let mut read = Vec::new();
         let (weights, beside) = if let Some(name) = &args.weights {
             let origin = Origin::parse(name, embeddings::FILE).context("--weights")?;
             let path = fetch::local(&origin, checkpoint::MAX_BYTES, log).context("--weights")?;
-            (Weights::Trained(Checkpoint::read(&path)?), None)
+            let trained = Checkpoint::read(&path)?;
+            read.push(("--weights", path));
+            (Weights::Trained(trained), None)
         } else if let Some(name) = &args.embeddings {
             let (given, origin) = Given::load(args, name, log)?;
+            read.extend(given.files());
             (Weights::Given(given), Some(beside(origin)?))
         } else {
             (Weights::Seeded, None)
@@ -88,11 +97,14 @@ impl Parts {
             (None, Some(source)) => source,
             (None, None) => TokenizerSource::BuiltIn,
         };
-        let tokenizer = Tokenizer::load_with(&source, log)?;
+        let (tokenizer, path) = Tokenizer::load_with(&source, log)?;
+        read.extend(path.map(|path| ("--tokenizer", path)));
         let parts = Self {
             source,
             tokenizer,
             weights,
+            device,
+            read,
         };
         log.detail(format!(
             "tokenizer {} with {} entries",
@@ -173,7 +185,7 @@ impl Parts {
         let rows = longest.max(ROWS);
         Ok(match &self.weights {
             Weights::Trained(checkpoint) => {
-                let classifier = checkpoint.classifier(rows)?;
+                let classifier = checkpoint.classifier(rows, &self.device)?;
                 Model {
                     encoder: classifier.encoder.clone(),
                     given: None,
@@ -227,7 +239,7 @@ impl Parts {
             tensors.insert("position.weight".to_owned(), positions.vectors.clone());
         }
         let weights = Seeded::new(args.seed).with(tensors);
-        let weights = weights.var_builder(DType::F32, &Device::Cpu);
+        let weights = weights.var_builder(DType::F32, &self.device);
         Ok(Encoder::new(config, &weights)?)
     }
 }
@@ -248,7 +260,10 @@ fn beside(origin: Origin) -> Result<TokenizerSource> {
             Ok(TokenizerSource::Hub(name))
         }
         Origin::File(path) => {
-            let folder = path.parent().unwrap_or(Path::new(""));
+            let folder = match path.is_dir() {
+                true => path.as_path(),
+                false => path.parent().unwrap_or(Path::new("")),
+            };
             let file = folder.join(tokenizer::FILE);
             ensure!(
                 file.is_file(),

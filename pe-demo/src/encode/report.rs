@@ -10,6 +10,7 @@ use super::table::TableFile;
 use super::{Answer, Model as Encoding, Parts, Sizes, Totals, batches, first, sight};
 use crate::cli::EncodeArgs;
 use crate::encoder::{Norm, Scheme};
+use crate::log::Verbosity;
 use crate::page::{self, Page, clean};
 use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
@@ -55,6 +56,8 @@ struct Model {
     scheme: Scheme,
     causal: bool,
     seed: u64,
+    /// Where it computes.
+    device: String,
     /// The number of weights of the encoder.
     weights: u64,
     /// The file that they come from, if they were trained.
@@ -104,6 +107,7 @@ impl Report {
                 scheme: config.scheme,
                 causal: args.causal,
                 seed: trained.map_or(args.seed, |(checkpoint, _)| checkpoint.model.seed),
+                device: args.device.to_string(),
                 weights: config.parameters().unwrap_or(0),
                 weights_file: args.weights.clone(),
                 trained_steps: trained.and_then(|(checkpoint, _)| Some(checkpoint.best?.step)),
@@ -133,7 +137,7 @@ impl Report {
         })
     }
 
-    pub(super) fn page(&self) -> Page {
+    pub(super) fn page(&self, verbosity: Verbosity) -> Page {
         let mut page = Page::new();
         let model = &self.model;
         page.line(format!(
@@ -144,7 +148,7 @@ impl Report {
             "",
             &format!(
                 "d_model {}, {} layers of {} heads, {}-norm, {}{}, tokenizer {} with {} \
-                 entries{}",
+                 entries{}{}",
                 model.d_model,
                 model.layers,
                 model.heads,
@@ -162,6 +166,10 @@ impl Report {
                     ", looking back only"
                 } else {
                     ""
+                },
+                match model.device.as_str() {
+                    "cpu" => String::new(),
+                    device => format!(", on {device}"),
                 }
             ),
         );
@@ -240,7 +248,7 @@ impl Report {
             masks.print(&mut page, &self.sentences);
         }
         if let Some(table) = &self.table {
-            table.print(&mut page);
+            table.print(&mut page, verbosity);
         }
         if let Some(why) = self.model.not_shown() {
             page.heading("Not shown");

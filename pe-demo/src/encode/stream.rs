@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use candle_core::Device;
 use indicatif::ProgressBar;
 use rayon::ThreadPool;
 use serde::Serialize;
@@ -187,7 +186,7 @@ fn batches(ids: &[Vec<u32>], heads: usize) -> Vec<Vec<usize>> {
 fn pooled(job: &Job<'_>, ids: &[Vec<u32>], batch: &[usize]) -> Result<Vec<f32>> {
     let sentences: Vec<&[u32]> = batch.iter().map(|at| ids[*at].as_slice()).collect();
     let len = sentences[0].len();
-    let batch = Batch::new(&sentences, 0, &Device::Cpu)?;
+    let batch = Batch::new(&sentences, 0, job.encoder.device())?;
     let output = job.encoder.forward(&batch, job.sight, Mode::Eval)?;
     let width = job.encoder.config().d_model();
     let vectors = output.last()?.flatten_all()?.to_vec1::<f32>()?;

@@ -1,23 +1,25 @@
 //! The table of encodings that `pe-demo encode` writes beside what it shows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use candle_core::DType;
+use candle_core::{DType, Device};
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
 use serde::Serialize;
 
 use crate::cli::EncodeArgs;
-use crate::encoder::{Encoder, Scheme};
+use crate::encoder::Encoder;
+use crate::log::Verbosity;
 use crate::page::{self, Page, clean};
-
-/// Where the table goes unless `--table` says otherwise.
-const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
 
 /// The table, or why it is not there.
 #[derive(Debug, Serialize)]
 pub(super) struct TableFile {
+    /// The real path, once it is written.
     file: PathBuf,
+    /// Whether an option asked for it.
+    #[serde(skip)]
+    asked: bool,
     tensor: &'static str,
     shape: [usize; 2],
     dtype: &'static str,
@@ -29,16 +31,14 @@ pub(super) struct TableFile {
 impl TableFile {
     /// Writes the encoder's own table. Only a place that was asked for must be writable.
     pub(super) fn write(args: &EncodeArgs, encoder: &Encoder) -> Result<Option<Self>> {
-        // With trained weights the table is the same as without, and no one asked for it.
-        let wanted = args.table.is_some() || (!args.no_table && args.weights.is_none());
-        if !wanted || encoder.config().scheme != Scheme::Sinusoidal {
+        let Some(file) = args.table_file() else {
             return Ok(None);
-        }
+        };
         let position = &encoder.config().position;
         let rows = position.max_seq_len;
         let spec = TableSpec::new(position.sinusoidal, 0, rows, DType::F32);
         let table = encoder.position().encoding(0, rows)?;
-        let file = args.table.as_deref().unwrap_or(Path::new(DEFAULT_TABLE));
+        let table = table.to_device(&Device::Cpu)?;
         let result = checkpoint::save(file, &table, &spec);
         let error = match (result, &args.table) {
             (Ok(()), _) => None,
@@ -46,7 +46,8 @@ impl TableFile {
             (Err(error), Some(_)) => return Err(error).context("the table"),
         };
         Ok(Some(Self {
-            file: file.to_owned(),
+            file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+            asked: args.table.is_some(),
             tensor: DEFAULT_TENSOR,
             shape: [rows, spec.config.d_model],
             dtype: "f32",
@@ -60,7 +61,11 @@ impl TableFile {
         }))
     }
 
-    pub(super) fn print(&self, page: &mut Page) {
+    /// Prints where the table is; a quiet run prints only why it is not there.
+    pub(super) fn print(&self, page: &mut Page, verbosity: Verbosity) {
+        if self.error.is_none() && verbosity == Verbosity::Quiet {
+            return;
+        }
         page.heading("The table of encodings");
         let path = page::path(&self.file);
         let [rows, width] = self.shape;
@@ -79,7 +84,14 @@ impl TableFile {
                         starts.join(" ")
                     ),
                 );
-                page.line("  look at it with: pe-demo inspect FILE");
+                page.wrap("  ", &format!("look at it with: pe-demo inspect {path}"));
+                if !self.asked {
+                    page.wrap(
+                        "  ",
+                        "written because no sentence was given: --table FILE writes it elsewhere, \
+                         --no-table not at all",
+                    );
+                }
             }
             Some(why) => {
                 page.wrap("not written: ", &clean(why, 400));

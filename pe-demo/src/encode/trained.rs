@@ -1,7 +1,6 @@
 //! What a trained encoder makes of a sentence.
 
 use anyhow::Result;
-use candle_core::Device;
 use serde::Serialize;
 
 use crate::encoder::{Batch, Mode};
@@ -25,7 +24,7 @@ impl Answer {
     ) -> Result<Vec<Self>> {
         let mut answers = Vec::new();
         for sentence in sentences {
-            let batch = Batch::new(&[&sentence.ids()], 0, &Device::Cpu)?;
+            let batch = Batch::new(&[&sentence.ids()], 0, classifier.encoder.device())?;
             let (scores, _) = classifier.forward(&batch, Mode::Eval)?;
             let shares = classifier
                 .probabilities(&scores)?

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::check_positions;
 use crate::cli::{ExportArgs, Scaling, UnknownKeysArg};
 use crate::console::{BadUsage, Outcome};
-use crate::distinct;
 use crate::model;
 use crate::page::{self, Page, clean};
 
@@ -25,9 +24,6 @@ struct Chosen {
 }
 
 pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
-    if let Some(config) = &args.rotary.config {
-        distinct::check(("--output", &args.output), &[("--config", config)])?;
-    }
     let mut chosen = match &args.rotary.config {
         Some(path) => from_file(args, path)?,
         None => from_options(args)?,

@@ -1,6 +1,6 @@
 //! What the masks hide.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 use serde::Serialize;
 
 use super::{max_difference, rows};
@@ -55,7 +55,7 @@ impl Masks {
         let padded_len = longest.max(len + MAP_PADDING).min(rows_of_table).max(len);
         let ids = sentences[sentence].ids();
         let run = |ids: &[u32], min_len, sight| {
-            let batch = Batch::new(&[ids], min_len, &Device::Cpu)?;
+            let batch = Batch::new(&[ids], min_len, encoder.device())?;
             encoder.forward(&batch, sight, Mode::Eval)
         };
         let all = || (0..len).map(|row| (row, row));

@@ -1,6 +1,6 @@
 //! Does the encoder know the order of the words?
 
-use candle_core::{Device, Result};
+use candle_core::Result;
 use serde::Serialize;
 
 use super::{max_difference, rows};
@@ -53,7 +53,7 @@ impl Order {
             None => reversed(&sentences[sentence]),
         };
 
-        let batch = Batch::new(&[first, &second], 0, &Device::Cpu)?;
+        let batch = Batch::new(&[first, &second], 0, encoder.device())?;
         let compare = |scheme| -> Result<(f64, f64)> {
             let config = encoder.config();
             let encoder = encoder.variant(scheme, config.norm, config.residual);

@@ -1,6 +1,6 @@
 //! How much of the encoding is left after each layer?
 
-use candle_core::{Device, Result};
+use candle_core::Result;
 use serde::Serialize;
 
 use super::rows;
@@ -58,7 +58,7 @@ impl Trace {
             for sentences in batches {
                 let ids: Vec<Vec<u32>> = sentences.iter().map(Sentence::ids).collect();
                 let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
-                let batch = Batch::new(&ids, 0, &Device::Cpu)?;
+                let batch = Batch::new(&ids, 0, encoder.device())?;
                 let with = with.forward(&batch, sight, Mode::Eval)?;
                 let without = without.forward(&batch, sight, Mode::Eval)?;
                 for (depth, stage) in stages.iter_mut().enumerate() {

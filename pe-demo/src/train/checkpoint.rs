@@ -5,8 +5,6 @@
 //! one JSON object under one metadata key.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -17,6 +15,7 @@ use serde_json::Value;
 
 use super::classifier::Classifier;
 use crate::encoder::{Norm, Scheme};
+use crate::file;
 
 /// The one metadata key.
 const METADATA_KEY: &str = "pe_demo";
@@ -112,11 +111,6 @@ impl Checkpoint {
         let name = path.display().to_string();
         // Checks the whole header, which the library below trusts in places.
         let report = pe_candle::checkpoint::inspect(path)?;
-        ensure!(
-            report.bytes <= MAX_BYTES,
-            "{name}: {} bytes, at most {MAX_BYTES} are read",
-            report.bytes
-        );
         let entry = report.metadata.iter().find(|(key, _)| key == METADATA_KEY);
         let Some((_, json)) = entry else {
             bail!("{name}: not written by pe-demo train (no metadata {METADATA_KEY})");
@@ -135,10 +129,7 @@ impl Checkpoint {
             (1..=MAX_ROWS).contains(&rows),
             "{name}: max_seq_len {rows} is outside 1..={MAX_ROWS}"
         );
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-            .with_context(|| name.clone())?;
+        let bytes = file::bytes(path, MAX_BYTES, "weights")?;
         let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
             .with_context(|| name.clone())?;
         Ok(Self {
@@ -182,12 +173,12 @@ impl Checkpoint {
         }
     }
 
-    /// The model with the weights of this file, and fixed tables of `rows` rows.
+    /// The model with the weights of this file on a device, and fixed tables of `rows` rows.
     ///
     /// # Errors
     /// A file of a state; weights that are missing, left over, of another shape or type, or no
     /// finite numbers.
-    pub(crate) fn classifier(&self, rows: usize) -> Result<Classifier> {
+    pub(crate) fn classifier(&self, rows: usize, device: &Device) -> Result<Classifier> {
         let name = &self.name;
         ensure!(
             self.step.is_none(),
@@ -195,7 +186,7 @@ impl Checkpoint {
              .state)"
         );
         self.check_numbers()?;
-        let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, &Device::Cpu);
+        let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, device);
         let classifier = Classifier::new(&self.model, rows, &vb).with_context(|| name.clone())?;
         let weights: usize = self.tensors.values().map(Tensor::elem_count).sum();
         let wanted = self.model.weights(&classifier);

@@ -66,9 +66,10 @@ impl Classifier {
     pub(super) fn trainable(
         model: &Description,
         rows: usize,
+        device: &Device,
     ) -> Result<(Self, BTreeMap<String, Var>)> {
         let source = Seeded::new(model.seed).trainable();
-        let vb = source.var_builder(DType::F32, &Device::Cpu);
+        let vb = source.var_builder(DType::F32, device);
         let classifier = Self::new(model, rows, &vb)?;
         Ok((classifier, source.vars()))
     }
@@ -87,13 +88,14 @@ impl Classifier {
 
     /// The mean cross entropy of the answers in nats, and the scores that it came from.
     pub(super) fn loss(&self, examples: &[Example], mode: Mode) -> Result<(Tensor, Tensor)> {
+        let device = self.encoder.device();
         let ids: Vec<&[u32]> = examples
             .iter()
             .map(|example| example.ids.as_slice())
             .collect();
-        let batch = Batch::new(&ids, 0, &Device::Cpu)?;
+        let batch = Batch::new(&ids, 0, device)?;
         let answers: Vec<u32> = examples.iter().map(|example| example.answer).collect();
-        let answers = Tensor::from_vec(answers, examples.len(), &Device::Cpu)?;
+        let answers = Tensor::from_vec(answers, examples.len(), device)?;
         let (scores, _) = self.forward(&batch, mode)?;
         Ok((candle_nn::loss::cross_entropy(&scores, &answers)?, scores))
     }

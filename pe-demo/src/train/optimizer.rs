@@ -167,7 +167,7 @@ impl Weight {
             *square = b2 * *square + (1.0 - b2) * gradient * gradient;
             *value = keep * *value - rate * *mean / (square.sqrt() * scale + EPSILON as f32);
         }
-        let values = Tensor::from_vec(values, self.var.shape(), &Device::Cpu)?;
+        let values = Tensor::from_vec(values, self.var.shape(), self.var.device())?;
         Ok(self.var.set(&values)?)
     }
 }

@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::chart::{self, Curve};
-use super::session::{Ending, Trained};
+use super::session::{Ending, LOOK, Trained, VALIDATION_TWINS};
 use super::task::{Example, PEOPLE, SHORTEST};
 use super::{TEST_TWINS, seconds};
 use crate::cli::TrainArgs;
 use crate::encoder::Scheme;
+use crate::log::Verbosity;
 use crate::page::{self, Page, pad_left};
 
-/// The steps at the end over which the last loss is averaged.
+/// The steps at the end over which the training loss is averaged.
 const LAST: usize = 50;
 
 /// All that is shown.
@@ -28,6 +29,8 @@ pub(super) struct Report {
     /// Tokens of the sentences of each test.
     test_lengths: Vec<usize>,
     schemes: Vec<Line>,
+    /// The schemes that were trained at a time, each on one thread.
+    parallel: usize,
     losses_files: [PathBuf; 2],
     seconds: f64,
 }
@@ -51,10 +54,15 @@ struct Line {
     weights: u64,
     steps: u64,
     interrupted: bool,
-    /// The mean loss of the last steps.
+    /// The mean loss of the last steps of training, with dropout.
     loss: Option<f64>,
-    /// The step of the best weights.
+    /// The step of the weights that are kept and tested: those that did best on the validation
+    /// sentences.
     best_step: Option<u64>,
+    /// The loss of these weights on the validation sentences.
+    validation_loss: Option<f64>,
+    /// Their share of right answers there.
+    validation_accuracy: Option<f64>,
     /// The share of right answers at each length; null where there are no positions, none after
     /// an interruption.
     accuracy: Vec<Option<f64>>,
@@ -70,6 +78,7 @@ impl Report {
         args: &TrainArgs,
         tests: &[(usize, Vec<Example>)],
         trained: &[Trained],
+        parallel: usize,
         losses_files: [PathBuf; 2],
         time: Duration,
     ) -> Self {
@@ -91,13 +100,33 @@ impl Report {
             test_sentences: 2 * TEST_TWINS,
             test_lengths: tests.iter().map(|(len, _)| *len).collect(),
             schemes: trained.iter().map(Line::of).collect(),
+            parallel,
             losses_files,
             seconds: time.as_secs_f64(),
         }
     }
 
-    pub(super) fn page(&self) -> Page {
+    /// All of it; a quiet run shows the figures alone.
+    pub(super) fn page(&self, verbosity: Verbosity) -> Page {
         let mut page = Page::new();
+        let quiet = verbosity == Verbosity::Quiet;
+        if !quiet {
+            self.introduction(&mut page);
+        }
+        match self.schemes.iter().any(|line| line.interrupted) {
+            false => self.accuracies(&mut page),
+            true => self.interruption(&mut page),
+        }
+        self.losses(&mut page, quiet);
+        if quiet {
+            return page;
+        }
+        self.curves(&mut page);
+        self.files(&mut page);
+        page
+    }
+
+    fn introduction(&self, page: &mut Page) {
         let settings = &self.settings;
         page.line(format!(
             "{} {}: does a transformer need to be told the order of the words?",
@@ -130,50 +159,25 @@ impl Report {
              50 %. The pairs of people in the test do not stand in the training.",
             PEOPLE.len()
         ));
-        if self.schemes.iter().all(|line| !line.interrupted) {
-            self.table(&mut page);
-        } else {
-            page.heading("Interrupted");
-            for line in &self.schemes {
-                page.line(format!(
-                    "  {:<11} {:>6} of {} steps done",
-                    line.scheme.name(),
-                    line.steps,
-                    settings.steps
-                ));
-            }
-            page.paragraph(
-                "The best weights so far are kept. The same command with --resume goes on to the \
-                 same bits as if nothing had happened.",
-            );
-        }
-        page.heading("Loss in training (nats)");
-        let curves: Vec<Curve<'_>> = self
-            .schemes
-            .iter()
-            .map(|line| Curve {
-                letter: line.scheme.name().chars().next().unwrap_or('?'),
-                name: line.scheme.name(),
-                values: &line.losses,
-            })
-            .collect();
-        chart::draw(&mut page, &curves);
-        page.line("");
-        page.paragraph("Knowing both names and guessing between them is ln 2 = 0.69.");
-        page.heading("Files");
-        for line in &self.schemes {
-            if let Some(file) = &line.weights_file {
-                page.wrap("  weights  ", &page::path(file));
-            }
-        }
-        for file in &self.losses_files {
-            page.wrap("  losses   ", &page::path(file));
-        }
-        page.line("  look at what was learned with: pe-demo encode --weights FILE");
-        page
     }
 
-    fn table(&self, page: &mut Page) {
+    fn interruption(&self, page: &mut Page) {
+        page.heading("Interrupted");
+        for line in &self.schemes {
+            page.line(format!(
+                "  {:<11} {:>6} of {} steps done",
+                line.scheme.name(),
+                line.steps,
+                self.settings.steps
+            ));
+        }
+        page.paragraph(
+            "The best weights so far are kept. The same command with --resume goes on to the same \
+             bits as if nothing had happened.",
+        );
+    }
+
+    fn accuracies(&self, page: &mut Page) {
         page.heading(&format!(
             "Right answers to {} new sentences of each length",
             page::thousands(self.test_sentences as u64)
@@ -187,7 +191,7 @@ impl Report {
             };
             header += &pad_left(&title, 12);
         }
-        page.line(format!("{header}{:>8}{:>10}", "loss", "time"));
+        page.line(header);
         for line in &self.schemes {
             let mut text = format!(
                 "  {:<11}{:>9}",
@@ -195,23 +199,11 @@ impl Report {
                 page::thousands(line.weights)
             );
             for accuracy in &line.accuracy {
-                let cell = match accuracy {
-                    Some(share) => format!("{:.1} %", 100.0 * share),
-                    None => "no rows".to_owned(),
-                };
+                let cell = accuracy.map_or("no rows".to_owned(), percent);
                 text += &pad_left(&cell, 12);
             }
-            let loss = line
-                .loss
-                .map_or("-".to_owned(), |loss| format!("{loss:.3}"));
-            let time = seconds(Duration::from_secs_f64(line.seconds));
-            page.line(format!("{text}{loss:>8}{time:>10}"));
+            page.line(text);
         }
-        page.line("");
-        page.line(format!(
-            "  all together in {}",
-            seconds(Duration::from_secs_f64(self.seconds))
-        ));
         page.line("");
         for line in &self.schemes {
             page.wrap(
@@ -220,6 +212,86 @@ impl Report {
             );
         }
     }
+
+    /// Which weights are kept, and the losses.
+    fn losses(&self, page: &mut Page, quiet: bool) {
+        page.heading("Losses (nats), and the weights that are kept and tested");
+        page.line("                    kept     validation           training");
+        page.line(format!(
+            "  {:<11}{:>11}{:>11}{:>9}{:>11}{:>11}",
+            "scheme", "step", "loss", "right", "loss", "time"
+        ));
+        let number = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
+        for line in &self.schemes {
+            let step = line.best_step.map(page::thousands);
+            page.line(format!(
+                "  {:<11}{:>11}{:>11}{:>9}{:>11}{:>11}",
+                line.scheme.name(),
+                step.unwrap_or("-".to_owned()),
+                number(line.validation_loss),
+                line.validation_accuracy.map_or("-".to_owned(), percent),
+                number(line.loss),
+                seconds(Duration::from_secs_f64(line.seconds))
+            ));
+        }
+        if quiet {
+            return;
+        }
+        page.line("");
+        page.paragraph(&format!(
+            "Kept and tested are the weights of the step with the most right answers to {} \
+             validation sentences of the trained length (of equals, that with the least loss), not \
+             those of the last step; they are looked at every {LOOK} steps and at the end. Training \
+             loss: the mean of the last {LAST} steps, with dropout. Knowing both names and guessing \
+             between them is ln 2 = 0.693.",
+            2 * VALIDATION_TWINS
+        ));
+        let together = seconds(Duration::from_secs_f64(self.seconds));
+        page.paragraph(&match (self.schemes.len(), self.parallel) {
+            (1, _) => format!("All together took {together}."),
+            (_, 1) => format!("One scheme was trained after another, in {together}."),
+            (count, parallel) => format!(
+                "The {count} schemes were trained in parallel, {parallel} at a time on one thread \
+                 each; their times overlap. All together took {together}."
+            ),
+        });
+    }
+
+    fn curves(&self, page: &mut Page) {
+        page.heading("Loss in training (nats)");
+        let curves: Vec<Curve<'_>> = self
+            .schemes
+            .iter()
+            .map(|line| Curve {
+                letter: line.scheme.name().chars().next().unwrap_or('?'),
+                name: line.scheme.name(),
+                values: &line.losses,
+            })
+            .collect();
+        chart::draw(page, &curves);
+    }
+
+    /// Every file that was written.
+    fn files(&self, page: &mut Page) {
+        page.heading("Files");
+        for line in &self.schemes {
+            if let Some(file) = &line.weights_file {
+                page.wrap("  weights  ", &page::path(file));
+            }
+        }
+        for line in &self.schemes {
+            page.wrap("  state    ", &page::path(&line.state_file));
+        }
+        for file in &self.losses_files {
+            page.wrap("  losses   ", &page::path(file));
+        }
+        page.line("  state is what --resume goes on from");
+        page.line("  look at what was learned with: pe-demo encode --weights FILE");
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 impl Line {
@@ -234,6 +306,8 @@ impl Line {
             interrupted: trained.ending == Ending::Interrupted,
             loss: (!last.is_empty()).then(|| sum / last.len() as f64),
             best_step: trained.best.map(|best| best.step),
+            validation_loss: trained.best.map(|best| best.loss),
+            validation_accuracy: trained.best.map(|best| best.accuracy),
             accuracy: trained.accuracy.clone(),
             seconds: trained.time.as_secs_f64(),
             weights_file: trained.best.map(|_| trained.files.weights.clone()),

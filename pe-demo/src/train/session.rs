@@ -16,13 +16,13 @@ use crate::encoder::{Mode, Scheme};
 use crate::interrupt::Interrupt;
 
 /// Steps between two looks at the validation sentences.
-const LOOK: u64 = 50;
+pub(super) const LOOK: u64 = 50;
 
 /// Steps between two writings of the state, for runs that are killed.
 const SAVE: u64 = 500;
 
 /// Pairs of twins to choose the best weights by.
-const VALIDATION_TWINS: usize = 150;
+pub(super) const VALIDATION_TWINS: usize = 150;
 
 /// Steps of warm-up.
 const WARM_UP: u64 = 100;
@@ -94,8 +94,9 @@ impl Session {
         rows: usize,
         files: Files,
         resume: bool,
+        device: &Device,
     ) -> Result<Self> {
-        let (classifier, vars) = Classifier::trainable(&model, rows)?;
+        let (classifier, vars) = Classifier::trainable(&model, rows, device)?;
         let config = AdamWConfig {
             learning_rate: model.learning_rate,
             warm_up: WARM_UP,
@@ -279,7 +280,8 @@ impl Session {
             .with_context(|| format!("{name}: not the state of a training"))?;
         file.check_numbers()?;
         for (name, var) in &self.vars {
-            var.set(&file.take(&format!("{WEIGHTS}{name}"), var.dims())?)?;
+            let weight = file.take(&format!("{WEIGHTS}{name}"), var.dims())?;
+            var.set(&weight.to_device(var.device())?)?;
         }
         self.best = match file.best {
             None => None,
@@ -287,7 +289,7 @@ impl Session {
                 let mut weights = BTreeMap::new();
                 for (name, var) in &self.vars {
                     let weight = file.take(&format!("{BEST}{name}"), var.dims())?;
-                    weights.insert(name.clone(), weight);
+                    weights.insert(name.clone(), weight.to_device(var.device())?);
                 }
                 Some((best, weights))
             }

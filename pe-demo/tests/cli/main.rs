@@ -2,10 +2,14 @@
 // What these tests share stands outside of them, where an `expect` would be a defect of the program.
 #![allow(clippy::expect_used)]
 
+mod checkpoints;
+mod device;
 #[cfg(unix)]
 mod faults;
 #[cfg(feature = "hub")]
 mod hub;
+mod table;
+mod train;
 mod width;
 
 use std::io::{BufRead, BufReader, Write};
@@ -36,9 +40,10 @@ fn one_line_error(output: &Output) -> &str {
 
 #[test]
 fn two_runs_print_and_write_the_same_bytes_whatever_the_threads() {
+    // In one directory: the real path of the table is printed.
+    let directory = tempfile::tempdir().expect("a directory");
     let runs: Vec<(Vec<u8>, Vec<u8>)> = ["1", "2", "5"]
         .map(|threads| {
-            let directory = tempfile::tempdir().expect("a directory");
             let output = Command::new(env!("CARGO_BIN_EXE_pe-demo"))
                 .current_dir(&directory)
                 .env("RAYON_NUM_THREADS", threads)
@@ -47,8 +52,10 @@ fn two_runs_print_and_write_the_same_bytes_whatever_the_threads() {
                 .expect("the program starts");
             assert!(output.status.success(), "{}", text(&output.stderr));
             assert_eq!(text(&output.stderr), "");
-            let table = std::fs::read(directory.path().join("pe-demo-table.safetensors"));
-            (output.stdout, table.expect("the table was written"))
+            let path = directory.path().join("pe-demo-table.safetensors");
+            let table = std::fs::read(&path).expect("the table was written");
+            std::fs::remove_file(&path).expect("removed");
+            (output.stdout, table)
         })
         .into();
     assert!(runs[0] == runs[1] && runs[0] == runs[2]);

@@ -100,8 +100,8 @@ fn files_that_are_none_are_refused_by_name() {
     assert!(run_error(&args).contains("config.json"));
     std::fs::write(&path, "[]").unwrap();
     assert!(run_error(&args).contains("config.json"));
-    std::fs::write(&path, vec![b' '; (1 << 20) + 1]).unwrap();
-    assert!(run_error(&args).contains("1048577 bytes"));
+    std::fs::write(&path, vec![b' '; (16 << 20) + 1]).unwrap();
+    assert!(run_error(&args).contains("16777217 bytes"));
     assert!(!out.exists());
     let error = run_usage(&["plot", "sse", "--config", arg(&path)]);
     assert_eq!(error, "--config changes nothing in sse");

@@ -7,11 +7,9 @@ use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{Llama3Scaling, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, YarnScaling};
 
 use super::{PAIR, Settings};
+use crate::model;
 use crate::page;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
-
-/// The longest config.json that is read.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// A model's rotary embedding.
 struct Model {
@@ -175,12 +173,7 @@ fn known() -> Result<Vec<Model>> {
 
 /// The rotary embeddings that a model's config.json states: one, or one per type of layer.
 fn read(path: &Path) -> Result<Vec<Model>> {
-    let bytes = std::fs::metadata(path)?.len();
-    anyhow::ensure!(
-        bytes <= MOST_BYTES,
-        "the file has {bytes} bytes; a config.json has at most {MOST_BYTES}"
-    );
-    let model = hf_config::read(&std::fs::read_to_string(path)?, UnknownKeys::Warn)?;
+    let model = hf_config::read(&model::read(path)?, UnknownKeys::Warn)?;
     // Files of this kind all have one name; the folder's tells more.
     let stem = path.file_stem();
     let name = match path.parent().and_then(Path::file_name) {

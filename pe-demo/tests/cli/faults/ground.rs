@@ -47,6 +47,17 @@ impl Ground {
             br#"{"model_type":"llama","hidden_size":64,"num_attention_heads":4,
                  "max_position_embeddings":32,"rope_theta":-1.0}"#,
         );
+        std::fs::create_dir(ground.path().join("figures")).expect("a folder");
+        ground.write(
+            "figures/rotary-frequencies.json",
+            br#"{"model_type":"llama","hidden_size":64,"num_attention_heads":4,
+                 "max_position_embeddings":32,"rope_theta":10000.0}"#,
+        );
+        let sparse = std::fs::File::create(ground.path().join("sparse.json"));
+        sparse
+            .and_then(|file| file.set_len(16 << 30))
+            .expect("a file of holes");
+        crate::checkpoints::shards(&ground.path().join("shards"));
         ground.write("weights.safetensors", &weights);
         ground.write("cut.safetensors", &weights[..weights.len() - 1]);
         ground.write("header.safetensors", &weights[..100]);
@@ -84,7 +95,12 @@ impl Ground {
         ground.write("nan.safetensors", &nan);
         std::fs::create_dir(ground.path().join("folder")).expect("a folder");
         std::fs::create_dir(ground.path().join("folder.jsonl")).expect("a folder");
-        std::os::unix::fs::symlink("text.jsonl", ground.path().join("link.jsonl")).expect("a link");
+        for (target, name) in [
+            ("text.jsonl", "link.jsonl"),
+            ("shards/model-1.safetensors", "link.safetensors"),
+        ] {
+            std::os::unix::fs::symlink(target, ground.path().join(name)).expect("a link");
+        }
         std::fs::hard_link(
             ground.path().join("text.jsonl"),
             ground.path().join("twin.jsonl"),
@@ -131,7 +147,8 @@ impl Ground {
             for entry in std::fs::read_dir(&folder).expect("a folder") {
                 let entry = entry.expect("an entry");
                 let kind = entry.file_type().expect("a kind");
-                let content = match kind.is_file() {
+                let holes = entry.file_name() == "sparse.json";
+                let content = match kind.is_file() && !holes {
                     true => std::fs::read(entry.path()).expect("a file"),
                     false => format!("{kind:?}").into_bytes(),
                 };

@@ -37,7 +37,12 @@ fn files_that_are_not_there_or_no_files() {
         (
             "exec $pe --tokenizer folder",
             1,
-            &["folder: not a regular file"],
+            &["folder: is a directory, not a file"],
+        ),
+        (
+            "exec timeout 60 $pe --tokenizer fifo.jsonl",
+            1,
+            &["fifo.jsonl: not a regular file"],
         ),
         (
             "exec $pe --tokenizer /dev/zero",
@@ -57,7 +62,7 @@ fn files_that_are_not_there_or_no_files() {
         (
             "exec $pe --embeddings folder",
             1,
-            &["--embeddings: folder: not a regular file"],
+            &["--embeddings: folder: is a directory with neither model.safetensors nor"],
         ),
         (
             "exec $pe export --scheme rotary --config nowhere -o new",
@@ -75,9 +80,45 @@ fn files_that_are_not_there_or_no_files() {
             &["/dev/zero: not a"],
         ),
         (
+            "exec timeout 60 $pe export --scheme rotary --config fifo.jsonl -o new",
+            1,
+            &["fifo.jsonl: not a regular file"],
+        ),
+        (
             "exec $pe plot rotary-frequencies --config folder -o new",
             1,
-            &["folder"],
+            &["folder: is a directory, not a file"],
+        ),
+        // Without a bound these two wait for a writer, and read until there is no memory left.
+        (
+            "exec timeout 60 $pe plot rotary-frequencies --config fifo.jsonl -o new",
+            1,
+            &["fifo.jsonl: not a regular file"],
+        ),
+        (
+            "ulimit -v 1000000; exec timeout 60 $pe plot rotary-wavelengths --config /dev/zero -o new",
+            1,
+            &["/dev/zero: not a regular file"],
+        ),
+        (
+            "exec $pe plot rotary-frequencies --config sparse.json -o new",
+            1,
+            &["sparse.json: the file has 17179869184 bytes, above the limit of 16777216"],
+        ),
+        (
+            "exec $pe export --scheme rotary --config sparse.json -o new",
+            1,
+            &["sparse.json: the file has 17179869184 bytes, above the limit of 16777216"],
+        ),
+        (
+            "exec $pe --tokenizer sparse.json",
+            1,
+            &["sparse.json: the file has 17179869184 bytes, above the limit of 268435456"],
+        ),
+        (
+            "exec $pe --embeddings sparse.json",
+            1,
+            &["sparse.json: the file has 17179869184 bytes, above the limit of 33554432"],
         ),
         // Names that are no text.
         (

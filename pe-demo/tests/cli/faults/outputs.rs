@@ -218,5 +218,44 @@ fn what_is_read_is_not_written_over() {
             2,
             &["--output config.json would replace what --config config.json reads"],
         ),
+        // What no option names: files by default, folders of files, what stands in a folder.
+        (
+            "ln -s weights.safetensors pe-demo-table.safetensors; \
+             $pe --embeddings weights.safetensors:x; code=$?; rm pe-demo-table.safetensors; exit $code",
+            2,
+            &[
+                "the table pe-demo-table.safetensors would replace what --embeddings \
+                 weights.safetensors reads",
+            ],
+        ),
+        (
+            "exec $pe plot rotary-frequencies --data json --config figures/rotary-frequencies.json \
+             -o figures",
+            2,
+            &["--output figures/rotary-frequencies.json would replace what --config"],
+        ),
+        (
+            "exec $pe plot --config figures/rotary-frequencies.json --data json",
+            2,
+            &["--output figures/rotary-frequencies.json would replace what --config"],
+        ),
+        (
+            "exec $pe a --heads 2 --embeddings shards -o shards/model-2.safetensors",
+            2,
+            &[
+                "--output shards/model-2.safetensors would replace what --embeddings \
+                 shards/model-2.safetensors reads",
+            ],
+        ),
+        (
+            "exec $pe a --heads 2 --embeddings shards --position-embeddings -o link.safetensors",
+            2,
+            &["what --position-embeddings shards/model-1.safetensors reads"],
+        ),
+        (
+            "exec $pe - --d-model 8 -o text.jsonl <text.jsonl",
+            2,
+            &["--output text.jsonl would replace what standard input /dev/stdin reads"],
+        ),
     ]);
 }

@@ -105,6 +105,30 @@ fn unknown_words_are_refused_with_what_is_known() {
             &["'--maxseqlen'", "similar", "'--max-seq-len'"],
         ),
         ("exec $pe exprot --output t", 2, &["t"]),
+        (
+            "exec $pe exprot",
+            2,
+            &[
+                "there is no command `exprot`; did you mean `export`?",
+                "`pe-demo encode exprot`",
+            ],
+        ),
+        (
+            "exec $pe -q exprot -o t.jsonl",
+            2,
+            &["did you mean `export`?"],
+        ),
+        (
+            "exec $pe exprot --preset whisper --max-seq-len 3 -o t",
+            2,
+            &["did you mean `export`?"],
+        ),
+        ("exec $pe Trian", 2, &["`Trian`; did you mean `train`?"]),
+        (
+            "exec $pe export --nothing",
+            2,
+            &["unexpected argument '--nothing'"],
+        ),
         ("exec $pe help exprot", 2, &["'exprot'"]),
         ("exec $pe man exprot", 2, &["\"exprot\"", "export"]),
         (

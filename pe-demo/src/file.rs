@@ -1,0 +1,53 @@
+//! The one way to read a file that is held in memory as a whole.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use crate::page;
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, is a directory, a pipe or a device, or has more
+/// bytes; the message names it and `what` it should be.
+pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
+    let name = || page::path(path);
+    // Opening a pipe would wait for a writer: look first.
+    check(&std::fs::metadata(path).with_context(name)?, path)?;
+    let file = File::open(path).with_context(name)?;
+    // Another file may have taken its place.
+    let metadata = file.metadata().with_context(name)?;
+    check(&metadata, path)?;
+    let too_long = |bytes: u64| {
+        let name = name();
+        anyhow!("{name}: the file has {bytes} bytes, above the limit of {most} for {what}")
+    };
+    ensure!(metadata.len() <= most, too_long(metadata.len()));
+    let mut bytes = Vec::new();
+    // Files of /proc have no length, and others may grow.
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .with_context(name)?;
+    let read = bytes.len() as u64;
+    ensure!(read <= most, too_long(read.max(metadata.len())));
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `most` bytes of UTF-8.
+///
+/// # Errors
+/// Returns an error if the text is not UTF-8. Also returns the errors of [`bytes`].
+pub(crate) fn text(path: &Path, most: u64, what: &str) -> Result<String> {
+    let bytes = bytes(path, most, what)?;
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: the text is not UTF-8", page::path(path)))
+}
+
+fn check(metadata: &Metadata, path: &Path) -> Result<()> {
+    let name = page::path(path);
+    ensure!(!metadata.is_dir(), "{name}: is a directory, not a file");
+    ensure!(metadata.is_file(), "{name}: not a regular file");
+    Ok(())
+}
