@@ -392,7 +392,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
             "rotary_dim 7 is not an even number",
         ),
         (
-            "{\"head_dim\": \"x\"}",
+            "{\"head_dim\": \"x\", \"rope_theta\": 1e4}",
             "head_dim is \"x\", not a whole number",
         ),
         (
@@ -409,7 +409,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
         ),
         (
             "{\"head_dim\": 8, \"alibi\": true}",
-            "this model has no rotary embedding",
+            "this model has no rotary embedding (scheme: ALiBi)",
         ),
         (&huge, "above the limit of 16777216 for a config.json"),
     ] {
