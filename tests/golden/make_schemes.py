@@ -19,7 +19,7 @@ MARKS = {
     "learned": r"LearnedPositionalEmbedding|(?<!Sinusoidal)PositionalEmbeddings?\(nn\.Embedding"
                r"|position\w* ?= ?(nn\.|Quant)Embedding|positions_embed ?= ?nn\.Embedding|wpe ?= ?nn\.Embedding"
                r"|position_embeds_layer ?= ?nn\.Embedding|AxialPositionEmbeddings|BertModel\(",
-    "learned-grid": r"position_embeddings? ?= ?nn\.(Parameter|Embedding\(self\.num_positions)",
+    "learned-grid": r"position_embeddings? ?= ?nn\.(Parameter|Embedding\(self\.num_(positions|patches))",
     "sinusoidal": r"[Ss]inusoid|positional_encoding\(",
     "alibi": r"alibi",
     "relative-buckets": r"relative_attention_bias|rel_attn_embed|relative_pos_embeddings|rel_pos_bias",

@@ -16,6 +16,8 @@ pub(crate) struct Rates {
 pub(crate) struct Set {
     /// Which sequences, in words.
     pub(crate) sequences: String,
+    /// The same for a legend, where there are several sets.
+    pub(crate) short: Option<String>,
     /// A length of such sequences; `None` for all.
     pub(crate) seq_len: Option<usize>,
     pub(crate) frequencies: RotaryFrequencies,
@@ -44,13 +46,13 @@ type Length = (Option<usize>, &'static str, &'static str);
 
 const TRAINED: &str = "the trained ";
 const LONGEST: &str = "max_position_embeddings";
-const ORIGINAL: &str = "original_max_position_embeddings";
+pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
 
 impl Rates {
     pub(crate) fn new(config: &RotaryConfig) -> pe_core::Result<Self> {
         let rotary = Rotary::new(config.clone())?;
         let longest = config.max_position_embeddings;
-        let set = |sequences: String, seq_len: Option<usize>, lengths: &[Length]| {
+        let set = |sequences: String, short, seq_len: Option<usize>, lengths: &[Length]| {
             let frequencies = rotary.frequencies(seq_len.unwrap_or(0))?;
             let wavelengths = frequencies.wavelengths();
             let within = |(positions, key, trained): &Length| {
@@ -65,6 +67,7 @@ impl Rates {
             let within = lengths.iter().filter_map(within).collect();
             Ok::<_, pe_core::Error>(Set {
                 sequences,
+                short,
                 seq_len,
                 frequencies,
                 wavelengths,
@@ -72,12 +75,14 @@ impl Rates {
             })
         };
         let up_to = |length: usize| format!("sequences of up to {} positions", number(length));
+        let short = |length: usize| Some(format!("up to {}", number(length)));
         let sets = match (&config.scaling, longest) {
             (RopeScaling::Dynamic { .. }, Some(trained)) => {
                 let twice = trained.saturating_mul(2);
                 vec![
                     set(
                         up_to(trained),
+                        short(trained),
                         Some(trained),
                         &[(longest, LONGEST, TRAINED)],
                     )?,
@@ -86,6 +91,7 @@ impl Rates {
                             "longer sequences, whose base grows with their length; at {} positions",
                             number(twice)
                         ),
+                        Some(format!("at {}", number(twice))),
                         Some(twice),
                         &[],
                     )?,
@@ -97,11 +103,13 @@ impl Rates {
                 vec![
                     set(
                         up_to(trained),
+                        short(trained),
                         Some(trained),
                         &[(Some(trained), ORIGINAL, TRAINED)],
                     )?,
                     set(
                         "longer sequences".to_owned(),
+                        Some("longer".to_owned()),
                         Some(beyond.unwrap_or(trained.saturating_add(1))),
                         &[(beyond, LONGEST, "")],
                     )?,
@@ -116,7 +124,12 @@ impl Rates {
                     ""
                 };
                 let lengths = [(trained, ORIGINAL, TRAINED), (longest, LONGEST, unscaled)];
-                vec![set("sequences of every length".to_owned(), None, &lengths)?]
+                vec![set(
+                    "sequences of every length".to_owned(),
+                    None,
+                    None,
+                    &lengths,
+                )?]
             }
         };
         let before = original(&config.scaling).map(|positions| {

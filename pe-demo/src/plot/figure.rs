@@ -160,8 +160,10 @@ pub(crate) enum Mark {
     Line,
     /// A line with a dot at every point.
     Dotted,
-    /// A faint line for reference, in grey.
+    /// A faint line for reference, in gray.
     Guide,
+    /// The same across the panel, with its name at its left end and not in the legend.
+    Level,
 }
 
 /// A grid of cells, each a number.

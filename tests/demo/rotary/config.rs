@@ -250,7 +250,10 @@ fn other_schemes_are_explained_and_no_rotation_is_invented() {
     ] {
         let (guard, path) = config_file(config);
         let text = run(&["inspect", arg(&path)]);
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_says(&flat, words);
         assert_says(&flat, &["Positions --------- no rotary embedding"]);
@@ -264,8 +267,23 @@ fn other_schemes_are_explained_and_no_rotation_is_invented() {
             format!("model_type \"{model_type}\" has no rotary embedding (scheme: {scheme})");
         let out = guard.path().join("out");
         for args in [
-            &["export", "--scheme", "rotary", "--config", arg(&path), "-o", arg(&out)][..],
-            &["plot", "rotary-frequencies", "--config", arg(&path), "-o", arg(&out)],
+            &[
+                "export",
+                "--scheme",
+                "rotary",
+                "--config",
+                arg(&path),
+                "-o",
+                arg(&out),
+            ][..],
+            &[
+                "plot",
+                "rotary-frequencies",
+                "--config",
+                arg(&path),
+                "-o",
+                arg(&out),
+            ],
             &["plot", "--config", arg(&path), "-o", arg(&out)],
         ] {
             let error = run_error(args);
@@ -284,8 +302,23 @@ fn unknown_models_without_rotary_keys_are_refused() {
     let out = guard.path().join("out");
     for args in [
         &["inspect", arg(&path)][..],
-        &["export", "--scheme", "rotary", "--config", arg(&path), "-o", arg(&out)],
-        &["plot", "rotary-wavelengths", "--config", arg(&path), "-o", arg(&out)],
+        &[
+            "export",
+            "--scheme",
+            "rotary",
+            "--config",
+            arg(&path),
+            "-o",
+            arg(&out),
+        ],
+        &[
+            "plot",
+            "rotary-wavelengths",
+            "--config",
+            arg(&path),
+            "-o",
+            arg(&out),
+        ],
     ] {
         let error = run_error(args);
         let words = "model_type \"brand_new\" is unknown, and no rotary key";

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use anyhow::Result;
 use plotters::chart::{ChartBuilder, ChartContext, LabelAreaPosition};
 use plotters::coord::cartesian::Cartesian2d;
-use plotters::element::{Circle, PathElement, Rectangle};
+use plotters::element::{Circle, EmptyElement, PathElement, Rectangle, Text};
 use plotters::series::LineSeries;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
 use super::axes::{Place, Ruler};
@@ -122,9 +123,15 @@ fn draw_curve<I: Iterator<Item = (f64, f64)>>(
     points: impl Fn() -> I,
     rgb: Rgb,
 ) -> Result<()> {
-    if curve.mark == Mark::Guide {
+    if matches!(curve.mark, Mark::Guide | Mark::Level) {
         let guide = PathElement::new(points().collect::<Vec<_>>(), line(rgb, 1.0, 1.2));
         chart.plotting_area().draw(&guide).map_err(failed)?;
+        if let (Mark::Level, Some(left)) = (curve.mark, points().next()) {
+            let style = label_style().pos(Pos::new(HPos::Left, VPos::Bottom));
+            let above = (units(6.0), -units(4.0));
+            let name = EmptyElement::at(left) + Text::new(curve.name.clone(), above, style);
+            chart.plotting_area().draw(&name).map_err(failed)?;
+        }
         return Ok(());
     }
     let style = line(rgb, 1.0, 1.8);
