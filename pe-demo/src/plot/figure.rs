@@ -190,6 +190,8 @@ pub(crate) struct Map {
 pub(crate) struct Rings {
     pub(crate) positions: Vec<u64>,
     pub(crate) pairs: usize,
+    /// From one pair shown to the next.
+    pub(crate) pair_step: usize,
     /// Position after position, pair after pair.
     pub(crate) sines: Vec<f64>,
     pub(crate) cosines: Vec<f64>,

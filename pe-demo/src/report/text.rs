@@ -146,8 +146,8 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "rotary-wavelengths",
-                "Gray lines are the lengths that a model was trained with, before its frequencies were scaled and \
-                 after. Where a curve is above the first, a pair did not come full circle in that training: beyond \
+                "Gray lines are the lengths that the models state, before their frequencies were scaled and \
+                 after. Where a curve is above the first, a pair did not come full circle in the first training: beyond \
                  that length it takes angles that the model had never seen.",
             ),
         ],

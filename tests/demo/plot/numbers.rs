@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{FIGURES, fact, floats, numbers};
 use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, SIX_DECIMALS_CUT};
-use crate::util::run_usage;
+use crate::util::{arg, run, run_usage};
 
 #[track_caller]
 fn assert_near(found: f64, expected: f64, tolerance: f64) {
@@ -407,6 +407,32 @@ fn sampled_figures_tell_what_they_leave_out() {
             "{name}: {note}"
         );
     }
+}
+
+/// 256 pairs on 128 circles: the last one shown is pair 254.
+#[test]
+fn sampled_pairs_keep_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    run(&[
+        "plot",
+        "rings",
+        "--d-model",
+        "512",
+        "--max-seq-len",
+        "2",
+        "--format",
+        "svg",
+        "--data",
+        "csv",
+        "-o",
+        arg(out),
+    ]);
+    let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let (csv, svg) = (text("rings.csv"), text("rings.svg"));
+    let last = csv.lines().last().unwrap();
+    assert!(last.starts_with("0,1,254,"), "{last}");
+    assert!(svg.contains(">pair 254<") && !svg.contains(">pair 127<"));
 }
 
 /// 131072 x 128: sampled, said so, and soon done.

@@ -76,7 +76,7 @@ fn known_models_have_the_nearest_frequencies() {
             "4,096: Llama 2",
             "8,192: Llama 3.1 before scaling",
             "32,768: Qwen2.5 with YaRN before scaling",
-            "131,072: Llama 3.1 after scaling, Qwen2.5 with YaRN after scaling",
+            "131,072: Llama 3.1, Qwen2.5 with YaRN after scaling",
         ]
     );
     let level = &waves["panels"][0]["curves"][4];

@@ -46,6 +46,7 @@ pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
             content: Content::Rings(Rings {
                 positions: positions.into_iter().map(u64::from).collect(),
                 pairs: pairs.len(),
+                pair_step: pairs.get(1).copied().unwrap_or(1),
                 sines,
                 cosines,
                 shown,

@@ -41,12 +41,12 @@ impl Model {
         Ok(sets.into_iter().map(model).collect())
     }
 
-    /// The model and when it had a length: "Llama 3.1 before scaling".
-    fn at(&self, length: &Within) -> String {
+    /// When the model had a length.
+    fn when(&self, length: &Within) -> &'static str {
         match (self.scaled, length.key == ORIGINAL) {
-            (false, _) => self.model.clone(),
-            (true, true) => format!("{} before scaling", self.model),
-            (true, false) => format!("{} after scaling", self.model),
+            (false, _) => "",
+            (true, true) => " before scaling",
+            (true, false) => " after scaling",
         }
     }
 }
@@ -80,7 +80,8 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
     let mut curves = Vec::new();
     let mut facts = Vec::new();
-    let mut lengths: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    // By length and by when models had it, the models.
+    let mut lengths: BTreeMap<usize, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for model in &models {
         let waves = &model.set.wavelengths;
         curves.push(curve(model, waves));
@@ -88,7 +89,9 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
             lengths
                 .entry(length.positions)
                 .or_default()
-                .push(model.at(length));
+                .entry(model.when(length))
+                .or_default()
+                .push(&model.model);
             facts.push(Fact::new(
                 format!(
                     "{}: pairs of {} with a wavelength above {}",
@@ -109,8 +112,12 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     }
     let last = last_pair(&curves);
     for (length, models) in lengths {
+        let models: Vec<String> = models
+            .iter()
+            .map(|(when, models)| format!("{}{when}", models.join(", ")))
+            .collect();
         curves.push(Curve {
-            name: format!("{}: {}", number(length), models.join(", ")),
+            name: format!("{}: {}", number(length), models.join("; ")),
             x: vec![0.0, last],
             y: vec![length as f64; 2],
             mark: Mark::Level,
