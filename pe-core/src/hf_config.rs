@@ -4,7 +4,8 @@
 //! and with many names for the same thing. [`read`] understands the keys that
 //! transformers 5.23 understands, tells what each of them did ([`HfRotary::keys`]), and does not
 //! overlook any: a key that is about rotary embeddings and has no effect is an error,
-//! or with [`UnknownKeys::Warn`] listed by name.
+//! or with [`UnknownKeys::Warn`] listed by name. [`read_model`] also names the scheme of models
+//! that encode positions in another way.
 //!
 //! ```
 //! use pe_core::hf_config::{self, UnknownKeys};
