@@ -171,6 +171,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A model encodes positions in another way than by a rotary embedding.
+    #[error("config.json: {model} has no rotary embedding (scheme: {scheme})")]
+    NotRotary {
+        /// The model as the file names it, `model_type "bert"`.
+        model: String,
+        /// The names of its schemes.
+        scheme: String,
+    },
     /// A name that is not one of those listed.
     #[error("unknown {what} \"{name}\"; known: {known}")]
     UnknownName {

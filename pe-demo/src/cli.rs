@@ -47,7 +47,7 @@ Examples:
   pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
-  pe-demo inspect config.json            a model's rotary embedding, explained
+  pe-demo inspect config.json            a model's positions, explained
   pe-demo plot -o figures                every figure
   pe-demo report -o report.html          all of them on one page
   pe-demo completions bash               for a shell; pe-demo man: the manual

@@ -1,11 +1,13 @@
-//! A model's `config.json`, and its rotary embedding in words.
+//! A model's `config.json`, and its positional encoding in words.
+
+pub(crate) mod lengths;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use pe_core::hf_config::{self, HfRotary, UnknownKeys};
+use pe_core::hf_config::{self, HfModel, HfRotary, UnknownKeys};
 use pe_core::{Error, RopeScaling, RotaryConfig, RotaryRecipe};
 use serde_json::Value;
 
@@ -50,12 +52,16 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<HfRotary> {
         .map_err(|error| anyhow!("{}: {}", path(file), reason(&error)))
 }
 
+/// The positional encoding that a file describes, whichever it is.
+pub(crate) fn parse_any(file: &Path, text: &str) -> Result<HfModel> {
+    hf_config::read_model(text, UnknownKeys::Warn)
+        .map_err(|error| anyhow!("{}: {}", path(file), reason(&error)))
+}
+
 /// An error without the name that config.json files usually have.
 pub(crate) fn reason(error: &Error) -> String {
-    match error {
-        Error::ModelConfig { key, problem } => clean(&format!("{key} {problem}"), 400),
-        other => clean(&other.to_string(), 400),
-    }
+    let text = error.to_string();
+    clean(text.strip_prefix("config.json: ").unwrap_or(&text), 400)
 }
 
 /// A scaling with its parameters: `llama3 scaling (factor 8, low_freq_factor 1)`.

@@ -86,6 +86,29 @@ fn every_figure_is_on_the_page_once_with_its_numbers() {
     drop(guard);
 }
 
+/// Two things compute numbers on the page, in one notation.
+#[test]
+fn the_page_tells_which_numbers_come_from_where() {
+    let html = page();
+    let footer = between(&html, "<footer>", "</footer>").replace('\n', " ");
+    for words in [
+        "The figures and the numbers below them are computed by pe-core: every entry of a table is \
+         the number nearest to the true value.",
+        "by this page's script in 64-bit arithmetic, and so are the numbers below them once a slider \
+         has moved.",
+    ] {
+        assert!(footer.contains(words), "{footer}");
+    }
+    let source = between(&html, "<p id=\"live-source\">", "</p>");
+    assert_eq!(source, "These numbers: computed by pe-core.");
+    let data = between(&html, "id=\"data\">", "</script>");
+    let data: Value = serde_json::from_str(data).unwrap();
+    let computed = data["computed"].as_str().unwrap();
+    assert!(computed.starts_with("These numbers: computed by this page's script"));
+    // Powers of ten are letters, not markup, so that the script can write them as well.
+    assert!(html.contains("const shortNumber = ") && !html.contains("<sup>\u{2212}"));
+}
+
 #[test]
 fn figures_take_the_colours_of_the_page() {
     let html = page();

@@ -113,10 +113,10 @@ def main():
         ramp = min(max((pair - low) / (high - low), 0), 1)
         return f / 4 * ramp + f * (1 - ramp)
 
-    for curve, (rate, trained) in enumerate(((lambda pair: paper(128, pair), 4096), (llama3, 8192), (yarn, 32768))):
+    for curve, rate in enumerate((lambda pair: paper(128, pair), llama3, yarn)):
         for pair in (0, 1, 25, 30, 35, 63):
             point("rotary-frequencies", curve, pair, pair, rate(pair))
-            point("rotary-wavelengths", curve, pair, pair, two_pi / rate(pair) / trained)
+            point("rotary-wavelengths", curve, pair, pair, two_pi / rate(pair))
 
     meta = {"script": "make_figures.py", "python": sys.version.split()[0], "mpmath": mpmath.__version__}
     lines = ",\n".join(" " + json.dumps(entry) for entry in out)

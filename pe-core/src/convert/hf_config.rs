@@ -4,7 +4,8 @@
 //! and with many names for the same thing. [`read`] understands the keys that
 //! transformers 5.23 understands, tells what each of them did ([`HfRotary::keys`]), and does not
 //! overlook any: a key that is about rotary embeddings and has no effect is an error,
-//! or with [`UnknownKeys::Warn`] listed by name.
+//! or with [`UnknownKeys::Warn`] listed by name. [`read_model`] also names the scheme of models
+//! that encode positions in another way.
 //!
 //! ```
 //! use pe_core::hf_config::{self, UnknownKeys};
@@ -29,11 +30,14 @@ mod families;
 mod model;
 mod parameters;
 mod reader;
+mod schemes;
 
 use crate::error::{Error, Result};
 use crate::families::rotary::{Mrope, RotaryConfig};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
+
+pub use schemes::{HfPositions, HfScheme};
 
 /// What to do with keys that are about rotary embeddings and have no effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -113,15 +117,73 @@ impl HfRotary {
     }
 }
 
-/// Reads the text of a `config.json`.
+/// How a model encodes positions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HfModel {
+    /// By rotary embeddings.
+    Rotary(HfRotary),
+    /// By another scheme, or not at all.
+    Other(HfPositions),
+}
+
+/// Reads the text of a `config.json` of a model with rotary embeddings.
 ///
 /// # Errors
-/// Text that is not a JSON object; widths that are missing or do not fit; an unknown rope
-/// type; values of the wrong kind; keys without effect, unless they are only to be
-/// listed. The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
+/// Returns an error if
+/// - the text is not a JSON object, or its values are of the wrong kind,
+/// - the model encodes positions in another way ([`Error::NotRotary`]; [`read_model`] explains it),
+/// - the model type is unknown and no key is about rotary embeddings,
+/// - widths are missing or do not fit, or the rope type is unknown,
+/// - keys have no effect and `unknown` is [`UnknownKeys::Reject`].
+///
+/// The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
 pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
+    match read_model(json, unknown)? {
+        HfModel::Rotary(rotary) => Ok(rotary),
+        HfModel::Other(positions) => Err(positions.not_rotary()),
+    }
+}
+
+/// Reads the text of any model's `config.json` and tells how the model encodes positions.
+///
+/// Model types are those of transformers 5.23. Keys such as `alibi` and `position_embedding_type`
+/// choose the scheme where a model type has several. `unknown` concerns rotary embeddings alone.
+///
+/// ```
+/// use pe_core::hf_config::{self, HfModel, HfScheme, UnknownKeys};
+///
+/// let json = r#"{"model_type": "t5", "relative_attention_num_buckets": 32}"#;
+/// let HfModel::Other(positions) = hf_config::read_model(json, UnknownKeys::Reject)? else {
+///     panic!("T5 has no rotary embedding");
+/// };
+/// assert_eq!(positions.schemes, [HfScheme::RelativeBuckets]);
+/// assert_eq!(positions.keys[1].path, "relative_attention_num_buckets");
+/// assert_eq!(
+///     hf_config::read(json, UnknownKeys::Reject).unwrap_err().to_string(),
+///     "config.json: model_type \"t5\" has no rotary embedding (scheme: relative position buckets)"
+/// );
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`read`] except [`Error::NotRotary`].
+pub fn read_model(json: &str, unknown: UnknownKeys) -> Result<HfModel> {
     let mut reader = Reader::new(json)?;
-    let (model_type, layers) = model::layers(&mut reader)?;
+    let model_type = reader
+        .take("model_type", "decides what keys that are missing mean")
+        .and_then(|value| Some(value.as_str()?.to_owned()));
+    if let Some((schemes, note)) = schemes::find(&mut reader, model_type.as_deref())? {
+        schemes::keys(&mut reader, &schemes);
+        let (keys, warnings) = reader.finish();
+        return Ok(HfModel::Other(HfPositions {
+            model_type,
+            schemes,
+            note,
+            keys,
+            warnings,
+        }));
+    }
+    let layers = model::layers(&mut reader, model_type.as_deref())?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {
         return Err(Error::ModelConfig {
@@ -129,10 +191,10 @@ pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
             problem: warnings.join("; "),
         });
     }
-    Ok(HfRotary {
+    Ok(HfModel::Rotary(HfRotary {
         model_type,
         layers,
         keys,
         warnings,
-    })
+    }))
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use pe_core::{MAX_D_MODEL, POSITIONS};
+use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
-use super::values::{page, positive, whole};
+use super::values::{page, parse_preset, positive, preset_help, whole};
 use crate::distinct::Named;
 use crate::plot::CATALOGUE;
 
@@ -16,12 +16,15 @@ Examples:
   pe-demo plot rings distances -o pictures --format svg
   pe-demo plot encoding-map --d-model 128 --max-seq-len 131072 --data csv
   pe-demo plot sse --base 100 --data json
+  pe-demo plot sse encoding-map --preset whisper
   pe-demo plot rotary-wavelengths --config llama/config.json --config qwen.json
 
 The options about the table stand in for the numbers of the source documents, in
 the figures that have such a number. Long tables are sampled: at most 1024 rows
 and columns of a map and 2048 points of a curve are computed and drawn, equally
-far apart, and the figure says which. Equal arguments give equal bytes.
+far apart, and the figure says which, and which pairs turn too fast to be seen
+so (they alias). Each figure of a table names its convention; --preset chooses
+another for all of them. Equal arguments give equal bytes.
 
 Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
 
@@ -81,6 +84,9 @@ pub(crate) struct PlotArgs {
     /// Write the numbers of each figure, too
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) data: Option<DataArg>,
+    /// Convention of a known library [default: the source document's]
+    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
+    pub(crate) preset: Option<Preset>,
     /// Width of the table [default: the source document's]
     #[arg(
         long,

@@ -1,221 +1,84 @@
-//! `pe-demo inspect config.json`: a model's rotary embedding in words.
+//! `pe-demo inspect config.json`: a model's positional encoding in words.
 
 mod words;
 
 use std::io::Write;
 
 use anyhow::{Result, anyhow};
-use pe_core::hf_config::{HfLayer, HfRotary};
-use pe_core::{RopeScaling, Rotary, RotaryConfig, RotaryFrequencies};
+use pe_core::hf_config::{HfKey, HfLayer, HfModel, HfPositions, HfRotary};
 use serde_json::{Value, json};
 
 use crate::cli::InspectArgs;
 use crate::console::Outcome;
-use crate::model;
-use crate::page::{self, thousands};
+use crate::model::lengths::{Rates, Set, Within};
+use crate::model::{self, reason};
+use crate::page;
 
 pub(super) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
     let text = model::read(&args.file)?;
-    let model = model::parse(&args.file, &text)?;
-    let layers = model
-        .layers
-        .iter()
-        .map(|layer| {
-            Layer::new(layer)
-                .map_err(|error| anyhow!("{}: {}", page::path(&args.file), model::reason(&error)))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let text = if args.json {
-        format!("{:#}\n", document(args, text.len(), &model, &layers))
-    } else {
-        words::page(args, text.len(), &model, &layers)
-            .text()
-            .to_owned()
+    let bytes = text.len();
+    let text = match model::parse_any(&args.file, &text)? {
+        HfModel::Other(positions) if args.json => {
+            format!("{:#}\n", other_document(args, bytes, &positions))
+        }
+        HfModel::Other(positions) => words::other(args, bytes, &positions).text().to_owned(),
+        HfModel::Rotary(model) => {
+            let layers = model
+                .layers
+                .iter()
+                .map(|layer| Ok((layer, Rates::new(&layer.rotary)?)))
+                .collect::<pe_core::Result<Vec<_>>>()
+                .map_err(|error| anyhow!("{}: {}", page::path(&args.file), reason(&error)))?;
+            if args.json {
+                format!("{:#}\n", document(args, bytes, &model, &layers))
+            } else {
+                words::page(args, bytes, &model, &layers).text().to_owned()
+            }
+        }
     };
     out.write_all(text.as_bytes())?;
     Ok(Outcome::Success)
 }
 
 /// One type of layers with its frequencies.
-struct Layer<'a> {
-    layer: &'a HfLayer,
-    /// The frequencies without the scaling in the length trained with before it, where the
-    /// scaling states that length.
-    before: Option<Within>,
-    sets: Vec<Set>,
-}
+type Layer<'a> = (&'a HfLayer, Rates);
 
-/// Frequencies and the sequences that have them.
-struct Set {
-    /// Which sequences, in words.
-    sequences: String,
-    /// A length of such sequences; `None` for all.
-    seq_len: Option<usize>,
-    frequencies: RotaryFrequencies,
-    wavelengths: Vec<f64>,
-    within: Vec<Within>,
-}
-
-impl Set {
-    /// The number of pairs that turn.
-    fn turning(&self) -> usize {
-        self.wavelengths.iter().filter(|w| w.is_finite()).count()
-    }
-}
-
-/// The pairs that never complete a turn within a length.
-struct Within {
-    positions: usize,
-    /// The key that states the length.
-    key: &'static str,
-    words: String,
-    incomplete: Vec<usize>,
-}
-
-/// A length, the key that states it, and whether it is known to be the trained one.
-type Length = (Option<usize>, &'static str, &'static str);
-
-const TRAINED: &str = "the trained ";
-const LONGEST: &str = "max_position_embeddings";
-const ORIGINAL: &str = "original_max_position_embeddings";
-
-impl<'a> Layer<'a> {
-    fn new(layer: &'a HfLayer) -> pe_core::Result<Self> {
-        let config = &layer.rotary;
-        let rotary = Rotary::new(config.clone())?;
-        let longest = config.max_position_embeddings;
-        let set = |sequences: String, seq_len: Option<usize>, lengths: &[Length]| {
-            let frequencies = rotary.frequencies(seq_len.unwrap_or(0))?;
-            let wavelengths = frequencies.wavelengths();
-            let within = |(positions, key, trained): &Length| {
-                let positions = (*positions)?;
-                Some(Within {
-                    positions,
-                    key,
-                    words: format!("within {trained}{} positions ({key})", number(positions)),
-                    incomplete: incomplete(&wavelengths, positions),
-                })
-            };
-            let within = lengths.iter().filter_map(within).collect();
-            Ok::<_, pe_core::Error>(Set {
-                sequences,
-                seq_len,
-                frequencies,
-                wavelengths,
-                within,
-            })
-        };
-        let up_to = |length: usize| format!("sequences of up to {} positions", number(length));
-        let sets = match (&config.scaling, longest) {
-            (RopeScaling::Dynamic { .. }, Some(trained)) => {
-                let twice = trained.saturating_mul(2);
-                vec![
-                    set(
-                        up_to(trained),
-                        Some(trained),
-                        &[(longest, LONGEST, TRAINED)],
-                    )?,
-                    set(
-                        format!(
-                            "longer sequences, whose base grows with their length; at {} positions",
-                            number(twice)
-                        ),
-                        Some(twice),
-                        &[],
-                    )?,
-                ]
-            }
-            (RopeScaling::LongRope(longrope), _) => {
-                let trained = longrope.original_max_position_embeddings;
-                let beyond = longest.filter(|longest| *longest > trained);
-                vec![
-                    set(
-                        up_to(trained),
-                        Some(trained),
-                        &[(Some(trained), ORIGINAL, TRAINED)],
-                    )?,
-                    set(
-                        "longer sequences".to_owned(),
-                        Some(beyond.unwrap_or(trained.saturating_add(1))),
-                        &[(beyond, LONGEST, "")],
-                    )?,
-                ]
-            }
-            (scaling, _) => {
-                let trained = original(scaling);
-                let longest = longest.filter(|longest| Some(*longest) != trained);
-                let unscaled = if *scaling == RopeScaling::Default {
-                    TRAINED
-                } else {
-                    ""
-                };
-                let lengths = [(trained, ORIGINAL, TRAINED), (longest, LONGEST, unscaled)];
-                vec![set("sequences of every length".to_owned(), None, &lengths)?]
-            }
-        };
-        let before = original(&config.scaling).map(|positions| {
-            let unscaled = Rotary::new(RotaryConfig {
-                scaling: RopeScaling::Default,
-                ..config.clone()
-            })?;
-            let wavelengths = unscaled.frequencies(0)?.wavelengths();
-            Ok::<_, pe_core::Error>(Within {
-                positions,
-                key: ORIGINAL,
-                words: format!(
-                    "before the scaling, within the trained {} positions ({ORIGINAL})",
-                    number(positions)
-                ),
-                incomplete: incomplete(&wavelengths, positions),
-            })
-        });
-        Ok(Self {
-            layer,
-            before: before.transpose()?,
-            sets,
-        })
-    }
-}
-
-/// The length trained with, where the scaling states it.
-fn original(scaling: &RopeScaling) -> Option<usize> {
-    match scaling {
-        RopeScaling::Yarn(yarn) => Some(yarn.original_max_position_embeddings),
-        RopeScaling::LongRope(longrope) => Some(longrope.original_max_position_embeddings),
-        RopeScaling::Llama3(llama3) => Some(llama3.original_max_position_embeddings),
-        _ => None,
-    }
-}
-
-/// The pairs whose turn takes longer.
-fn incomplete(wavelengths: &[f64], positions: usize) -> Vec<usize> {
-    let pairs = wavelengths.iter().enumerate();
-    pairs
-        .filter_map(|(pair, wavelength)| (*wavelength > positions as f64).then_some(pair))
+fn keys(keys: &[HfKey]) -> Vec<Value> {
+    keys.iter()
+        .map(|key| json!({ "path": key.path, "value": key.value, "meaning": key.meaning }))
         .collect()
 }
 
-fn number(count: usize) -> String {
-    thousands(count as u64)
+fn other_document(args: &InspectArgs, bytes: usize, positions: &HfPositions) -> Value {
+    let schemes: Vec<Value> = positions
+        .schemes
+        .iter()
+        .map(|scheme| json!({ "name": scheme.name(), "explanation": scheme.explanation() }))
+        .collect();
+    json!({
+        "file": args.file.display().to_string(),
+        "bytes": bytes,
+        "model_type": positions.model_type,
+        "layers": [],
+        "schemes": schemes,
+        "note": positions.note,
+        "keys": keys(&positions.keys),
+        "not_understood": positions.warnings,
+    })
 }
 
 fn document(args: &InspectArgs, bytes: usize, model: &HfRotary, layers: &[Layer<'_>]) -> Value {
-    let keys: Vec<Value> = model
-        .keys
-        .iter()
-        .map(|key| json!({ "path": key.path, "value": key.value, "meaning": key.meaning }))
-        .collect();
     json!({
         "file": args.file.display().to_string(),
         "bytes": bytes,
         "model_type": model.model_type,
         "layers": layers.iter().map(layer_document).collect::<Vec<_>>(),
-        "keys": keys,
+        "keys": keys(&model.keys),
         "not_understood": model.warnings,
     })
 }
 
-fn layer_document(layer: &Layer<'_>) -> Value {
+fn layer_document((of, rates): &Layer<'_>) -> Value {
     let within = |within: &Within| {
         json!({
             "positions": within.positions,
@@ -234,7 +97,6 @@ fn layer_document(layer: &Layer<'_>) -> Value {
             "within": set.within.iter().map(within).collect::<Vec<_>>(),
         })
     };
-    let of = layer.layer;
     json!({
         "layer_type": of.layer_type,
         "type": of.rotary.scaling.name(),
@@ -242,7 +104,7 @@ fn layer_document(layer: &Layer<'_>) -> Value {
         "pair_layout": of.layout,
         "config": of.rotary,
         "mrope": of.mrope,
-        "before_scaling": layer.before.as_ref().map(within),
-        "sets": layer.sets.iter().map(set).collect::<Vec<_>>(),
+        "before_scaling": rates.before.as_ref().map(within),
+        "sets": rates.sets.iter().map(set).collect::<Vec<_>>(),
     })
 }

@@ -18,6 +18,7 @@ pub(crate) struct Entry {
 /// One of the options about the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
+    Preset,
     DModel,
     MaxSeqLen,
     Start,
@@ -29,6 +30,7 @@ impl Setting {
     /// The option's name on the command line.
     pub(crate) fn option(self) -> &'static str {
         match self {
+            Self::Preset => "--preset",
             Self::DModel => "--d-model",
             Self::MaxSeqLen => "--max-seq-len",
             Self::Start => "--start",
@@ -39,6 +41,7 @@ impl Setting {
 }
 
 const ALL: &[Setting] = &[
+    Setting::Preset,
     Setting::DModel,
     Setting::MaxSeqLen,
     Setting::Start,
@@ -50,7 +53,7 @@ pub(crate) const CATALOGUE: &[Entry] = &[
     Entry {
         name: "angle-rates",
         summary: "how fast each pair turns, on a logarithmic axis",
-        uses: &[Setting::DModel, Setting::Base],
+        uses: &[Setting::Preset, Setting::DModel, Setting::Base],
         build: rates::angle_rates,
     },
     Entry {

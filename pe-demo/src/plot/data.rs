@@ -37,10 +37,9 @@ pub(crate) fn csv(figure: &Figure) -> String {
             }
             Content::Rings(rings) => {
                 head(&mut text, "panel,position,pair,sine,cosine");
-                let places = rings
-                    .positions
-                    .iter()
-                    .flat_map(|position| (0..rings.pairs).map(move |pair| (position, pair)));
+                let places = rings.positions.iter().flat_map(|position| {
+                    (0..rings.pairs).map(move |pair| (position, pair * rings.pair_step))
+                });
                 let numbers = rings.sines.iter().zip(&rings.cosines);
                 for ((position, pair), (sine, cosine)) in places.zip(numbers) {
                     text += &format!("{index},{position},{pair},{sine},{cosine}\n");

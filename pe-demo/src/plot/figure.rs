@@ -160,8 +160,10 @@ pub(crate) enum Mark {
     Line,
     /// A line with a dot at every point.
     Dotted,
-    /// A faint line for reference, in grey.
+    /// A faint line for reference, in gray.
     Guide,
+    /// The same across the panel, with its name at its left end and not in the legend.
+    Level,
 }
 
 /// A grid of cells, each a number.
@@ -188,6 +190,8 @@ pub(crate) struct Map {
 pub(crate) struct Rings {
     pub(crate) positions: Vec<u64>,
     pub(crate) pairs: usize,
+    /// From one pair shown to the next.
+    pub(crate) pair_step: usize,
     /// Position after position, pair after pair.
     pub(crate) sines: Vec<f64>,
     pub(crate) cosines: Vec<f64>,

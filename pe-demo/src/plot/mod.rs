@@ -29,6 +29,7 @@ use crate::page::{self, Page};
 pub(crate) use catalogue::{CATALOGUE, Entry};
 pub(crate) use figure::{Axis, Content, Curve, Figure, Map, Mark, Panel, Shape};
 pub(crate) use figures::Settings;
+pub(crate) use scale::power_of_ten;
 
 use catalogue::Setting;
 pub(crate) use paint::colour::Colours;
@@ -43,6 +44,7 @@ const FRAME: u32 = 640;
 pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
     let entries = chosen(args)?;
     let settings = Settings {
+        preset: args.preset,
         d_model: args.d_model,
         base: args.base,
         start: args.start,
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
 /// The entries of the catalogue that are asked for, each once.
 fn chosen(args: &PlotArgs) -> Result<Vec<&'static Entry>> {
     let given = [
+        (Setting::Preset, args.preset.is_some()),
         (Setting::DModel, args.d_model.is_some()),
         (Setting::MaxSeqLen, args.max_seq_len.is_some()),
         (Setting::Start, args.start.is_some()),

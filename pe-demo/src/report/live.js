@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const rows = data.positions;
@@ -51,21 +50,29 @@
     return Math.sqrt(4 * sum);
   };
 
-  // Numbers.
-  const short = (value) => {
-    const size = Math.abs(value);
-    if (Number.isInteger(value) || (size >= 1e-3 && size < 1e9)) {
-      const text = Number.isInteger(value) ? String(size) : size.toFixed(6);
-      return (value < 0 ? "\u2212" : "") + text;
-    }
-    return value.toExponential(6).replace("-", "\u2212");
-  };
+  // Numbers: pe-core's where the sliders are as the page opened, else computed here.
+  const shown = [...document.querySelectorAll("#live-numbers data")];
+  const exact = shown.map((number) => number.value);
+  const source = byId("live-source");
+  const sources = [source.textContent, data.computed];
   const show = (name, value) => {
     const number = byId("live-" + name).querySelector("data");
     number.value = String(value);
-    number.textContent = short(value);
+    number.textContent = shortNumber(value);
   };
   const numbers = () => {
+    byId("position-value").textContent = String(state.position);
+    byId("d_model-value").textContent = String(state.d);
+    byId("base-value").textContent = String(state.base);
+    const first = Object.values(sliders).every((slider) => slider.value === slider.defaultValue);
+    source.textContent = sources[first ? 0 : 1];
+    if (first) {
+      shown.forEach((number, index) => {
+        number.value = exact[index];
+        number.textContent = shortNumber(Number(exact[index]));
+      });
+      return;
+    }
     const pairs = state.d / 2;
     const at = state.position * pairs;
     show("entry-0", state.sin[at]);
@@ -76,9 +83,6 @@
     show("dot-0", dot(state.position, 0));
     show("dot-self", dot(state.position, state.position));
     show("neighbour", neighbour());
-    byId("position-value").textContent = String(state.position);
-    byId("d_model-value").textContent = String(state.d);
-    byId("base-value").textContent = String(state.base);
   };
 
   // Pictures.

@@ -15,6 +15,11 @@ const D_MODEL: usize = 128;
 /// The base's slider counts hundredths of a power of ten.
 const BASE_STEP: u32 = 400;
 
+/// Where the numbers beside the sliders come from, as the page opens and after a move.
+const EXACT: &str = "These numbers: computed by pe-core.";
+const COMPUTED: &str = "These numbers: computed by this page's script in 64-bit arithmetic, within \
+                        10\u{207b}\u{2079} of pe-core's (relative above 1).";
+
 /// A slider: its name, what is written beside it, range, step and start.
 struct Slider {
     name: &'static str,
@@ -98,7 +103,7 @@ pub(super) fn html() -> Result<String> {
             number(value)
         );
     }
-    Ok(out + "</dl>\n")
+    Ok(out + &format!("</dl>\n<p id=\"live-source\">{EXACT}</p>\n"))
 }
 
 /// The numbers beside the sliders where they stand at first: name, words, value.
@@ -148,6 +153,7 @@ pub(super) fn data() -> Result<String> {
     let data = json!({
         "positions": POSITIONS,
         "palette": plot::diverging_palette(),
+        "computed": COMPUTED,
     });
     Ok(serde_json::to_string(&data)?)
 }

@@ -56,7 +56,10 @@ fn html() -> Result<String> {
             ("live", &live::html()?),
             ("sections", &sections),
             ("data", &live::data()?),
-            ("script", include_str!("live.js")),
+            (
+                "script",
+                concat!(include_str!("number.js"), include_str!("live.js")),
+            ),
             ("version", env!("CARGO_PKG_VERSION")),
         ],
     ))
@@ -103,27 +106,42 @@ fn number(value: f64) -> String {
     format!("<data value=\"{value:e}\">{}</data>", short(value))
 }
 
-/// Six digits after the point, or powers of ten where that would show little.
+/// Six digits after the point, or powers of ten where that would show little; digit for digit as
+/// the page's script writes it (`number.js`).
 fn short(value: f64) -> String {
     let size = value.abs();
-    let text = if value == value.trunc() && size < 1e15 {
-        format!("{value}")
+    let text = if size == size.trunc() && size < 1e15 {
+        format!("{size}")
     } else if (1e-3..1e9).contains(&size) {
-        format!("{value:.6}")
+        half_up(size, |size, digits| format!("{size:.digits$}"))
     } else {
-        let text = format!("{value:.6e}");
-        match text.split_once('e') {
-            Some((digits, power)) => {
-                let power = power.replace('-', "\u{2212}");
-                format!("{digits} \u{d7} 10<sup>{power}</sup>")
-            }
-            None => text,
+        let text = half_up(size, |size, digits| format!("{size:.digits$e}"));
+        match text
+            .split_once('e')
+            .map(|(digits, power)| (digits, power.parse()))
+        {
+            Some((digits, Ok(power))) => format!("{digits} \u{d7} {}", plot::power_of_ten(power)),
+            _ => text,
         }
     };
-    match text.strip_prefix('-') {
-        Some(rest) => format!("\u{2212}{rest}"),
-        None => text,
+    if value < 0.0 {
+        format!("\u{2212}{text}")
+    } else {
+        text
     }
+}
+
+/// A number with six digits after the point. The standard library rounds ties to even, scripts
+/// round them up.
+fn half_up(size: f64, write: impl Fn(f64, usize) -> String) -> String {
+    // No f64 has more digits.
+    let exact = write(size, 1100);
+    let digits = exact.split(['.', 'e']).nth(1).unwrap_or_default();
+    let tie = digits
+        .get(6..)
+        .and_then(|rest| rest.strip_prefix('5'))
+        .is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
+    write(if tie { size.next_up() } else { size }, 6)
 }
 
 #[cfg(test)]
@@ -153,9 +171,13 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!(short(256.0), "256");
-        assert_eq!(short(-0.953752653), "−0.953753");
-        assert_eq!(short(1e-4), "1.000000 × 10<sup>−4</sup>");
+        // The page's script is held against the same list by tests/report/check.py.
+        let list = include_str!("../../tests/report/numbers.csv");
+        for line in list.lines().skip(1) {
+            let (value, text) = line.split_once(',').unwrap();
+            assert_eq!(short(value.parse().unwrap()), text, "{value}");
+        }
+        assert!(list.lines().count() > 40);
         assert_eq!(number(0.5), "<data value=\"5e-1\">0.500000</data>");
     }
 }

@@ -101,7 +101,9 @@ pub(super) const SECTIONS: &[Section] = &[
             (
                 "dot-product",
                 "The dot product of position 20 with all others is greatest at 20 itself, where each of the pairs \
-                 adds one, and the same to the left and to the right.",
+                 adds one, and the same to the left and to the right. The rates are those of TensorFlow's notebook, \
+                 whose last pair is at 1/base; with the paper's, as under the sliders, the numbers differ in the \
+                 fourth digit.",
             ),
             (
                 "sse",
@@ -144,8 +146,9 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "rotary-wavelengths",
-                "Where a curve is above one, a pair does not come full circle within the length that the model was \
-                 first trained with: beyond that length it takes angles that the model has never seen.",
+                "Gray lines are the lengths that the models state, before their frequencies were scaled and \
+                 after. Where a curve is above the first, a pair did not come full circle in the first training: beyond \
+                 that length it takes angles that the model had never seen.",
             ),
         ],
     },

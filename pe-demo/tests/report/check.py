@@ -7,8 +7,9 @@ Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a phone and o
 
 * no message on the console, no error, no request for anything but the page itself, nothing wider than the screen;
 * every slider changes every picture that depends on it;
-* the numbers beside the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-6
-  (relative above 1);
+* the numbers beside the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
+  (relative above 1), and the page tells which of the two computed them;
+* its script writes numbers as pe-demo does, digit for digit (numbers.csv, which a unit test of pe-demo reads, too);
 * the numbers beside the figures equal those of `pe-demo plot --data json`;
 * scripts off: figures and numbers are still there.
 
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-9
 POSITIONS = 128
 failures = []
 checks = 0
@@ -114,8 +115,24 @@ def check_numbers(page, program, where):
               f"{where}: {name} at position {position}, d_model {d_model}, base {base}: {found[name]} is not {expected}")
 
 
+def check_words(page, where, by):
+    found = page.eval_on_selector_all("#live-numbers data", "all => all.map(data => [Number(data.value), data.innerText])")
+    for value, text in found:
+        written = page.evaluate("value => shortNumber(value)", value)
+        check(text == written, f"{where}: {value} stands there as {text}, not as {written}")
+    source = page.inner_text("#live-source")
+    check(f"computed by {by}" in source, f"{where}: {source}")
+
+
 def check_sliders(page, program, where):
+    opened = page.inner_html("#live-numbers")
     check_numbers(page, program, where + ", as opened")
+    check_words(page, where + ", as opened", "pe-core")
+    move(page, "position", 21)
+    check_words(page, where + ", moved", "this page")
+    move(page, "position", 20)
+    check_words(page, where + ", moved back", "pe-core")
+    check(page.inner_html("#live-numbers") == opened, f"{where}: moved back, the numbers are not those of the start")
     # What each slider must change; the table's own picture also shows the chosen row.
     for slider, values in (("position", (0, 1, 127, 64)), ("d_model", (4, 6, 512, 64)), ("base", (30, 700, 250))):
         for value in values:
@@ -182,7 +199,16 @@ def main():
         page = context.new_page()
         page.goto(report.as_uri())
         check(page.locator("figure svg").count() == len(figures), "without scripts figures are missing")
+        numbers = page.locator("#live-numbers").inner_html()
         check(page.locator("#live-numbers data").first.inner_text() != "", "without scripts numbers are missing")
+        page = browser.new_page()
+        page.goto(report.as_uri())
+        check(page.inner_html("#live-numbers") == numbers, "the script changes numbers before a slider is moved")
+        lines = (Path(__file__).parent / "numbers.csv").read_text(encoding="utf-8").splitlines()[1:]
+        for line in lines:
+            value, text = line.split(",")
+            written = page.evaluate("text => shortNumber(Number(text))", value)
+            check(written == text, f"the script writes {value} as {written}, not as {text}")
         browser.close()
     print(f"{checks - len(failures)} passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)

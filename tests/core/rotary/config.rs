@@ -214,7 +214,7 @@ fn unknown_types_are_errors() {
     );
     assert_eq!(
         error(&with(json!({"model_type": "falcon", "alibi": true}))),
-        "config.json: alibi is true: this model has no rotary embedding"
+        "config.json: model_type \"falcon\" has no rotary embedding (scheme: ALiBi)"
     );
 }
 
@@ -239,7 +239,7 @@ fn keys_without_effect_are_errors_or_listed() {
             "rope_parameters (is not used, because rope_scaling is there too)",
         ),
         (
-            json!({"model_type": "brand_new"}),
+            json!({"model_type": "brand_new", "rotary_pct": 1.0}),
             "rope_theta (is missing, and this model type's default is not known: 10000 assumed)",
         ),
     ] {

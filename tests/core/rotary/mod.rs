@@ -10,5 +10,6 @@ mod hostile;
 mod keys;
 mod permute;
 mod rerotate;
+mod schemes;
 mod specification;
 mod tables;

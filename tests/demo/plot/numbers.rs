@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{FIGURES, fact, floats, numbers};
 use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, SIX_DECIMALS_CUT};
+use crate::util::{arg, run, run_usage};
 
 #[track_caller]
 fn assert_near(found: f64, expected: f64, tolerance: f64) {
@@ -75,8 +76,8 @@ fn a2_a4_rates_and_angles() {
             .inv_freq()
     );
     assert_near(fact(&rates, "rate of pair 1"), 0.9645255256, 5e-11);
-    assert_eq!(fact(&rates, "rate of pair 255, end point included"), 1e-4);
-    let paper = fact(&rates, "rate of pair 255, the paper's spacing");
+    assert_eq!(fact(&rates, "rate of pair 255, tf-notebook"), 1e-4);
+    let paper = fact(&rates, "rate of pair 255, paper");
     assert_near(paper, 1.036633e-4, 5e-11);
 
     // Whole degrees, not the document's half.
@@ -224,6 +225,216 @@ fn options_stand_in_for_the_documents_numbers() {
     );
 }
 
+/// The figures that draw a table of sines and cosines, and whether with the notebook's rates.
+const OF_TABLES: [(&str, bool); 16] = [
+    ("angle-rates", true),
+    ("angle-map", true),
+    ("encoding-map", true),
+    ("dot-product", true),
+    ("sse", true),
+    ("shifted-map", true),
+    ("sinusoids", false),
+    ("encoding-matrix", false),
+    ("transposed", false),
+    ("transposed-corner", false),
+    ("tiles", false),
+    ("distances", false),
+    ("dimension-pairs", false),
+    ("inverted-map", false),
+    ("rings", false),
+    ("dimensions", false),
+];
+
+/// Two conventions stand on one page (249.128 here is 249.102 there): each figure names its own.
+#[test]
+fn every_figure_of_a_table_names_its_convention() {
+    const NOTEBOOK: &str = "base^(\u{2212}i/(n\u{2212}1)), n = d/2 (tf-notebook)";
+    const PAPER: &str = "base^(\u{2212}2i/d) (paper)";
+    for (name, notebook) in OF_TABLES {
+        let figure = numbers(
+            name,
+            &["--max-seq-len", "32"][..if name == "angle-rates" { 0 } else { 2 }],
+        );
+        let words = match name {
+            "angle-rates" => figure["panels"][0]["curves"][0]["name"].as_str().unwrap(),
+            _ => figure["note"].as_str().unwrap(),
+        };
+        assert!(
+            words.contains(if notebook { NOTEBOOK } else { PAPER }),
+            "{name}: {words}"
+        );
+        assert!(
+            !words.contains(if notebook { PAPER } else { NOTEBOOK }),
+            "{name}: {words}"
+        );
+    }
+}
+
+#[test]
+fn a_preset_chooses_the_convention_of_every_figure_of_a_table() {
+    let options = ["--preset", "mimi", "--d-model", "64", "--max-seq-len", "32"];
+    let encoding = Sinusoidal::new(Preset::Mimi.config(64)).unwrap();
+    let table = encoding.table::<f64>(0..32).unwrap();
+    for (name, _) in OF_TABLES {
+        let options = &options[..if name == "angle-rates" { 4 } else { 6 }];
+        let figure = numbers(name, options);
+        let words = match name {
+            "angle-rates" => figure["panels"][0]["curves"][0]["name"].as_str().unwrap(),
+            _ => figure["note"].as_str().unwrap(),
+        };
+        let convention = "base^(\u{2212}i/(n\u{2212}1)), n = d/2 (mimi)";
+        assert!(words.contains(convention), "{name}: {words}");
+        let panel = &figure["panels"][0];
+        match name {
+            "angle-rates" => assert_eq!(floats(&panel["curves"][0]["y"]), encoding.inv_freq()),
+            "encoding-map" | "encoding-matrix" | "inverted-map" => {
+                assert_eq!(floats(&panel["map"]["values"]), table.as_slice(), "{name}");
+            }
+            // Position 4, sines in the right half.
+            "sinusoids" => {
+                let sines = floats(&figure["panels"][1]["curves"][0]["y"]);
+                assert_eq!(sines, table.row(4).unwrap()[32..]);
+            }
+            "rings" => {
+                let rings = &panel["rings"];
+                assert_eq!(
+                    floats(&rings["cosines"])[32..64],
+                    table.row(1).unwrap()[..32]
+                );
+                assert_eq!(floats(&rings["sines"])[32..64], table.row(1).unwrap()[32..]);
+            }
+            "dimensions" => {
+                assert_eq!(panel["curves"][0]["name"], "column 4, a cosine");
+                assert_eq!(
+                    fact(&figure, "wavelength of column 4"),
+                    encoding.wavelengths()[4]
+                );
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(
+        numbers("encoding-map", &options)["title"],
+        "Cosines on the left, sines on the right"
+    );
+    // The end point is the same for both, so that one curve is enough; a padding row is left out.
+    let paper = numbers("angle-rates", &["--preset", "marian"]);
+    assert_eq!(paper["panels"][0]["curves"].as_array().unwrap().len(), 1);
+    let fairseq = &numbers("encoding-map", &["--preset", "fairseq", "--d-model", "8"])["panels"][0];
+    let row = Sinusoidal::new(Preset::Whisper.config(8)).unwrap();
+    let row = row.table::<f64>(1..2).unwrap();
+    assert_eq!(floats(&fairseq["map"]["values"])[8..16], *row.as_slice());
+    let error = run_usage(&["plot", "sse", "--preset", "tf-tutorial", "--d-model", "7"]);
+    assert_eq!(
+        error,
+        "--d-model 7 is odd, and figures show whole pairs of columns"
+    );
+    for name in ["binary", "rotary-frequencies", "rotary-wavelengths"] {
+        let error = run_usage(&["plot", name, "--preset", "paper"]);
+        assert_eq!(error, format!("--preset changes nothing in {name}"));
+    }
+}
+
+/// Position 100,020 is not one of every third from 100,000 on.
+#[test]
+fn a_sampled_curve_holds_its_reference() {
+    let options = [
+        "--d-model",
+        "64",
+        "--start",
+        "100000",
+        "--max-seq-len",
+        "6000",
+    ];
+    for (name, peak) in [("dot-product", 32.0), ("sse", 0.0)] {
+        let figure = numbers(name, &options);
+        let curve = &figure["panels"][0]["curves"][0];
+        let x = floats(&curve["x"]);
+        let at = x
+            .iter()
+            .position(|position| *position == 100_020.0)
+            .unwrap();
+        assert_eq!(curve["y"][at].as_f64(), Some(peak));
+        assert_eq!((x[at - 1], x[at + 1]), (100_018.0, 100_021.0));
+        assert!(x.is_sorted());
+        let note = figure["note"].as_str().unwrap();
+        assert!(note.ends_with("; position 100,020 shown, too"), "{note}");
+        assert!(note.contains("; every 3rd position shown; "), "{note}");
+    }
+}
+
+/// What is left out, and what can then not be followed, in each kind of figure.
+#[test]
+fn sampled_figures_tell_what_they_leave_out() {
+    let long = ["--max-seq-len", "100000"];
+    for (name, options, words) in [
+        // Bit b has a period of 2^(b + 1) positions.
+        (
+            "binary",
+            &long[..],
+            "; every 98th position shown; bits 0 to 6 alias",
+        ),
+        (
+            "rings",
+            &["--d-model", "512"],
+            "(paper); every 2nd pair shown; blue",
+        ),
+        (
+            "rings",
+            &["--max-seq-len", "100"],
+            "; every 2nd position shown; blue",
+        ),
+        (
+            "angle-map",
+            &["--d-model", "4096"],
+            "; every 2nd pair shown; position times",
+        ),
+        // It shows the first 64 columns, and four columns, each of them.
+        ("transposed-corner", &["--d-model", "4096"], "(paper)"),
+        ("dimensions", &["--d-model", "4096"], "(paper)"),
+        // A base below 1: pair 3 turns by 0.01^(-6/8) = 31.6 radians.
+        (
+            "dimensions",
+            &["--d-model", "8", "--base", "0.01"],
+            "; pairs 1 to 3 alias (over half",
+        ),
+    ] {
+        let figure = numbers(name, options);
+        let note = figure["note"].as_str().unwrap();
+        assert!(note.contains(words), "{name}: {note}");
+        assert!(
+            note.contains("every") == words.contains("every"),
+            "{name}: {note}"
+        );
+    }
+}
+
+/// 256 pairs on 128 circles: the last one shown is pair 254.
+#[test]
+fn sampled_pairs_keep_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    run(&[
+        "plot",
+        "rings",
+        "--d-model",
+        "512",
+        "--max-seq-len",
+        "2",
+        "--format",
+        "svg",
+        "--data",
+        "csv",
+        "-o",
+        arg(out),
+    ]);
+    let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let (csv, svg) = (text("rings.csv"), text("rings.svg"));
+    let last = csv.lines().last().unwrap();
+    assert!(last.starts_with("0,1,254,"), "{last}");
+    assert!(svg.contains(">pair 254<") && !svg.contains(">pair 127<"));
+}
+
 /// 131072 x 128: sampled, said so, and soon done.
 #[test]
 fn a_long_table_is_sampled_at_equal_steps() {
@@ -232,8 +443,11 @@ fn a_long_table_is_sampled_at_equal_steps() {
     let start = std::time::Instant::now();
     let figure = numbers("inverted-map", &size);
     let map = &figure["panels"][0]["map"];
+    // Pair 25 turns by 128 x 10000^(-50/128) = 3.5 radians from one row to the next, pair 26 by 3.04.
     let note = figure["note"].as_str().unwrap();
-    assert!(note.ends_with("; every 128th position shown"), "{note}");
+    let sampling = "; every 128th position shown; pairs 0 to 25 alias (over half a turn from one \
+                    shown to the next)";
+    assert!(note.ends_with(sampling), "{note}");
     let rows = floats(&map["rows"]);
     assert_eq!((rows.len(), rows[1], rows[1023]), (1024, 128.0, 130_944.0));
     let positions: Vec<u32> = rows.iter().map(|row| *row as u32).collect();

@@ -1,20 +1,41 @@
 //! The rotary figures against the golden frequencies of released models.
 
+use std::path::Path;
+
 use pe_tests::rotary::cases;
+use serde_json::Value;
 
 use super::{fact, floats, numbers};
 use crate::util::{arg, run_error, run_usage};
 
-/// Built-in curve, and the model of `golden/rotary.json` that it stands for.
-const KNOWN: [(&str, &str, f64); 3] = [
-    ("Llama 2", "Llama-2-7b", 4096.0),
-    ("Llama 3.1", "Llama-3.1-8B", 8192.0),
+/// Built-in curve, the model of `golden/rotary.json` that it stands for, and its lengths.
+const KNOWN: [(&str, &str, &[&str]); 3] = [
+    ("Llama 2", "Llama-2-7b", &["4,096"]),
+    ("Llama 3.1", "Llama-3.1-8B", &["8,192", "131,072"]),
     (
         "Qwen2.5 with YaRN",
         "Qwen2.5-7B-Instruct with yarn",
-        32768.0,
+        &["32,768", "131,072"],
     ),
 ];
+
+/// The config.json of a golden model in a folder, changed.
+fn config(folder: &Path, file: &str, model: &str, change: impl Fn(&mut Value)) -> String {
+    let path = folder.join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let case = cases()
+        .into_iter()
+        .find(|case| case.name.starts_with(model));
+    let mut config: Value = serde_json::from_str(&case.unwrap().config).unwrap();
+    change(&mut config);
+    std::fs::write(&path, config.to_string()).unwrap();
+    arg(&path).to_owned()
+}
+
+fn names(figure: &Value) -> Vec<&str> {
+    let curves = figure["panels"][0]["curves"].as_array().unwrap();
+    curves.iter().map(|c| c["name"].as_str().unwrap()).collect()
+}
 
 #[test]
 fn known_models_have_the_nearest_frequencies() {
@@ -23,57 +44,61 @@ fn known_models_have_the_nearest_frequencies() {
         numbers("rotary-frequencies", &[]),
         numbers("rotary-wavelengths", &[]),
     );
-    for (index, (name, model, trained)) in KNOWN.into_iter().enumerate() {
+    for (index, (name, model, lengths)) in KNOWN.into_iter().enumerate() {
         let exact = cases.iter().find(|case| case.name == format!("{model}||"));
         let exact = &exact.unwrap().inv_freq_exact;
         let curve = &rates["panels"][0]["curves"][index];
         assert_eq!(curve["name"], name);
         assert_eq!(&floats(&curve["y"]), exact, "{name}");
-        let shares = floats(&waves["panels"][0]["curves"][index]["y"]);
-        for (share, rate) in shares.iter().zip(exact) {
-            let expected = std::f64::consts::TAU / rate / trained;
+        let found = floats(&waves["panels"][0]["curves"][index]["y"]);
+        for (wave, rate) in found.iter().zip(exact) {
+            let expected = std::f64::consts::TAU / rate;
             assert!(
-                (share / expected - 1.0).abs() < 1e-15,
-                "{name}: {share} {expected}"
+                (wave / expected - 1.0).abs() < 1e-15,
+                "{name}: {wave} {expected}"
             );
         }
-        let above = shares.iter().filter(|share| **share > 1.0).count();
-        let length = format!("{},{:03}", trained as u64 / 1000, trained as u64 % 1000);
-        let what = format!("{name}: pairs of 64 with a wavelength above {length}");
-        assert_eq!(fact(&waves, &what), above as f64);
+        for length in lengths {
+            let positions: f64 = length.replace(',', "").parse().unwrap();
+            let above = found.iter().filter(|wave| **wave > positions).count();
+            let what = format!("{name}: pairs of 64 with a wavelength above {length}");
+            assert_eq!(fact(&waves, &what), above as f64);
+        }
     }
-    let guide = &waves["panels"][0]["curves"][3];
-    assert_eq!(guide["name"], "trained length");
-    assert_eq!(floats(&guide["y"]), [1.0, 1.0]);
+    // Before the scaling and after it.
+    for (length, pairs) in [("8,192", 32.0), ("131,072", 25.0)] {
+        let what = format!("Llama 3.1: pairs of 64 with a wavelength above {length}");
+        assert_eq!(fact(&waves, &what), pairs);
+    }
+    assert_eq!(
+        names(&waves)[3..],
+        [
+            "4,096: Llama 2",
+            "8,192: Llama 3.1 before scaling",
+            "32,768: Qwen2.5 with YaRN before scaling",
+            "131,072: Llama 3.1, Qwen2.5 with YaRN after scaling",
+        ]
+    );
+    let level = &waves["panels"][0]["curves"][4];
+    assert_eq!(
+        (floats(&level["x"]), floats(&level["y"])),
+        (vec![0.0, 63.0], vec![8192.0; 2])
+    );
 }
 
 #[test]
 fn files_of_models_are_drawn_over_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let all = cases();
-    let mut options = Vec::new();
-    for (model, file) in [
-        ("Llama-3.1-8B||", "llama/config.json"),
-        ("gemma-3-27b-it|full_attention|", "gemma.json"),
-    ] {
-        let path = folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let case = all.iter().find(|case| case.name == model).unwrap();
-        let mut config: serde_json::Value = serde_json::from_str(&case.config).unwrap();
-        if model.starts_with("gemma") {
-            config["text_config"]["max_position_embeddings"] = 131_072.into();
-        }
-        std::fs::write(&path, config.to_string()).unwrap();
-        options.extend(["--config".to_owned(), arg(&path).to_owned()]);
-    }
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let same = |_: &mut Value| {};
+    let llama = config(folder.path(), "llama/config.json", "Llama-3.1-8B|", same);
+    // It states no max_position_embeddings.
+    let gemma = config(folder.path(), "gemma.json", "gemma-3-27b-it|", same);
+    let options = ["--config", llama.as_str(), "--config", gemma.as_str()];
     let figure = numbers("rotary-frequencies", &options);
+    let expected = ["llama", "gemma, full_attention", "gemma, sliding_attention"];
+    assert_eq!(names(&figure), expected);
+    let all = cases();
     let curves = figure["panels"][0]["curves"].as_array().unwrap();
-    let names: Vec<&str> = curves.iter().map(|c| c["name"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        ["llama", "gemma, full_attention", "gemma, sliding_attention"]
-    );
     for (curve, model) in curves.iter().zip([
         "Llama-3.1-8B||",
         "gemma-3-27b-it|full_attention|",
@@ -82,6 +107,50 @@ fn files_of_models_are_drawn_over_each_other() {
         let case = all.iter().find(|case| case.name == model).unwrap();
         assert_eq!(floats(&curve["y"]), case.inv_freq_exact, "{model}");
     }
+    // Its wavelengths are drawn without a length, and none is invented.
+    let waves = numbers("rotary-wavelengths", &options);
+    assert_eq!(names(&waves)[..3], expected);
+    assert_eq!(
+        names(&waves)[3..],
+        [
+            "8,192: llama before scaling",
+            "131,072: llama after scaling"
+        ]
+    );
+    let slowest = floats(&curves[1]["y"])[63];
+    let longest = fact(
+        &waves,
+        "gemma, full_attention: longest wavelength; no length stated",
+    );
+    assert!((longest * slowest / std::f64::consts::TAU - 1.0).abs() < 1e-15);
+}
+
+/// LongRoPE has one set of frequencies for sequences of the trained length and one for longer ones.
+#[test]
+fn both_sets_of_longrope_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let phi = config(folder.path(), "phi.json", "Phi-3.5-mini-instruct|", |_| {});
+    let options = ["--config", phi.as_str()];
+    let sets = ["phi, up to 4,096", "phi, longer"];
+    let rates = numbers("rotary-frequencies", &options);
+    assert_eq!(names(&rates), sets);
+    let all = cases();
+    let curves = rates["panels"][0]["curves"].as_array().unwrap();
+    for (curve, length) in curves.iter().zip([4096, 131_072]) {
+        let name = format!("Phi-3.5-mini-instruct||{length}");
+        let case = all.iter().find(|case| case.name == name).unwrap();
+        assert_eq!(floats(&curve["y"]), case.inv_freq_exact, "{length}");
+    }
+    let waves = numbers("rotary-wavelengths", &options);
+    assert_eq!(
+        names(&waves),
+        [
+            "phi, up to 4,096",
+            "phi, longer",
+            "4,096: phi before scaling",
+            "131,072: phi after scaling",
+        ]
+    );
 }
 
 #[test]

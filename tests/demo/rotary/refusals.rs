@@ -383,8 +383,9 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
         ("not json", "is not JSON"),
         ("{\"hidden_size\": 4096,", "is not JSON"),
         ("[1, 2]", "is not a JSON object"),
+        ("{}", "the text has no model_type and no rotary key"),
         (
-            "{}",
+            "{\"rope_theta\": 1e4}",
             "head_dim is missing, and so is hidden_size or num_attention_heads",
         ),
         (
@@ -392,7 +393,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
             "rotary_dim 7 is not an even number",
         ),
         (
-            "{\"head_dim\": \"x\"}",
+            "{\"head_dim\": \"x\", \"rope_theta\": 1e4}",
             "head_dim is \"x\", not a whole number",
         ),
         (
@@ -406,10 +407,6 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
         (
             "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"linear\", \"factor\": -1}}",
             "factor -1.0 is not a positive finite number",
-        ),
-        (
-            "{\"head_dim\": 8, \"alibi\": true}",
-            "this model has no rotary embedding",
         ),
         (&huge, "above the limit of 16777216 for a config.json"),
     ] {

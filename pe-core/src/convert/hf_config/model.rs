@@ -36,28 +36,18 @@ struct Set {
     head_dim: usize,
 }
 
-pub(super) fn layers(reader: &mut Reader) -> Result<(Option<String>, Vec<HfLayer>)> {
-    let model_type = reader
-        .take("model_type", "decides what keys that are missing mean")
-        .and_then(|value| Some(value.as_str()?.to_owned()));
-    let known = model_type.as_deref().and_then(families::family);
+pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Vec<HfLayer>> {
+    let known = model_type.and_then(families::family);
     let common = common(reader, known.unwrap_or(families::UNKNOWN))?;
-    let sets = sets(reader, &common, model_type.as_deref())?;
+    let sets = sets(reader, &common, model_type)?;
     let mut layers = Vec::with_capacity(sets.len());
     for set in &sets {
         layers.push(layer(reader, &common, set, known.is_some())?);
     }
-    Ok((model_type, layers))
+    Ok(layers)
 }
 
 fn common(reader: &mut Reader, family: Family) -> Result<Common> {
-    if reader.peek("alibi") == Some(&Value::Bool(true)) {
-        return Err(error(
-            reader.path("alibi"),
-            "is true: this model has no rotary embedding",
-        ));
-    }
-    reader.take("alibi", "false: rotary embedding");
     let head_dim = head_dim(reader, family)?;
     let theta = first_number(
         reader,

@@ -117,6 +117,19 @@ impl Reader {
         self.push(path, value, meaning);
     }
 
+    /// Whether a key was used already.
+    pub(super) fn was_taken(&self, key: &str) -> bool {
+        self.used.contains(key)
+    }
+
+    /// Whether a key asks for a rotary embedding. `false` and `null` do not.
+    pub(super) fn has_rotary_key(&self) -> bool {
+        self.object.iter().any(|(key, value)| {
+            (is_about_rotary(key) && !key.contains("alibi") || key == "qk_rope_head_dim")
+                && !matches!(value, Value::Null | Value::Bool(false))
+        })
+    }
+
     /// A number that is used.
     pub(super) fn number(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<f64>> {
         let path = self.path(key);

@@ -1,11 +1,12 @@
 //! The explanation as a page.
 
-use pe_core::hf_config::HfRotary;
+use pe_core::hf_config::{HfKey, HfPositions, HfRotary};
 use pe_core::{Mrope, MropeArrangement, RopeScaling, RotaryConfig};
 
-use super::{Layer, Set, Within, number};
+use super::{Layer, Set, Within};
 use crate::cli::InspectArgs;
 use crate::model;
+use crate::model::lengths::{Rates, number};
 use crate::page::{self, Page, clean};
 
 /// `3, 5 to 7` of 3, 5, 6, 7.
@@ -27,9 +28,39 @@ pub(super) fn page(
     model: &HfRotary,
     layers: &[Layer<'_>],
 ) -> Page {
+    let mut page = start(args, bytes, model.model_type.as_deref());
+    if layers.is_empty() {
+        page.line("  no type of layers has a rotary embedding");
+    }
+    for layer in layers {
+        explain(&mut page, layer);
+    }
+    end(&mut page, &model.keys, &model.warnings);
+    page
+}
+
+/// A model without a rotary embedding.
+pub(super) fn other(args: &InspectArgs, bytes: usize, positions: &HfPositions) -> Page {
+    let mut page = start(args, bytes, positions.model_type.as_deref());
+    page.heading("Positions");
+    page.line("  no rotary embedding");
+    for scheme in &positions.schemes {
+        page.wrap(
+            "  ",
+            &format!("{}: {}", scheme.name(), scheme.explanation()),
+        );
+    }
+    if let Some(note) = positions.note {
+        page.wrap("  ", note);
+    }
+    end(&mut page, &positions.keys, &positions.warnings);
+    page
+}
+
+fn start(args: &InspectArgs, bytes: usize, model_type: Option<&str>) -> Page {
     let mut page = Page::new();
     page.wrap("", &page::path(&args.file));
-    let of = match &model.model_type {
+    let of = match model_type {
         Some(name) => format!("model_type {}", clean(name, 80)),
         None => "no model_type".to_owned(),
     };
@@ -37,38 +68,28 @@ pub(super) fn page(
         "  ",
         &format!("{} bytes; a model's configuration, {of}", number(bytes)),
     );
-    if layers.is_empty() {
-        page.line("  no type of layers has a rotary embedding");
-    }
-    for layer in layers {
-        explain(&mut page, layer);
-    }
+    page
+}
+
+fn end(page: &mut Page, keys: &[HfKey], warnings: &[String]) {
     page.heading("What each key did");
-    if model.keys.is_empty() {
-        page.line("  no key says anything about a rotary embedding");
+    if keys.is_empty() {
+        page.line("  no key says anything about positions");
     }
-    for key in &model.keys {
+    for key in keys {
         let line = format!("{} = {}: {}", key.path, key.value, key.meaning);
         page.wrap("  - ", &clean(&line, 400));
     }
     page.heading("What was not understood");
-    if model.warnings.is_empty() {
+    if warnings.is_empty() {
         page.line("  nothing");
     }
-    for warning in &model.warnings {
+    for warning in warnings {
         page.wrap("  - ", &clean(warning, 400));
     }
-    page
 }
 
-fn explain(
-    page: &mut Page,
-    Layer {
-        layer,
-        before,
-        sets,
-    }: &Layer<'_>,
-) {
+fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
     let config = &layer.rotary;
     let pairs = config.rotary_dim / 2;
     page.heading(&match &layer.layer_type {

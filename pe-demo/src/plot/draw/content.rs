@@ -8,6 +8,7 @@ use plotters::chart::{ChartBuilder, ChartContext, LabelAreaPosition};
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::series::LineSeries;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
 use super::axes::{Place, Ruler};
@@ -96,6 +97,7 @@ pub(super) fn draw(
                 let points = || curve.x.iter().copied().zip(curve.y.iter().copied());
                 draw_curve(&mut chart, curve, points, ink.rgb)?;
             }
+            name_levels(&chart, curves)?;
         }
         Content::Map(map) => {
             let corners = [
@@ -122,7 +124,7 @@ fn draw_curve<I: Iterator<Item = (f64, f64)>>(
     points: impl Fn() -> I,
     rgb: Rgb,
 ) -> Result<()> {
-    if curve.mark == Mark::Guide {
+    if matches!(curve.mark, Mark::Guide | Mark::Level) {
         let guide = PathElement::new(points().collect::<Vec<_>>(), line(rgb, 1.0, 1.2));
         chart.plotting_area().draw(&guide).map_err(failed)?;
         return Ok(());
@@ -134,6 +136,35 @@ fn draw_curve<I: Iterator<Item = (f64, f64)>>(
     if curve.mark == Mark::Dotted {
         let dot = |at| Circle::new(at, units(2.4), solid(rgb).filled());
         chart.draw_series(points().map(dot)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The names of levels above their lines, or below where the next line is too close.
+fn name_levels(chart: &Chart<'_>, curves: &[Curve]) -> Result<()> {
+    let levels: Vec<(&Curve, (i32, i32))> = curves
+        .iter()
+        .filter(|curve| curve.mark == Mark::Level)
+        .filter_map(|curve| {
+            let left = (*curve.x.first()?, *curve.y.first()?);
+            Some((curve, chart.backend_coord(&left)))
+        })
+        .collect();
+    for (curve, (x, y)) in &levels {
+        let crowded =
+            |(_, (_, other)): &(&Curve, (i32, i32))| (1..units(TEXT + 5.0)).contains(&(y - other));
+        let (side, down) = match levels.iter().any(crowded) {
+            true => (VPos::Top, 4.0),
+            false => (VPos::Bottom, -4.0),
+        };
+        let style = label_style().pos(Pos::new(HPos::Left, side));
+        let (left, top) = chart.plotting_area().get_base_pixel();
+        let at = (x - left + units(6.0), y - top + units(down));
+        chart
+            .plotting_area()
+            .strip_coord_spec()
+            .draw_text(&curve.name, &style, at)
+            .map_err(failed)?;
     }
     Ok(())
 }

@@ -107,8 +107,12 @@ fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
         return None;
     };
     (curves.len() > 1).then(|| {
-        let names = curves.iter().map(|curve| curve.name.as_str());
-        names.zip(inks(curves)).collect()
+        curves
+            .iter()
+            .zip(inks(curves))
+            .filter(|(curve, _)| curve.mark != Mark::Level)
+            .map(|(curve, ink)| (curve.name.as_str(), ink))
+            .collect()
     })
 }
 
@@ -119,7 +123,7 @@ fn inks(curves: &[Curve]) -> Vec<Ink> {
     curves
         .iter()
         .map(|curve| match curve.mark {
-            Mark::Guide => ink(MUTED),
+            Mark::Guide | Mark::Level => ink(MUTED),
             _ => ink(*series.next().unwrap_or(&INK)),
         })
         .collect()

@@ -78,7 +78,7 @@ pub(super) fn draw(
     for pair in [0, rings.pairs - 1] {
         let below = view.place(pair, (0.0, -1.0));
         let at = (below.0, below.1 + TEXT + 6.0);
-        let label = format!("pair {pair}");
+        let label = format!("pair {}", pair * rings.pair_step);
         scene
             .items
             .push(text(at, &label, TEXT, Anchor::Middle, axis));

@@ -1,16 +1,17 @@
 //! Positions as binary numbers.
 
 use anyhow::Result;
-use pe_core::{SinusoidalConfig, binary_encoding};
+use pe_core::{Preset, binary_encoding};
 
-use super::source::MOST_CELLS;
+use super::source::{MOST_CELLS, ordinal};
 use super::{POSITION, Settings, Source};
 use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
 use crate::plot::paint::colour::Colours;
+use crate::plot::scale::step;
 
 /// The 64 bits of every position, least significant first.
 pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(64), 128)?;
+    let source = Source::new(settings, Preset::Paper, 64, 128)?;
     let positions = source.positions(MOST_CELLS);
     let bits: Vec<[u8; 64]> = positions
         .iter()
@@ -22,6 +23,17 @@ pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
     let used = (0..64)
         .filter(|bit| bits.iter().any(|bits| bits[*bit] == 1))
         .count();
+    let every = step(source.rows(), MOST_CELLS);
+    let sampling = match every {
+        1 => String::new(),
+        _ => format!("; every {} position shown", ordinal(every)),
+    };
+    // Bit b has a wavelength of 2^(b + 1) positions, and two of them must be shown.
+    let aliasing = match (0..64).take_while(|bit| 1_u64 << bit < every).count() {
+        0 => String::new(),
+        1 => "; bit 0 aliases".to_owned(),
+        count => format!("; bits 0 to {} alias", count - 1),
+    };
     let map = Map {
         label: "bit".to_owned(),
         columns: positions.iter().map(|p| f64::from(*p)).collect(),
@@ -35,7 +47,7 @@ pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
         name: "binary",
         title: "Positions as binary numbers".to_owned(),
         note: format!(
-            "64 bits of positions {} to {}, least significant at the bottom",
+            "64 bits of positions {} to {}, least significant at the bottom{sampling}{aliasing}",
             source.first(),
             source.last()
         ),

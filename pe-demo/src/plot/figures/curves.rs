@@ -1,12 +1,13 @@
 //! Columns and rows of the table as curves.
 
 use anyhow::{Result, bail};
-use pe_core::SinusoidalConfig;
+use pe_core::Preset;
 
 use super::source::{MOST_POINTS, sampled};
 use super::{PAIR, POSITION, Settings, Source};
 use crate::console::BadUsage;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
+use crate::plot::scale::label;
 
 fn values() -> Axis {
     Axis::linear("encoding", (-1.08, 1.08)).with_ticks([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -14,9 +15,12 @@ fn values() -> Axis {
 
 /// The sines of four positions over the first hundred pairs: each slows down to the right.
 pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(512), 13)?;
+    let source = Source::new(settings, Preset::Paper, 512, 13)?;
     let pairs = sampled(source.encoding.pairs().min(100), MOST_POINTS);
-    let columns: Vec<usize> = pairs.iter().map(|pair| 2 * pair).collect();
+    let columns: Vec<usize> = pairs
+        .iter()
+        .map(|pair| source.columns_of(*pair).0)
+        .collect();
     let first = source.first() as u32;
     let positions: Vec<u32> = (0..4)
         .map(|k| first + 4 * k)
@@ -46,9 +50,10 @@ pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
         name: "sinusoids",
         title: "Four positions as sinusoids over the dimension".to_owned(),
         note: format!(
-            "sin(k / {}^(2i/d)) over i, d = {}",
-            source.encoding.config().base.value(),
-            source.d_model()
+            "sin(k \u{b7} rate) over the pairs, d_model {}, base {}, {}",
+            source.d_model(),
+            label(source.encoding.config().base.value()),
+            source.convention()
         ),
         facts,
         panels,
@@ -62,30 +67,31 @@ pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
 
 /// Neighbouring columns over a few positions.
 pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(500), 32)?;
+    let source = Source::new(settings, Preset::Paper, 500, 32)?;
     let waves = source.encoding.wavelengths();
     let mut panels = Vec::new();
     let mut facts = Vec::new();
     for column in [7, 8, 15, 16, 23, 24, 31, 32] {
         check(&source, "dimension-pairs", 33)?;
         let name = format!("column {column}");
+        let (pair, kind) = source.at(column);
         panels.push(Panel {
-            title: Some(format!("{name}, a {}", kind(column))),
+            title: Some(format!("{name}, a {kind}")),
             x: Axis::linear(POSITION, ends(&source)),
             y: values(),
             content: Content::Curves(vec![column_curve(&source, column, name)?]),
         });
-        if column % 2 == 0 {
+        if kind == "sine" {
             facts.push(Fact::new(
                 format!("wavelength of column {column}, in positions"),
-                waves[column / 2],
+                waves[pair],
             ));
         }
     }
     Ok(Figure {
         name: "dimension-pairs",
         title: "Waves grow longer from column to column".to_owned(),
-        note: source.describe(MOST_POINTS),
+        note: source.describe(MOST_POINTS, u64::MAX),
         facts,
         panels,
         shape: Shape {
@@ -98,7 +104,7 @@ pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
 
 /// Four columns over a hundred positions, with a legend.
 pub(crate) fn dimensions(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(20), 100)?;
+    let source = Source::new(settings, Preset::Paper, 20, 100)?;
     check(&source, "dimensions", 8)?;
     let waves = source.encoding.wavelengths();
     let curves = (4..8)
@@ -106,22 +112,28 @@ pub(crate) fn dimensions(settings: &Settings) -> Result<Figure> {
             column_curve(
                 &source,
                 column,
-                format!("column {column}, a {}", kind(column)),
+                format!("column {column}, a {}", source.at(column).1),
             )
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Figure {
         name: "dimensions",
         title: "Four columns over the positions".to_owned(),
-        note: source.describe(MOST_POINTS),
-        facts: [2, 3]
-            .map(|pair| {
+        note: source.describe(MOST_POINTS, u64::MAX),
+        facts: (4..8)
+            .collect::<Vec<usize>>()
+            .chunk_by(|a, b| source.at(*a).0 == source.at(*b).0)
+            .map(|columns| {
+                let what = match columns {
+                    [a, b] => format!("columns {a} and {b}"),
+                    _ => format!("column {}", columns[0]),
+                };
                 Fact::new(
-                    format!("wavelength of columns {} and {}", 2 * pair, 2 * pair + 1),
-                    waves[pair],
+                    format!("wavelength of {what}"),
+                    waves[source.at(columns[0]).0],
                 )
             })
-            .into(),
+            .collect(),
         panels: vec![Panel {
             title: None,
             x: Axis::linear(POSITION, ends(&source)),
@@ -154,13 +166,6 @@ fn column_curve(source: &Source, column: usize, name: String) -> Result<Curve> {
 fn ends(source: &Source) -> (f64, f64) {
     let first = source.first() as f64;
     (first, (source.last() as f64).max(first + 1.0))
-}
-
-fn kind(column: usize) -> &'static str {
-    match column % 2 {
-        0 => "sine",
-        _ => "cosine",
-    }
 }
 
 fn check(source: &Source, name: &str, columns: usize) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The table as a map: one cell per position and column.
 
 use anyhow::Result;
-use pe_core::{Preset, SinusoidalConfig};
+use pe_core::Preset;
 
 use super::source::MOST_CELLS;
 use super::{COLUMN, PAIR, POSITION, Settings, Source};
@@ -83,7 +83,7 @@ fn square() -> Shape {
 
 /// The angles of the TensorFlow notebook in degrees, from 0 to 360.
 pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, Preset::TfNotebook.config(512), 50)?;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let rates = source.encoding.inv_freq();
     let pairs = super::source::sampled(rates.len(), MOST_CELLS);
     let positions = source.positions(MOST_CELLS);
@@ -112,7 +112,7 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
         title: "Angle of every pair at every position".to_owned(),
         note: format!(
             "{}; position times rate, less whole turns",
-            source.describe(MOST_CELLS)
+            source.describe_pairs(MOST_CELLS, MOST_CELLS)
         ),
         facts: vec![
             Fact::new(format!("degrees at [{last}, 0]"), degrees(last, 0)),
@@ -126,20 +126,24 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The notebook's table: all sines, then all cosines.
+/// The notebook's table: all sines, then all cosines, unless another preset is asked for.
 pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, Preset::TfNotebook.config(512), 50)?;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let last = source.last() as u32;
     let half = source.d_model() / 2;
     let entries = source.entries(&[last], &[0, half])?;
     Ok(Figure {
         name: "encoding-map",
-        title: "Sines on the left, cosines on the right".to_owned(),
-        note: source.describe(MOST_CELLS),
-        facts: vec![
-            Fact::new(format!("entry [{last}, 0], a sine"), entries[0]),
-            Fact::new(format!("entry [{last}, {half}], a cosine"), entries[1]),
-        ],
+        title: source.arrangement().to_owned(),
+        note: source.describe(MOST_CELLS, MOST_CELLS),
+        facts: [0, half]
+            .into_iter()
+            .zip(entries)
+            .map(|(column, entry)| {
+                let (_, kind) = source.at(column);
+                Fact::new(format!("entry [{last}, {column}], a {kind}"), entry)
+            })
+            .collect(),
         panels: vec![panel(table(&source)?, COLUMN, POSITION)],
         shape: wide(),
     })
@@ -148,7 +152,7 @@ pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
 /// The rows turned back by ten positions, beside the rows that they should be.
 pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
     const STEPS: u32 = 10;
-    let source = Source::new(settings, Preset::TfNotebook.config(512), 50)?;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let shift = source.encoding.shift(-i64::from(STEPS))?;
     let columns = source.columns(MOST_CELLS);
     // Those positions from which ten can be taken away.
@@ -194,7 +198,7 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
         title: "Ten positions back is a rotation".to_owned(),
         note: format!(
             "{}; rows turned by M(\u{2212}{STEPS}), and the rows they should be",
-            source.describe(MOST_CELLS)
+            source.describe(MOST_CELLS, MOST_CELLS)
         ),
         facts: vec![Fact::new("largest difference", largest)],
         panels: vec![
@@ -210,14 +214,17 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
 
 /// The tutorial's matrix of 100 positions.
 pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(512), 100)?;
+    let source = Source::new(settings, Preset::Paper, 512, 100)?;
     let waves = source.encoding.wavelengths();
     let mut panel = panel(table(&source)?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
         name: "encoding-matrix",
-        title: "The paper's matrix, sines and cosines in turn".to_owned(),
-        note: source.describe(MOST_CELLS),
+        title: match settings.preset {
+            None => "The paper's matrix, sines and cosines in turn".to_owned(),
+            Some(_) => source.arrangement().to_owned(),
+        },
+        note: source.describe(MOST_CELLS, MOST_CELLS),
         facts: vec![
             Fact::new("shortest wavelength, in positions", waves[0]),
             Fact::new("longest wavelength, in positions", waves[waves.len() - 1]),
@@ -232,11 +239,11 @@ pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
 
 /// One column per position, over many positions.
 pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(500), 1000)?;
+    let source = Source::new(settings, Preset::Paper, 500, 1000)?;
     Ok(Figure {
         name: "transposed",
         title: "Each position a column of waves".to_owned(),
-        note: source.describe(MOST_CELLS),
+        note: source.describe(MOST_CELLS, MOST_CELLS),
         facts: vec![Fact::new(
             "distance of neighbours",
             source.encoding.neighbour_distance()?,
@@ -251,7 +258,7 @@ pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
 
 /// The corner of the table above in which most happens.
 pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
-    let whole = Source::new(settings, SinusoidalConfig::new(500), 64)?;
+    let whole = Source::new(settings, Preset::Paper, 500, 64)?;
     let positions = whole.positions(MOST_CELLS);
     let columns: Vec<usize> = (0..whole.d_model().min(64)).collect();
     let width = columns.len();
@@ -261,11 +268,11 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
         .copied()
         .collect();
     let waves = whole.encoding.wavelengths();
-    let last_pair = (width - 1) / 2;
+    let (last_pair, _) = whole.at(width - 1);
     Ok(Figure {
         name: "transposed-corner",
         title: format!("The first {width} columns, cell by cell"),
-        note: whole.describe(MOST_CELLS),
+        note: whole.describe(MOST_CELLS, u64::MAX),
         facts: vec![Fact::new(
             format!("wavelength of pair {last_pair}, in positions"),
             waves[last_pair],
@@ -281,7 +288,7 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
 
 /// The encodings of the first positions, each wrapped into a tile.
 pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(500), 8)?;
+    let source = Source::new(settings, Preset::Paper, 500, 8)?;
     let columns = source.columns(MOST_CELLS);
     // The tile nearest to a square that the columns fill.
     let height = (1..=columns.len())
@@ -309,7 +316,7 @@ pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
         title: "One tile per position".to_owned(),
         note: format!(
             "{}; {width} columns a line, {height} lines",
-            source.describe(MOST_CELLS)
+            source.describe(8, MOST_CELLS)
         ),
         facts: vec![Fact::new(
             "length of every tile's vector",
@@ -329,7 +336,7 @@ pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
 
 /// Positions from the top down.
 pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(256), 50)?;
+    let source = Source::new(settings, Preset::Paper, 256, 50)?;
     let last = source.last() as u32;
     let columns: Vec<usize> = (0..source.d_model().min(4)).collect();
     let entries = source.entries(&[last], &columns)?;
@@ -338,7 +345,7 @@ pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
     Ok(Figure {
         name: "inverted-map",
         title: "Read from the top down, like a text".to_owned(),
-        note: source.describe(MOST_CELLS),
+        note: source.describe(MOST_CELLS, MOST_CELLS),
         facts: columns
             .iter()
             .zip(entries)

@@ -3,63 +3,67 @@
 use anyhow::Result;
 use pe_core::{Preset, Sinusoidal, SinusoidalConfig};
 
-use super::source::{MOST_POINTS, sampled};
+use super::source::{MOST_POINTS, formula, sampled};
 use super::{PAIR, Settings, Source};
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 use crate::plot::scale::label;
 
-/// The angle rates of the TensorFlow notebook, on a logarithmic axis, over the paper's.
+/// The rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
+/// where they differ.
 pub(crate) fn angle_rates(settings: &Settings) -> Result<Figure> {
-    let notebook = Source::new(settings, Preset::TfNotebook.config(512), 1)?;
-    let inclusive = &notebook.encoding;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 1)?;
+    let own = &source.encoding;
     let paper = Sinusoidal::new(SinusoidalConfig {
-        base: inclusive.config().base,
-        ..SinusoidalConfig::new(notebook.d_model())
+        base: own.config().base,
+        ..SinusoidalConfig::new(source.d_model())
     })?;
-    let pairs = sampled(inclusive.pairs(), MOST_POINTS);
-    let curve = |name: &str, encoding: &Sinusoidal, mark| {
-        let rates = encoding.inv_freq();
-        Curve {
-            name: name.to_owned(),
+    let preset = settings.preset.unwrap_or(Preset::TfNotebook);
+    let mut conventions = vec![(own, preset, own.inv_freq())];
+    if paper.inv_freq() != own.inv_freq() {
+        conventions.push((&paper, Preset::Paper, paper.inv_freq()));
+    }
+    let pairs = sampled(own.pairs(), MOST_POINTS);
+    let last = own.pairs() - 1;
+    let mut facts = vec![Fact::new("rate of pair 0", conventions[0].2[0])];
+    if last > 0 {
+        facts.push(Fact::new("rate of pair 1", conventions[0].2[1]));
+    }
+    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    let mut curves = Vec::new();
+    for (encoding, preset, rates) in &conventions {
+        facts.push(Fact::new(
+            format!("rate of pair {last}, {preset}"),
+            rates[last],
+        ));
+        for rate in [rates[0], rates[last]] {
+            (low, high) = (low.min(rate), high.max(rate));
+        }
+        curves.push(Curve {
+            name: formula(encoding, *preset),
             x: pairs.iter().map(|pair| *pair as f64).collect(),
             y: pairs.iter().map(|pair| rates[*pair]).collect(),
-            mark,
-        }
-    };
-    let rates = inclusive.inv_freq();
-    let last = rates.len() - 1;
-    let paper_rates = paper.inv_freq();
-    let mut facts = vec![Fact::new("rate of pair 0", rates[0])];
-    if last > 0 {
-        facts.push(Fact::new("rate of pair 1", rates[1]));
+            mark: Mark::Line,
+        });
     }
-    facts.push(Fact::new(
-        format!("rate of pair {last}, end point included"),
-        rates[last],
-    ));
-    facts.push(Fact::new(
-        format!("rate of pair {last}, the paper's spacing"),
-        paper_rates[last],
-    ));
-    let low = paper_rates[last].min(rates[last]);
-    let high = rates[0].max(rates[last]);
+    let convention = match &conventions[..] {
+        [_] => format!(", {}", source.convention()),
+        _ => String::new(),
+    };
     Ok(Figure {
         name: "angle-rates",
         title: "How fast each pair turns".to_owned(),
         note: format!(
-            "Radians per position of {} pairs, base {}",
-            inclusive.pairs(),
-            label(inclusive.config().base.value())
+            "Radians per position of {} pairs, d = {}, base {}{convention}",
+            own.pairs(),
+            source.d_model(),
+            label(own.config().base.value())
         ),
         facts,
         panels: vec![Panel {
             title: None,
             x: Axis::linear(PAIR, (0.0, last.max(1) as f64)),
             y: Axis::logarithmic("radians per position", (low, high)),
-            content: Content::Curves(vec![
-                curve("end point included", inclusive, Mark::Line),
-                curve("the paper's spacing", &paper, Mark::Line),
-            ]),
+            content: Content::Curves(curves),
         }],
         shape: Shape {
             width: 760,

@@ -1,7 +1,7 @@
 //! One unit circle per pair, turned by the position.
 
 use anyhow::Result;
-use pe_core::SinusoidalConfig;
+use pe_core::Preset;
 
 use super::{Settings, Source};
 use crate::plot::figure::{Axis, Content, Fact, Figure, Panel, Rings, Shape};
@@ -12,13 +12,13 @@ const MOST_FRAMES: u64 = 64;
 
 /// The points (cosine, sine) of all pairs, for each position.
 pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(256), 50)?;
+    let source = Source::new(settings, Preset::Paper, 256, 50)?;
     let positions = source.positions(MOST_FRAMES);
     let pairs = super::source::sampled(source.encoding.pairs(), MOST_PAIRS);
-    let columns =
-        |offset: usize| -> Vec<usize> { pairs.iter().map(|pair| 2 * pair + offset).collect() };
-    let sines = source.entries(&positions, &columns(0))?;
-    let cosines = source.entries(&positions, &columns(1))?;
+    let (sines, cosines): (Vec<_>, Vec<_>) =
+        pairs.iter().map(|pair| source.columns_of(*pair)).unzip();
+    let sines = source.entries(&positions, &sines)?;
+    let cosines = source.entries(&positions, &cosines)?;
     // Far enough for the fast pairs to be out of step, near enough to see the slow ones move.
     let shown = positions.len().saturating_sub(1).min(12);
     let positive = sines[shown * pairs.len()..(shown + 1) * pairs.len()]
@@ -30,7 +30,7 @@ pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
         title: "One circle per pair, all turned by one position".to_owned(),
         note: format!(
             "{}; blue: sine above zero, red: below",
-            source.describe(u64::MAX)
+            source.describe_pairs(MOST_FRAMES, MOST_PAIRS)
         ),
         facts: vec![
             Fact::new("circles", pairs.len() as f64),
@@ -46,6 +46,7 @@ pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
             content: Content::Rings(Rings {
                 positions: positions.into_iter().map(u64::from).collect(),
                 pairs: pairs.len(),
+                pair_step: pairs.get(1).copied().unwrap_or(1),
                 sines,
                 cosines,
                 shown,

@@ -1,37 +1,65 @@
 //! Rotary frequencies of models, over each other and against the length they were trained with.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use pe_core::hf_config::{self, UnknownKeys};
-use pe_core::{Llama3Scaling, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, YarnScaling};
+use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
 use crate::model;
+use crate::model::lengths::{ORIGINAL, Rates, Set, Within, number};
 use crate::page;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 
-/// A model's rotary embedding.
+/// The frequencies of a model's layers, for sequences of some lengths.
 struct Model {
+    model: String,
+    /// The model, and the lengths where it has several sets.
     name: String,
-    frequencies: RotaryFrequencies,
-    /// The length that it was trained with before any scaling.
-    trained: usize,
+    set: Set,
+    /// Whether the lengths stated are those before and after a scaling.
+    scaled: bool,
+}
+
+impl Model {
+    /// One for each set of frequencies.
+    fn all(name: &str, config: &RotaryConfig) -> Result<Vec<Self>> {
+        let Rates { before, sets } = Rates::new(config)?;
+        let model = |set: Set| Self {
+            model: name.to_owned(),
+            name: match &set.short {
+                Some(sequences) => format!("{name}, {sequences}"),
+                None => name.to_owned(),
+            },
+            set,
+            scaled: before.is_some(),
+        };
+        Ok(sets.into_iter().map(model).collect())
+    }
+
+    /// When the model had a length.
+    fn when(&self, length: &Within) -> &'static str {
+        match (self.scaled, length.key == ORIGINAL) {
+            (false, _) => "",
+            (true, true) => " before scaling",
+            (true, false) => " after scaling",
+        }
+    }
 }
 
 /// The frequencies of several configurations on one logarithmic axis.
 pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
-    let curves: Vec<Curve> = models
-        .iter()
-        .map(|model| curve(model, &model.frequencies.inv_freq()))
-        .collect();
+    let mut curves = Vec::new();
     let mut facts = Vec::new();
     for model in &models {
-        let slowest = model.frequencies.inv_freq().last().copied();
+        let rates = model.set.frequencies.inv_freq();
+        curves.push(curve(model, &rates));
         facts.push(Fact::new(
             format!("{}: slowest rate", model.name),
-            slowest.unwrap_or(0.0),
+            rates.last().copied().unwrap_or(0.0),
         ));
     }
     Ok(Figure {
@@ -44,41 +72,63 @@ pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Wavelengths in units of the trained length: above one a pair never came full circle.
+/// Wavelengths, and the lengths that the models state: a pair above such a line never completes a
+/// turn within it.
 pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
     let mut curves = Vec::new();
     let mut facts = Vec::new();
+    // By length and by when models had it, the models.
+    let mut lengths: BTreeMap<usize, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for model in &models {
-        let trained = model.trained as f64;
-        let waves = model.frequencies.wavelengths();
-        let shares: Vec<f64> = waves.iter().map(|wave| wave / trained).collect();
-        curves.push(curve(model, &shares));
-        let incomplete = waves.iter().filter(|wave| **wave > trained).count();
-        facts.push(Fact::new(
-            format!(
-                "{}: pairs of {} with a wavelength above {}",
-                model.name,
-                waves.len(),
-                page::thousands(model.trained as u64),
-            ),
-            incomplete as f64,
-        ));
+        let waves = &model.set.wavelengths;
+        curves.push(curve(model, waves));
+        for length in &model.set.within {
+            lengths
+                .entry(length.positions)
+                .or_default()
+                .entry(model.when(length))
+                .or_default()
+                .push(&model.model);
+            facts.push(Fact::new(
+                format!(
+                    "{}: pairs of {} with a wavelength above {}",
+                    model.name,
+                    waves.len(),
+                    number(length.positions),
+                ),
+                length.incomplete.len() as f64,
+            ));
+        }
+        if model.set.within.is_empty() {
+            let turning = waves.iter().copied().filter(|wave| wave.is_finite());
+            facts.push(Fact::new(
+                format!("{}: longest wavelength; no length stated", model.name),
+                turning.fold(0.0, f64::max),
+            ));
+        }
     }
     let last = last_pair(&curves);
-    curves.push(Curve {
-        name: "trained length".to_owned(),
-        x: vec![0.0, last],
-        y: vec![1.0, 1.0],
-        mark: Mark::Guide,
-    });
+    for (length, models) in lengths {
+        let models: Vec<String> = models
+            .iter()
+            .map(|(when, models)| format!("{}{when}", models.join(", ")))
+            .collect();
+        curves.push(Curve {
+            name: format!("{}: {}", number(length), models.join("; ")),
+            x: vec![0.0, last],
+            y: vec![length as f64; 2],
+            mark: Mark::Level,
+        });
+    }
     Ok(Figure {
         name: "rotary-wavelengths",
-        title: "Wavelengths against the trained length".to_owned(),
-        note: "Wavelength of each pair over the length that the model was first trained with"
+        title: "Wavelengths against trained lengths".to_owned(),
+        note: "Positions that a turn of each pair takes; a pair above a gray line never completes \
+               a turn within that length"
             .to_owned(),
         facts,
-        panels: vec![panel(&curves, "wavelength / trained length")],
+        panels: vec![panel(&curves, "wavelength in positions")],
         shape: shape(),
     })
 }
@@ -111,11 +161,11 @@ fn panel(curves: &[Curve], label: &str) -> Panel {
 
 /// A number for each pair; pairs that do not turn are left out.
 fn curve(model: &Model, numbers: &[f64]) -> Curve {
-    let rates = model.frequencies.inv_freq();
-    let pairs = super::source::sampled(rates.len(), super::source::MOST_POINTS);
+    let waves = &model.set.wavelengths;
+    let pairs = super::source::sampled(waves.len(), super::source::MOST_POINTS);
     let (x, y) = pairs
         .into_iter()
-        .filter(|pair| rates[*pair] > 0.0)
+        .filter(|pair| waves[*pair].is_finite())
         .map(|pair| (pair as f64, numbers[pair]))
         .unzip();
     Curve {
@@ -145,30 +195,22 @@ fn known() -> Result<Vec<Model>> {
         high_freq_factor: 4.0,
         original_max_position_embeddings: 8192,
     });
-    [
+    let yarn = RopeScaling::Yarn(YarnScaling::new(4.0, 32_768));
+    let mut models = Vec::new();
+    for (name, base, scaling, longest) in [
         ("Llama 2", 1e4, RopeScaling::Default, 4096),
-        ("Llama 3.1", 5e5, llama3, 8192),
-        (
-            "Qwen2.5 with YaRN",
-            1e6,
-            RopeScaling::Yarn(YarnScaling::new(4.0, 32_768)),
-            32_768,
-        ),
-    ]
-    .into_iter()
-    .map(|(name, base, scaling, trained)| {
-        let rotary = Rotary::new(RotaryConfig {
+        ("Llama 3.1", 5e5, llama3, 131_072),
+        ("Qwen2.5 with YaRN", 1e6, yarn, 131_072),
+    ] {
+        let config = RotaryConfig {
             base,
             scaling,
+            max_position_embeddings: Some(longest),
             ..RotaryConfig::new(128)
-        })?;
-        Ok(Model {
-            name: name.to_owned(),
-            frequencies: rotary.frequencies(trained)?,
-            trained,
-        })
-    })
-    .collect()
+        };
+        models.extend(Model::all(name, &config)?);
+    }
+    Ok(models)
 }
 
 /// The rotary embeddings that a model's config.json states: one, or one per type of layer.
@@ -181,33 +223,13 @@ fn read(path: &Path) -> Result<Vec<Model>> {
         _ => stem,
     };
     let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    model
-        .layers
-        .iter()
-        .map(|layer| {
-            let config = layer.rotary.clone();
-            let trained = trained(&config).with_context(|| {
-                "it does not say how long the sequences were: max_position_embeddings is missing"
-            })?;
-            let name = match &layer.layer_type {
-                Some(layer) => format!("{name}, {layer}"),
-                None => name.clone(),
-            };
-            Ok(Model {
-                name: page::clean(&name, 40),
-                frequencies: Rotary::new(config)?.frequencies(trained)?,
-                trained,
-            })
-        })
-        .collect()
-}
-
-/// The length before scaling, where the specification tells it.
-fn trained(config: &RotaryConfig) -> Option<usize> {
-    match &config.scaling {
-        RopeScaling::Llama3(scaling) => Some(scaling.original_max_position_embeddings),
-        RopeScaling::Yarn(scaling) => Some(scaling.original_max_position_embeddings),
-        RopeScaling::LongRope(scaling) => Some(scaling.original_max_position_embeddings),
-        _ => config.max_position_embeddings,
+    let mut models = Vec::new();
+    for layer in &model.layers {
+        let name = match &layer.layer_type {
+            Some(layer) => format!("{name}, {layer}"),
+            None => name.clone(),
+        };
+        models.extend(Model::all(&page::clean(&name, 40), &layer.rotary)?);
     }
+    Ok(models)
 }

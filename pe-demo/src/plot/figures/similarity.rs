@@ -1,10 +1,11 @@
 //! How alike positions are.
 
 use anyhow::Result;
-use pe_core::{Preset, Similarity, SinusoidalConfig};
+use pe_core::{Preset, Similarity};
 
 use super::source::{MOST_CELLS, MOST_POINTS};
 use super::{POSITION, Settings, Source};
+use crate::page::thousands;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::plot::paint::colour::Colours;
 use crate::plot::scale;
@@ -41,13 +42,18 @@ fn against_one(
     what: &str,
     of: Similarity,
 ) -> Result<Figure> {
-    let source = Source::new(settings, Preset::TfNotebook.config(512), 50)?;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     // The document's position, or the middle of a table that does not have it.
     let reference = match source.first() + REFERENCE {
         position if position <= source.last() => position,
         _ => source.first() + source.rows() / 2,
     } as u32;
-    let positions = source.positions(MOST_POINTS);
+    let mut positions = source.positions(MOST_POINTS);
+    let mut note = source.describe(MOST_POINTS, u64::MAX);
+    if let Err(at) = positions.binary_search(&reference) {
+        positions.insert(at, reference);
+        note += &format!("; position {} shown, too", thousands(u64::from(reference)));
+    }
     let values = positions
         .iter()
         .map(|position| source.encoding.similarity(of, reference, *position))
@@ -86,7 +92,7 @@ fn against_one(
     Ok(Figure {
         name,
         title: format!("{title} {reference}"),
-        note: source.describe(MOST_POINTS),
+        note,
         facts,
         panels: vec![Panel {
             title: None,
@@ -121,9 +127,9 @@ fn against_one(
 
 /// The distances between all pairs of the first positions.
 pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
-    let source = Source::new(settings, SinusoidalConfig::new(500), 64)?;
+    let source = Source::new(settings, Preset::Paper, 500, 64)?;
     let positions = source.positions(MOST_CELLS);
-    // Whole pairs without a padding row: the lag decides.
+    // Whole pairs: the lag decides.
     let by_lag = positions
         .iter()
         .map(|position| {
@@ -169,7 +175,7 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
     Ok(Figure {
         name: "distances",
         title: "Distance between any two positions".to_owned(),
-        note: source.describe(MOST_CELLS),
+        note: source.describe(MOST_CELLS, u64::MAX),
         facts,
         panels: vec![Panel {
             title: None,

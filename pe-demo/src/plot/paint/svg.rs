@@ -87,6 +87,9 @@ fn draw(out: &mut String, item: &Item) -> Result<()> {
     Ok(())
 }
 
+/// Pixels from which on a text states its width.
+const LONG: f32 = 100.0;
+
 fn write_text(out: &mut String, text: &Text) -> Result<()> {
     let (x, y) = (short(text.at.0), short(text.at.1));
     let anchor = match text.anchor {
@@ -98,13 +101,23 @@ fn write_text(out: &mut String, text: &Text) -> Result<()> {
         Weight::Regular => "",
         Weight::Medium => " font-weight=\"500\"",
     };
+    // Lines were broken for the program's own font; another one gets as much room.
+    let width = text.weight.width(&text.text)? * text.size;
+    let length = if width > LONG {
+        format!(
+            " textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"",
+            short(width)
+        )
+    } else {
+        String::new()
+    };
     let turn = match text.heading {
         Heading::Right => String::new(),
         Heading::Up => format!(" transform=\"rotate(-90 {x} {y})\""),
     };
     writeln!(
         out,
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\"{weight}{anchor}{turn} fill=\"{}\">{}</text>",
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\"{weight}{anchor}{length}{turn} fill=\"{}\">{}</text>",
         short(text.size),
         text.ink.rgb.hex(),
         escape(&text.text)
