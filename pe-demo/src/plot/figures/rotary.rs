@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
@@ -183,7 +182,7 @@ fn models(settings: &Settings) -> Result<Vec<Model>> {
     }
     let mut models = Vec::new();
     for path in &settings.configs {
-        models.extend(read(path).with_context(|| format!("cannot use {}", path.display()))?);
+        models.extend(read(path)?);
     }
     Ok(models)
 }
@@ -215,7 +214,7 @@ fn known() -> Result<Vec<Model>> {
 
 /// The rotary embeddings that a model's config.json states: one, or one per type of layer.
 fn read(path: &Path) -> Result<Vec<Model>> {
-    let model = hf_config::read(&model::read(path)?, UnknownKeys::Warn)?;
+    let model = model::parse(path, &model::read(path)?)?;
     // Files of this kind all have one name; the folder's tells more.
     let stem = path.file_stem();
     let name = match path.parent().and_then(Path::file_name) {
@@ -229,7 +228,8 @@ fn read(path: &Path) -> Result<Vec<Model>> {
             Some(layer) => format!("{name}, {layer}"),
             None => name.clone(),
         };
-        models.extend(Model::all(&page::clean(&name, 40), &layer.rotary)?);
+        let all = Model::all(&page::clean(&name, 40), &layer.rotary);
+        models.extend(all.with_context(|| page::path(path))?);
     }
     Ok(models)
 }
