@@ -148,6 +148,7 @@ mod sincos;
 mod sinusoidal;
 mod split;
 mod table;
+pub mod text;
 mod threads;
 mod turn;
 mod wide;
