@@ -40,6 +40,7 @@ mod export;
 mod fetch;
 mod inspect;
 mod interrupt;
+mod json;
 mod log;
 pub mod mask;
 mod model;

@@ -34,8 +34,12 @@ const MAX_RANK: usize = 64;
 /// The most keys that the metadata can have here.
 const MAX_METADATA: usize = 1 << 16;
 
-/// The most bytes between two quotes: twice those of the longest specification, whose own quotes are escaped.
-const MAX_STRING: usize = 32 << 20;
+/// The most bytes of a tensor's name, and of other texts beside the metadata.
+const MAX_STRING: usize = 1 << 20;
+
+/// The most bytes of a text among the metadata: twice those of the longest specification, whose quotes are
+/// escaped there.
+const MAX_METADATA_STRING: usize = 32 << 20;
 
 /// The largest sizes that a reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +51,11 @@ pub struct Limits {
     /// is not read.
     pub file_bytes: u64,
     /// Bytes of the header; 100,000,000 by default, as in the safetensors crate. Reading it
-    /// takes at most LIMIT_TEXT.
-    /// A header of more than 262,144 tensors, of more than 65,536 metadata keys, with a tensor of more
-    /// than 64 dimensions, or with a text of more than 32 MiB is an error whatever this limit.
+    /// takes at most eight times as much memory and 32 MiB, in pieces none of which is larger than the header
+    /// and 32 MiB.
+    /// Whatever this limit, a header is refused that has more than 262,144 tensors or 65,536 metadata keys, a
+    /// tensor of more than 64 dimensions, a text of more than 32 MiB among the metadata, or a name or another
+    /// text of more than 1 MiB.
     pub header_bytes: u64,
 }
 
@@ -94,11 +100,7 @@ impl Header {
         if !text.starts_with('{') {
             return Err("the header does not begin with '{'".to_owned());
         }
-        if let Some(bytes) = longest_string(text).filter(|bytes| *bytes > MAX_STRING) {
-            return Err(format!(
-                "the header has a text of {bytes} bytes, above the limit of {MAX_STRING}"
-            ));
-        }
+        check_lengths(text)?;
         let invalid = |reason: &str| format!("the header is not valid: {}", shown(reason));
         let object: Entries =
             serde_json::from_str(text).map_err(|error| invalid(&error.to_string()))?;
@@ -144,23 +146,45 @@ impl Header {
     }
 }
 
-/// Returns the length of the longest text between quotes.
-fn longest_string(text: &str) -> Option<usize> {
-    let mut longest = None;
-    let (mut inside, mut escaped, mut length) = (false, false, 0usize);
-    for byte in text.bytes() {
-        if !inside {
-            (inside, length) = (byte == b'"', 0);
-        } else if byte == b'"' && !escaped {
-            inside = false;
-            longest = longest.max(Some(length));
-        } else {
-            escaped = byte == b'\\' && !escaped;
-            length = length.saturating_add(1);
+/// Returns an error if a text between quotes is longer than a message about it should have to hold. Texts among
+/// the metadata, which may be long, are never quoted whole.
+fn check_lengths(text: &str) -> Result<(), String> {
+    let (mut depth, mut in_metadata) = (0usize, false);
+    // Where the text begins that is being read.
+    let mut begin = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        let Some(from) = begin else {
+            match byte {
+                b'"' => begin = Some(at.saturating_add(1)),
+                b'{' => depth = depth.saturating_add(1),
+                b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            continue;
+        };
+        let end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        if !end {
+            continue;
+        }
+        begin = None;
+        let found = text.get(from..at).unwrap_or_default();
+        let limit = match depth > 1 && in_metadata {
+            true => MAX_METADATA_STRING,
+            false => MAX_STRING,
+        };
+        if found.len() > limit {
+            let bytes = found.len();
+            return Err(format!(
+                "the header has a text of {bytes} bytes, above the limit of {limit}"
+            ));
+        }
+        if depth == 1 {
+            in_metadata = found == METADATA;
         }
     }
-    // A text that never ends is one too.
-    longest.max(inside.then_some(length))
+    Ok(())
 }
 
 /// Returns a name that an earlier one equals.
@@ -279,6 +303,7 @@ fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Er
                 }
                 dims.push(dim);
             }
+            dims.shrink_to_fit();
             Ok(dims)
         }
     }

@@ -136,14 +136,14 @@ impl Vectors {
             vectors,
             rows,
             width,
-            tensor: name,
+            tensor: found.name.clone(),
             dtype: found.dtype.to_lowercase(),
         })
     }
 
     /// The rows from one on, of a width that must be the words'.
     fn after(mut self, first: usize, width: usize) -> Result<Self> {
-        let (name, rows) = (&self.tensor, self.rows);
+        let (name, rows) = (clean(&self.tensor, 200), self.rows);
         ensure!(
             self.width == width,
             "{name} has width {}, the words' vectors have {width}",
@@ -288,7 +288,7 @@ impl Sizes {
             };
             page.wrap(
                 &format!("  {name}: "),
-                &format!("{}{dtype}{zeros}", lengths.tensor),
+                &format!("{}{dtype}{zeros}", clean(&lengths.tensor, 200)),
             );
         }
         page.line("");

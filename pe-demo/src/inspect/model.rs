@@ -25,14 +25,12 @@ pub(super) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
                 .map_err(|error| anyhow!("{}: {}", page::path(&args.file), model::reason(&error)))
         })
         .collect::<Result<Vec<_>>>()?;
-    let text = if args.json {
-        format!("{:#}\n", document(args, text.len(), &model, &layers))
+    if args.json {
+        crate::json::write(out, &document(args, text.len(), &model, &layers))?;
     } else {
-        words::page(args, text.len(), &model, &layers)
-            .text()
-            .to_owned()
-    };
-    out.write_all(text.as_bytes())?;
+        let page = words::page(args, text.len(), &model, &layers);
+        out.write_all(page.text().as_bytes())?;
+    }
     Ok(Outcome::Success)
 }
 
