@@ -31,6 +31,7 @@ mod names;
 mod partial;
 mod transfer;
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,7 @@ use std::time::Duration;
 use candle_core::{Device, Result, bail};
 use hf_hub::{Cache, Repo, RepoType};
 
-use crate::checkpoint::{LoadOptions, LoadedTable};
+use crate::checkpoint::{LoadOptions, LoadedTable, open_regular};
 use crate::convert::error;
 
 /// A file in a model repository.
@@ -236,7 +237,7 @@ impl Hub {
         }
         let cache = Cache::from_env();
         let mut hub = Self::new(cache.path().clone());
-        hub.token = var("HF_TOKEN").or_else(|| cache.token());
+        hub.token = var("HF_TOKEN").or_else(|| token(&cache.token_path()));
         if let Some(endpoint) = var("HF_ENDPOINT") {
             hub.endpoint = endpoint;
         }
@@ -307,6 +308,14 @@ impl Hub {
     pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
         options.load(self.fetch(file)?)
     }
+}
+
+/// Reads the token from its file, if that is a regular file with one.
+fn token(path: &std::path::Path) -> Option<String> {
+    let mut text = String::new();
+    let file = open_regular(path).ok()?;
+    file.take(1 << 16).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 /// Whether the content is the one asked for, as far as that can be told.

@@ -134,16 +134,16 @@ pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> i
     link(&relative, &blobs.join(blob), &pointer).map_err(|error| at(&pointer, error))?;
 
     let reference = root.join("refs").join(&file.revision);
-    if file.revision != commit && referred(&reference)?.as_deref() != Some(commit) {
-        if let Some(parent) = reference.parent() {
-            make_folder(&root, parent)?;
-            let draft = Draft::new(parent)?;
-            draft.file().write_all(commit.as_bytes())?;
-            draft.file().sync_all()?;
-            draft
-                .take_name(&reference)
-                .map_err(|error| at(&reference, error))?;
-        }
+    if file.revision != commit
+        && referred(&reference)?.as_deref() != Some(commit)
+        && let Some(parent) = reference.parent()
+    {
+        make_folder(&root, parent)?;
+        let draft = Draft::new(parent)?;
+        draft.file().write_all(commit.as_bytes())?;
+        draft.file().sync_all()?;
+        let taken = draft.take_name(&reference);
+        taken.map_err(|error| at(&reference, error))?;
     }
     Ok(pointer)
 }

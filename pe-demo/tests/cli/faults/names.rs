@@ -73,7 +73,7 @@ fn names_are_escaped_in_text_and_in_json_and_read_back_as_they_are() {
         "inspect x*.safetensors",
         "inspect x*.json",
         "--weights x*s",
-        "--file x*/",
+        "--file \"$(ls x*.json).missing\"",
         "--tokenizer x*.json",
     ] {
         let output = ground.shell(&format!("exec $pe {line}"));
