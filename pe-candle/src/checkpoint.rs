@@ -70,9 +70,15 @@ mod var_builder;
 mod verify;
 mod write;
 
+use std::borrow::Cow;
+
+use pe_core::text::escape;
+
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+#[cfg(feature = "hub")]
+pub(crate) use read::open_regular;
 #[cfg(feature = "hub")]
 pub(crate) use replace::Draft;
 pub use replace::replace;
@@ -85,24 +91,28 @@ pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};
 pub use write::{DEFAULT_TENSOR, SaveOptions, export, save, save_table};
 
-/// A reason that may quote a file of any content: on one line, without characters that
-/// terminals obey, and not too long.
+/// Returns a reason that may quote a file of any content on one line, and not too long.
 fn shown(reason: &str) -> String {
+    escape(&shortened(reason)).into_owned()
+}
+
+/// Returns a name from a file in quotes, on one line, and not too long.
+fn quoted(name: &str) -> String {
+    escape(&format!("{:?}", shortened(name))).into_owned()
+}
+
+/// Returns the beginning and the end of a long text, which often says where something is.
+fn shortened(text: &str) -> Cow<'_, str> {
     const HEAD: usize = 400;
     const TAIL: usize = 80;
-    let escape = |c: char| match c {
-        // Quotes and the escapes within them are there already.
-        '"' | '\'' | '\\' => c.to_string(),
-        c => c.escape_debug().to_string(),
-    };
-    let omitted = reason.chars().skip(HEAD + TAIL).count();
-    let mut chars = reason.chars();
-    let head: String = chars.by_ref().take(HEAD).map(escape).collect();
-    // The end says where it was.
-    let tail: String = chars.skip(omitted).map(escape).collect();
-    match omitted {
-        0 => head + &tail,
-        _ => format!("{head} ... {tail}"),
+    let end_of_head = text.char_indices().nth(HEAD);
+    let begin_of_tail = text.char_indices().rev().nth(TAIL - 1);
+    match (end_of_head, begin_of_tail) {
+        (Some((head, _)), Some((tail, _))) if head < tail => {
+            let part = |range| text.get(range).unwrap_or_default();
+            Cow::Owned(format!("{} ... {}", part(0..head), part(tail..text.len())))
+        }
+        _ => Cow::Borrowed(text),
     }
 }
 

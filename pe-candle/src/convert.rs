@@ -4,10 +4,17 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
+use pe_core::text::escape;
 use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table, Threads};
 use pulp::bytemuck::Zeroable;
 
 use crate::kernel::{LARGE, zeros};
+
+/// Returns an error with a message of one line, whatever the message quotes.
+pub(crate) fn error(message: impl std::fmt::Display) -> candle_core::Error {
+    let message = message.to_string();
+    candle_core::Error::Msg(escape(&message).into_owned()).bt()
+}
 
 /// A `pe_core` error as Candle's.
 pub(crate) fn core_error(error: pe_core::Error) -> candle_core::Error {

@@ -15,7 +15,8 @@
 //!
 //! Nothing is taken on trust. Names are checked before any request; the answer's status,
 //! length and, where the hub or the caller gives one, SHA-256 before a file enters the cache; and
-//! so are the headers that become parts of paths there. Every wait has an end. The token is sent to
+//! so are the headers that become parts of paths there. Nothing in the cache is written through a link that
+//! somebody put there, and nothing is read through one that leads out of the repository's folder. Every wait has an end. The token is sent to
 //! the hub alone, not to the servers that it refers to.
 //!
 //! A file in the cache is used without asking the hub again, so a branch such as `main`
@@ -30,6 +31,7 @@ mod names;
 mod partial;
 mod transfer;
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +39,8 @@ use std::time::Duration;
 use candle_core::{Device, Result, bail};
 use hf_hub::{Cache, Repo, RepoType};
 
-use crate::checkpoint::{LoadOptions, LoadedTable};
+use crate::checkpoint::{LoadOptions, LoadedTable, open_regular};
+use crate::convert::error;
 
 /// A file in a model repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,13 +104,15 @@ impl HubFile {
         ];
         for (what, name, result) in checks {
             if let Err(reason) = result {
-                bail!("{what} {name:?} is not valid: {reason}");
+                return Err(error(format_args!(
+                    "{what} {name:?} is not valid: {reason}"
+                )));
             }
         }
         match &self.sha256 {
-            Some(digits) if !names::is_sha256(digits) => {
-                bail!("SHA-256 {digits:?} is not valid: it is not 64 digits of 0-9 and a-f")
-            }
+            Some(digits) if !names::is_sha256(digits) => Err(error(format_args!(
+                "SHA-256 {digits:?} is not valid: it is not 64 digits of 0-9 and a-f"
+            ))),
             _ => Ok(()),
         }
     }
@@ -232,7 +237,7 @@ impl Hub {
         }
         let cache = Cache::from_env();
         let mut hub = Self::new(cache.path().clone());
-        hub.token = var("HF_TOKEN").or_else(|| cache.token());
+        hub.token = var("HF_TOKEN").or_else(|| token(&cache.token_path()));
         if let Some(endpoint) = var("HF_ENDPOINT") {
             hub.endpoint = endpoint;
         }
@@ -248,36 +253,52 @@ impl Hub {
     /// A file in the cache whose SHA-256 is not the one asked for counts as not there.
     ///
     /// # Errors
-    /// A name that is not allowed; offline, a file that is not in the cache; else as
-    /// [`Hub::download`].
+    /// Returns an error if a name is not allowed, if the place of the file or of its reference in the cache
+    /// holds something else (a pipe, a device, a link out of the repository's folder), or offline if the
+    /// file is not in the cache. Also returns the errors of [`Hub::download`].
     pub fn fetch(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
         match cache::find(&self.cache_dir, file) {
-            Some(path) if is_asked_for(file, &path) => Ok(path),
-            _ => self.download(file),
+            Ok(Some(path)) if is_asked_for(file, &path) => Ok(path),
+            Ok(_) => self.download(file),
+            Err(reason) => Err(error(format_args!("{file}: {}", self.in_cache(reason)))),
         }
     }
 
     /// Fetches a file, whether it is in the cache or not, and returns its path there.
     ///
     /// # Errors
-    /// A name that is not allowed; no network, or none allowed; an answer other than the
-    /// file; one shorter, longer or other than the hub says; a safetensors or JSON
-    /// file that is none; a cache that cannot be written.
+    /// Returns an error if
+    ///
+    /// * a name is not allowed, or there is no network, or none is allowed;
+    /// * the answer is not the file, or is shorter, longer, or other than the hub says;
+    /// * a file of that name is not a safetensors or JSON file;
+    /// * the cache cannot be written, or holds a link, a pipe, a device, or a hard link where a content,
+    ///   a part, a reference, or a folder has its place;
+    /// * the cache holds other content under the same ETag, the ETag is not a SHA-256, and no
+    ///   [`HubFile::sha256`] was given: files of other commits may lead to that content.
+    ///
     /// The cache is then as it was, but for the part of a large file that is kept.
     pub fn download(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
         if self.network == Network::Offline {
-            bail!(
+            return Err(error(format_args!(
                 "{file} is not in the cache {}, and HF_HUB_OFFLINE or the configuration \
                  forbids to fetch it",
                 self.cache_dir.display()
-            );
+            )));
         }
-        match transfer::download(self, file) {
-            Ok(path) => Ok(path),
-            Err(reason) => bail!("cannot fetch {file} from {}: {reason}", self.endpoint),
-        }
+        transfer::download(self, file).map_err(|reason| {
+            let endpoint = &self.endpoint;
+            error(format_args!(
+                "cannot fetch {file} from {endpoint}: {reason}"
+            ))
+        })
+    }
+
+    /// An error of the cache, in words.
+    fn in_cache(&self, error: std::io::Error) -> String {
+        format!("cache {}: {error}", self.cache_dir.display())
     }
 
     /// Loads a table from the hub, as [`LoadOptions::load`] does from a file.
@@ -287,6 +308,14 @@ impl Hub {
     pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
         options.load(self.fetch(file)?)
     }
+}
+
+/// Reads the token from its file, if that is a regular file with one.
+fn token(path: &std::path::Path) -> Option<String> {
+    let mut text = String::new();
+    let file = open_regular(path).ok()?;
+    file.take(1 << 16).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 /// Whether the content is the one asked for, as far as that can be told.

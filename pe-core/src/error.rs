@@ -2,7 +2,12 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-/// What can be wrong with a specification or a request. Messages name the values.
+use crate::text::escape;
+
+/// What can be wrong with a specification or a request.
+///
+/// A message names the values and is one line without control or invisible characters, whatever a name
+/// or a file holds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -156,7 +161,11 @@ pub enum Error {
         why: &'static str,
     },
     /// Two operands belong to different specifications.
-    #[error("the operands belong to different specifications: {left} and {right}")]
+    #[error(
+        "the operands belong to different specifications: {} and {}",
+        escape(left),
+        escape(right)
+    )]
     Mismatch {
         /// The first.
         left: String,
@@ -164,7 +173,7 @@ pub enum Error {
         right: String,
     },
     /// A model's config.json states something that cannot be used.
-    #[error("config.json: {key} {problem}")]
+    #[error("config.json: {} {}", escape(key), escape(problem))]
     ModelConfig {
         /// The key, with the keys around it.
         key: String,
@@ -180,7 +189,7 @@ pub enum Error {
         scheme: String,
     },
     /// A name that is not one of those listed.
-    #[error("unknown {what} \"{name}\"; known: {known}")]
+    #[error("unknown {what} \"{}\"; known: {}", escape(name), escape(known))]
     UnknownName {
         /// What was named: a preset, a layout ...
         what: &'static str,

@@ -135,6 +135,7 @@ mod rows;
 mod sincos;
 mod spec;
 mod table;
+pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]

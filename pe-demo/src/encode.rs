@@ -28,6 +28,7 @@ use crate::console::{BadUsage, Outcome};
 use crate::distinct;
 use crate::encoder::Scheme;
 use crate::interrupt::Interrupt;
+use crate::json;
 use crate::log::{Log, Verbosity};
 use crate::page::Page;
 use crate::sentences::{self, Texts};
@@ -200,12 +201,10 @@ fn print(
     out: &mut dyn Write,
 ) -> Result<()> {
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, result)?;
-        out.write_all(b"\n")?;
+        json::write(out, result)
     } else {
-        out.write_all(page().text().as_bytes())?;
+        Ok(out.write_all(page().text().as_bytes())?)
     }
-    Ok(())
 }
 
 /// What each option alone cannot tell.

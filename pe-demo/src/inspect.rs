@@ -3,12 +3,14 @@
 
 mod model;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
 use pe_candle::checkpoint::{
     self, Comparison, FileReport, RotaryComparison, RotarySpec, SpecStatus, TableSpec, TensorReport,
 };
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::cli::InspectArgs;
@@ -22,12 +24,11 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
     }
     let report = checkpoint::inspect(&args.file)?;
     let verdict = Verdict::of(&report)?;
-    let text = if args.json {
-        format!("{:#}\n", document(&report, &verdict)?)
+    if args.json {
+        crate::json::write(out, &Document::new(&report, &verdict)?)?;
     } else {
-        page(&report, &verdict)?.text().to_owned()
-    };
-    out.write_all(text.as_bytes())?;
+        out.write_all(page(&report, &verdict)?.text().as_bytes())?;
+    }
     let fine = match &verdict {
         Verdict::NoSpecification => true,
         Verdict::Invalid(_) => false,
@@ -156,37 +157,54 @@ fn list(page: &mut Page, tensors: &[TensorReport]) {
     }
 }
 
-fn document(report: &FileReport, verdict: &Verdict) -> Result<Value> {
-    let tensors: Vec<Value> = report
-        .tensors
-        .iter()
-        .map(|tensor| {
-            json!({
-                "name": tensor.name,
-                "dtype": tensor.dtype,
-                "shape": tensor.shape,
-                "bytes": tensor.bytes,
-            })
+/// The report as JSON, written from where the names are: a file can have very many.
+#[derive(Serialize)]
+struct Document<'a> {
+    bytes: u64,
+    file: String,
+    metadata: BTreeMap<&'a str, &'a str>,
+    table: Value,
+    tensors: Tensors<'a>,
+}
+
+impl<'a> Document<'a> {
+    fn new(report: &'a FileReport, verdict: &Verdict) -> Result<Self> {
+        let metadata = report.metadata.iter();
+        Ok(Self {
+            bytes: report.bytes,
+            file: report.path.display().to_string(),
+            metadata: metadata.map(|(key, value)| (&**key, &**value)).collect(),
+            table: match verdict {
+                Verdict::NoSpecification => json!({ "status": "no specification" }),
+                Verdict::Invalid(why) => {
+                    json!({ "status": "invalid specification", "reason": why })
+                }
+                Verdict::Additive(spec, comparison) => additive(report, spec, comparison)?,
+                Verdict::Rotary(spec, comparison) => rotary(spec, comparison)?,
+            },
+            tensors: Tensors(&report.tensors),
         })
-        .collect();
-    let metadata: serde_json::Map<String, Value> = report
-        .metadata
-        .iter()
-        .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
-        .collect();
-    let verdict = match verdict {
-        Verdict::NoSpecification => json!({ "status": "no specification" }),
-        Verdict::Invalid(why) => json!({ "status": "invalid specification", "reason": why }),
-        Verdict::Additive(spec, comparison) => additive(report, spec, comparison)?,
-        Verdict::Rotary(spec, comparison) => rotary(spec, comparison)?,
-    };
-    Ok(json!({
-        "file": report.path.display().to_string(),
-        "bytes": report.bytes,
-        "tensors": tensors,
-        "metadata": metadata,
-        "table": verdict,
-    }))
+    }
+}
+
+struct Tensors<'a>(&'a [TensorReport]);
+
+impl Serialize for Tensors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Entry<'a> {
+            bytes: u64,
+            dtype: &'a str,
+            name: &'a str,
+            shape: &'a [usize],
+        }
+        serializer.collect_seq(self.0.iter().map(|tensor| Entry {
+            bytes: tensor.bytes,
+            dtype: &tensor.dtype,
+            name: &tensor.name,
+            shape: &tensor.shape,
+        }))
+    }
 }
 
 fn status(right: bool) -> &'static str {

@@ -42,6 +42,7 @@ mod fetch;
 mod file;
 mod inspect;
 mod interrupt;
+mod json;
 mod log;
 pub mod mask;
 mod model;

@@ -51,11 +51,12 @@ impl<'a> Log<'a> {
     /// A failure: one line, and its backtrace, if it has one, where much is to be said.
     pub(crate) fn error(&mut self, error: &Error) {
         let message = format!("{error:#}");
-        // What follows a line break is a backtrace, if anything.
-        let mut lines = message.lines();
-        self.line(lines.next().unwrap_or_default());
+        // Where a backtrace begins, if there is one; other ends of lines are those of names.
+        let end = message.find("\n   0: ").unwrap_or(message.len());
+        let (said, backtrace) = message.split_at(end);
+        self.line(said.trim_end());
         if self.verbosity == Verbosity::Verbose {
-            for line in lines {
+            for line in backtrace.lines().skip(1) {
                 let _ = writeln!(self.stderr, "{}", clean(line, usize::MAX));
             }
         }

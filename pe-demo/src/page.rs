@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use pe_core::text::is_invisible;
 use serde::Serialize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -140,8 +141,20 @@ pub(crate) fn pad_left(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// A text that cannot upset a terminal, shortened with an ellipsis to a number of columns.
+/// A name or a message that cannot upset a terminal and hides nothing, shortened with an ellipsis to a
+/// number of columns.
 pub(crate) fn clean(text: &str, width: usize) -> String {
+    shortened(text, width, is_invisible)
+}
+
+/// What people wrote, a sentence or a token of it, likewise; the joiners and variation selectors that scripts
+/// and emoji are written with stay.
+pub(crate) fn prose(text: &str, width: usize) -> String {
+    let of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    shortened(text, width, |c| is_invisible(c) && !of_writing(c))
+}
+
+fn shortened(text: &str, width: usize, is_hidden: impl Fn(char) -> bool) -> String {
     let mut clean = String::new();
     let mut used = 0;
     // Where to cut so that an ellipsis fits behind.
@@ -149,7 +162,7 @@ pub(crate) fn clean(text: &str, width: usize) -> String {
     for character in text.graphemes(true) {
         let start = clean.len();
         for c in character.chars().take(MAX_STACK) {
-            if upsets(c) {
+            if is_hidden(c) {
                 clean.extend(c.escape_default());
             } else {
                 clean.push(c);
@@ -166,12 +179,6 @@ pub(crate) fn clean(text: &str, width: usize) -> String {
         }
     }
     clean
-}
-
-/// Control characters, and those that turn the direction of a line or break it.
-fn upsets(c: char) -> bool {
-    let of_direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || of_direction || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// A path that cannot upset a terminal.
@@ -281,6 +288,12 @@ mod tests {
             clean("\u{1b}[1m\u{202e}x\r\n", 99),
             "\\u{1b}[1m\\u{202e}x\\r\\n"
         );
+        // Nothing in a name is hidden; what a sentence is written with stays.
+        let name = "a\u{7f}\u{85}\u{61c}\u{200b}\u{200d}\u{feff}\u{e0041}\u{fe0f}b";
+        assert_eq!(clean(name, 99), pe_core::text::escape(name));
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{fe0f}";
+        assert_eq!(prose(family, 99), family);
+        assert_eq!(prose("a\u{200b}\u{202e}b\n", 99), r"a\u{200b}\u{202e}b\n");
         let heap = format!("a{}", "\u{301}".repeat(100_000));
         assert_eq!(clean(&heap, 99).chars().count(), MAX_STACK);
     }

@@ -79,8 +79,7 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
     let losses = losses::write(directory, &trained)?;
     let report = Report::of(args, &tests, &trained, threads, losses, start.elapsed());
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        out.write_all(b"\n")?;
+        crate::json::write(out, &report)?;
     } else {
         out.write_all(report.page(log.verbosity).text().as_bytes())?;
     }

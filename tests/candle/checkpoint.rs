@@ -5,6 +5,7 @@ mod inspect;
 mod interrupted;
 mod load;
 mod malformed;
+mod messages;
 mod replace;
 mod rotary;
 mod save;

@@ -7,6 +7,8 @@ mod faults;
 mod hostile;
 mod names;
 mod places;
+#[cfg(unix)]
+mod planted;
 mod resume;
 
 use std::fs;
@@ -22,6 +24,7 @@ use candle_core::{DType, Device};
 use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
 use pe_candle::hub::{Hub, HubFile, Network, Timeouts};
 use pe_core::SinusoidalConfig;
+use pe_core::text::is_invisible;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 

@@ -1,6 +1,10 @@
 //! Invalid requests: errors that name the values, before anything is allocated.
 
-use pe_core::{Base, Error, OddWidth, Recipe, Sinusoidal, SinusoidalConfig, Spacing, Table};
+use pe_core::hf_config::{self, UnknownKeys};
+use pe_core::text::{escape, is_invisible};
+use pe_core::{
+    Base, Error, OddWidth, Preset, Recipe, Sinusoidal, SinusoidalConfig, Spacing, Table,
+};
 
 fn message(config: SinusoidalConfig) -> String {
     Sinusoidal::new(config).unwrap_err().to_string()
@@ -193,4 +197,96 @@ fn shifts_and_similarities() {
     .unwrap();
     assert!(recipe.shift(1).is_err());
     assert!(recipe.similarity(pe_core::Similarity::Dot, 0, 1).is_err());
+}
+
+/// One of each kind of character that no message may show as it is.
+const HOSTILE: &str = "a\0\n\r\t\u{1b}[2J\u{7f}\u{85}\u{9b}\u{ad}\u{34f}\u{61c}\u{115f}\u{180e}\
+    \u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202e}\u{2060}\u{2066}\u{3164}\u{fe0f}\u{feff}\
+    \u{ffa0}\u{fff9}\u{1d173}\u{e0001}\u{e0041}\u{e0100}z";
+
+/// Panics if a message is more than one line or holds an invisible character.
+fn assert_shown(message: &str) {
+    assert!(!message.contains(is_invisible), "{message:?}");
+    assert!(!message.chars().any(char::is_control), "{message:?}");
+}
+
+#[test]
+fn messages_are_one_line_whatever_they_quote() {
+    let hostile = || HOSTILE.to_owned();
+    for error in [
+        Error::Mismatch {
+            left: hostile(),
+            right: hostile(),
+        },
+        Error::ModelConfig {
+            key: hostile(),
+            problem: hostile(),
+        },
+        Error::UnknownName {
+            what: "preset",
+            name: hostile(),
+            known: hostile(),
+        },
+        HOSTILE.parse::<Preset>().unwrap_err(),
+    ] {
+        let message = error.to_string();
+        assert_shown(&message);
+        assert!(
+            message.contains(r"a\u{0}\n\r\t\u{1b}[2J\u{7f}"),
+            "{message}"
+        );
+    }
+    // Every key and every text of a config.json, and texts that are no JSON.
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    let texts = [
+        format!("{{{quoted}"),
+        HOSTILE.to_owned(),
+        format!(r#"{{"model_type":{quoted},"head_dim":{quoted}}}"#),
+        format!(r#"{{"head_dim":64,"rope_theta":{quoted}}}"#),
+        format!(r#"{{"head_dim":64,"rope_scaling":{{"rope_type":{quoted}}}}}"#),
+        format!(r#"{{"head_dim":64,"rope_scaling":{{"rope_type":"linear","factor":{quoted}}}}}"#),
+        format!(
+            r#"{{"head_dim":64,"rope_scaling":{{"rope_type":"linear","factor":2,{quoted}:1}}}}"#
+        ),
+        format!(r#"{{"head_dim":64,"rope_parameters":{{{quoted}:{quoted}}}}}"#),
+        format!(
+            r#"{{"head_dim":64,"rope_{}":1}}"#,
+            &quoted[1..quoted.len() - 1]
+        ),
+        format!(
+            r#"{{"head_dim":64,"layer_types":[{quoted}],"rope_parameters":{{{quoted}:{{"rope_type":{quoted}}}}}}}"#
+        ),
+    ];
+    for text in texts {
+        let message = hf_config::read(&text, UnknownKeys::Reject)
+            .unwrap_err()
+            .to_string();
+        assert_shown(&message);
+    }
+    let layers = format!(
+        r#"{{"head_dim":64,"layer_types":[{quoted},"b"],"rope_parameters":{{{quoted}:{{"rope_type":"default","rope_theta":1e4}},"b":{{"rope_type":"default","rope_theta":1e6}}}}}}"#
+    );
+    let model = hf_config::read(&layers, UnknownKeys::Reject).unwrap();
+    assert_shown(&model.layer(None).unwrap_err().to_string());
+    assert_shown(
+        &model
+            .layer(Some(HOSTILE))
+            .map(|_| String::new())
+            .unwrap_or_else(|e| e.to_string()),
+    );
+}
+
+#[test]
+fn escaping_keeps_what_is_visible() {
+    let visible = "wte.weight \"quoted\" back\\slash naïve e\u{301} 語 🇫🇷 \u{a0}\u{3000} \u{e000}";
+    assert_eq!(escape(visible), visible);
+    let escaped = escape(HOSTILE).into_owned();
+    assert_shown(&escaped);
+    assert!(escaped.starts_with('a') && escaped.ends_with(r"\u{e0041}\u{e0100}z"));
+    assert_eq!(escape(&escaped), escaped);
+    let invisible = (0..=0x10FFFF)
+        .filter_map(char::from_u32)
+        .filter(|c| is_invisible(*c));
+    // 65 control characters, 4174 that Unicode 16 ignores by default, 2 separators, 3 annotations.
+    assert_eq!(invisible.count(), 4244);
 }

@@ -7,7 +7,7 @@
 //! exactly one tensor, and every tensor's bytes are those that its shape needs.
 //!
 //! What a header makes a reader hold is bounded by its own length: lists in which a few bytes
-//! of text become many in memory have a greatest length.
+//! of text become many in memory have a greatest length, and so have texts that a message may quote.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::object::Object;
-use super::shown;
+use super::{quoted, shown};
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;
@@ -25,11 +25,21 @@ pub(crate) const PREFIX: u64 = 8;
 /// The name that a tensor cannot have.
 pub(crate) const METADATA: &str = "__metadata__";
 
+/// The most tensors that a file can have here; released checkpoints have up to some 100,000.
+const MAX_TENSORS: usize = 1 << 18;
+
 /// The most dimensions that a tensor can have here.
 const MAX_RANK: usize = 64;
 
 /// The most keys that the metadata can have here.
 const MAX_METADATA: usize = 1 << 16;
+
+/// The most bytes of a tensor's name, and of other texts beside the metadata.
+const MAX_STRING: usize = 1 << 20;
+
+/// The most bytes of a text among the metadata: twice those of the longest specification, whose quotes are
+/// escaped there.
+const MAX_METADATA_STRING: usize = 32 << 20;
 
 /// The largest sizes that a reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +51,11 @@ pub struct Limits {
     /// is not read.
     pub file_bytes: u64,
     /// Bytes of the header; 100,000,000 by default, as in the safetensors crate. Reading it
-    /// takes some times as much memory, in pieces that are none larger than twice it.
+    /// takes at most eight times as much memory and 32 MiB, in pieces none of which is larger than the header
+    /// and 32 MiB.
+    /// Whatever this limit, a header is refused that has more than 262,144 tensors or 65,536 metadata keys, a
+    /// tensor of more than 64 dimensions, a text of more than 32 MiB among the metadata, or a name or another
+    /// text of more than 1 MiB.
     pub header_bytes: u64,
 }
 
@@ -86,8 +100,19 @@ impl Header {
         if !text.starts_with('{') {
             return Err("the header does not begin with '{'".to_owned());
         }
-        let object: Entries = serde_json::from_str(text)
-            .map_err(|e| format!("the header is not valid: {}", shown(&e.to_string())))?;
+        check_lengths(text)?;
+        let invalid = |reason: &str| format!("the header is not valid: {}", shown(reason));
+        let object: Entries =
+            serde_json::from_str(text).map_err(|error| invalid(&error.to_string()))?;
+        let names = object.tensors.iter().map(|(name, _)| name.as_str());
+        if let Some(name) = repeated(names) {
+            return Err(invalid(&format!("the key {} stands twice", quoted(name))));
+        }
+        let keys = object.metadata.iter().map(|(key, _)| key.as_str());
+        if let Some(key) = repeated(keys) {
+            let reason = format!("the metadata key {} stands twice", quoted(key));
+            return Err(invalid(&reason));
+        }
         let mut tensors = Vec::with_capacity(object.tensors.len());
         for (name, entry) in object.tensors {
             tensors.push(entry.check(name)?);
@@ -99,7 +124,7 @@ impl Header {
                 return Err(format!(
                     "tensor {}: begins at byte {} of the data, where byte {at} is due \
                      (tensors may neither overlap nor leave gaps)",
-                    shown(&format!("{:?}", tensor.name)),
+                    quoted(&tensor.name),
                     tensor.begin
                 ));
             }
@@ -121,6 +146,53 @@ impl Header {
     }
 }
 
+/// Returns an error if a text between quotes is longer than a message about it should have to hold. Texts among
+/// the metadata, which may be long, are never quoted whole.
+fn check_lengths(text: &str) -> Result<(), String> {
+    let (mut depth, mut in_metadata) = (0usize, false);
+    // Where the text begins that is being read.
+    let mut begin = None;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        let Some(from) = begin else {
+            match byte {
+                b'"' => begin = Some(at.saturating_add(1)),
+                b'{' => depth = depth.saturating_add(1),
+                b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            continue;
+        };
+        let end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        if !end {
+            continue;
+        }
+        begin = None;
+        let found = text.get(from..at).unwrap_or_default();
+        let limit = match depth > 1 && in_metadata {
+            true => MAX_METADATA_STRING,
+            false => MAX_STRING,
+        };
+        if found.len() > limit {
+            let bytes = found.len();
+            return Err(format!(
+                "the header has a text of {bytes} bytes, above the limit of {limit}"
+            ));
+        }
+        if depth == 1 {
+            in_metadata = found == METADATA;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a name that an earlier one equals.
+fn repeated<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::with_capacity(names.len());
+    names.into_iter().find(|name| !seen.insert(*name))
+}
+
 /// The header's object as it stands in the file.
 struct Entries {
     tensors: Vec<(String, Entry)>,
@@ -131,34 +203,26 @@ struct Entries {
 struct Entry {
     dtype: Dtype,
     #[serde(deserialize_with = "shape")]
-    shape: Vec<u64>,
+    shape: Vec<usize>,
     data_offsets: (u64, u64),
 }
 
 impl Entry {
     fn check(self, name: String) -> Result<TensorInfo, String> {
-        let of = |reason: String| format!("tensor {}: {reason}", shown(&format!("{name:?}")));
+        let of = |reason: String| format!("tensor {}: {reason}", quoted(&name));
         let (begin, end) = self.data_offsets;
         let Some(bytes) = end.checked_sub(begin) else {
             return Err(of(format!(
                 "ends at byte {end}, before its begin at byte {begin}"
             )));
         };
-        let shape: Option<Vec<usize>> = self
-            .shape
+        let shape = self.shape;
+        let count = shape
             .iter()
-            .map(|dim| usize::try_from(*dim).ok())
-            .collect();
-        let needed = shape.as_ref().and_then(|shape| {
-            shape
-                .iter()
-                .try_fold(1usize, |count, dim| count.checked_mul(*dim))?
-                .checked_mul(self.dtype.bitsize())
-        });
-        let (Some(shape), Some(bits)) = (shape, needed) else {
+            .try_fold(1usize, |count, dim| count.checked_mul(*dim));
+        let Some(bits) = count.and_then(|count| count.checked_mul(self.dtype.bitsize())) else {
             return Err(of(format!(
-                "the number of elements of shape {:?} overflows",
-                self.shape
+                "the number of elements of shape {shape:?} overflows"
             )));
         };
         if bits % 8 != 0 || (bits / 8) as u64 != bytes {
@@ -190,26 +254,30 @@ impl<'de> Deserialize<'de> for Entries {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut seen = HashSet::new();
-                let mut object = Entries {
-                    tensors: Vec::new(),
-                    metadata: Vec::new(),
-                };
+                let mut tensors = Vec::new();
+                let mut metadata = None;
                 while let Some(name) = map.next_key::<String>()? {
-                    if !seen.insert(name.clone()) {
-                        return Err(A::Error::custom(format!("the key {name:?} stands twice")));
-                    }
                     if name == METADATA {
                         let strings: Option<Strings> = map.next_value()?;
-                        object.metadata = strings.map_or_else(Vec::new, |strings| strings.0);
+                        let pairs = strings.map_or_else(Vec::new, |strings| strings.0);
+                        if metadata.replace(pairs).is_some() {
+                            let reason = format!("the key {METADATA:?} stands twice");
+                            return Err(A::Error::custom(reason));
+                        }
+                    } else if tensors.len() == MAX_TENSORS {
+                        return Err(A::Error::custom(format!("more than {MAX_TENSORS} tensors")));
                     } else {
-                        let Object(entry) = map.next_value().map_err(|error| {
-                            A::Error::custom(format!("tensor {name:?}: {error}"))
+                        let Object(entry) = map.next_value().map_err(|error: A::Error| {
+                            let reason = shown(&error.to_string());
+                            A::Error::custom(format!("tensor {}: {reason}", quoted(&name)))
                         })?;
-                        object.tensors.push((name, entry));
+                        tensors.push((name, entry));
                     }
                 }
-                Ok(object)
+                Ok(Entries {
+                    tensors,
+                    metadata: metadata.unwrap_or_default(),
+                })
             }
         }
         deserializer.deserialize_map(Keys)
@@ -217,16 +285,16 @@ impl<'de> Deserialize<'de> for Entries {
 }
 
 /// A list of dimensions, not longer than any tensor's.
-fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
     struct Dims;
     impl<'de> Visitor<'de> for Dims {
-        type Value = Vec<u64>;
+        type Value = Vec<usize>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of dimensions")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u64>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<usize>, A::Error> {
             let mut dims = Vec::new();
             while let Some(dim) = list.next_element()? {
                 if dims.len() == MAX_RANK {
@@ -235,13 +303,14 @@ fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Erro
                 }
                 dims.push(dim);
             }
+            dims.shrink_to_fit();
             Ok(dims)
         }
     }
     deserializer.deserialize_seq(Dims)
 }
 
-/// The metadata: a map of strings without a key twice.
+/// The metadata: a map of strings.
 struct Strings(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Strings {
@@ -255,17 +324,11 @@ impl<'de> Deserialize<'de> for Strings {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Strings, A::Error> {
-                let mut seen = HashSet::new();
                 let mut pairs = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
                     if pairs.len() == MAX_METADATA {
                         let reason = format!("more than {MAX_METADATA} metadata keys");
                         return Err(A::Error::custom(reason));
-                    }
-                    if !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format!(
-                            "the metadata key {key:?} stands twice"
-                        )));
                     }
                     pairs.push((key, value));
                 }

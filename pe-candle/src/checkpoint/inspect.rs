@@ -106,25 +106,23 @@ pub fn inspect<P: AsRef<Path>>(path: P) -> Result<FileReport> {
             })
             .unwrap_or_else(SpecStatus::Invalid),
     };
-    let tensors = file
-        .header
-        .tensors
-        .iter()
-        .map(|tensor| TensorReport {
-            name: tensor.name.clone(),
-            dtype: tensor.dtype.to_string(),
-            shape: tensor.shape.clone(),
-            bytes: tensor.bytes,
-        })
-        .collect();
+    let table = table
+        .map(|table| table.tensor.name)
+        .map_err(|error| reason(&error));
+    let tensors = file.header.tensors.into_iter();
     Ok(FileReport {
-        path: file.path.clone(),
+        path: file.path,
         bytes: file.bytes,
-        tensors,
-        metadata: file.header.metadata.clone(),
+        tensors: tensors
+            .map(|tensor| TensorReport {
+                name: tensor.name,
+                dtype: tensor.dtype.to_string(),
+                shape: tensor.shape,
+                bytes: tensor.bytes,
+            })
+            .collect(),
+        metadata: file.header.metadata,
         spec,
-        table: table
-            .map(|table| table.tensor.name)
-            .map_err(|error| reason(&error)),
+        table,
     })
 }

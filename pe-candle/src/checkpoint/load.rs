@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
+use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
-use crate::convert::{core_error, table_to_tensor};
+use crate::convert::{core_error, error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
 use super::element::with_element;
 use super::examine;
 use super::header::Limits;
 use super::read::{TableFile, TableInfo, agree};
-use super::reason;
 use super::spec::{TableSpec, dtype_name};
 use super::verify::{Checks, Verify};
+use super::{quoted, reason};
 
 /// What happens to infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -136,14 +136,17 @@ impl LoadedTable {
         if let Some(spec) = &self.spec {
             if spec.config != config.sinusoidal {
                 let reason = differences(&spec.config, &config.sinusoidal);
-                bail!("table {:?}: {reason}", self.name);
+                return Err(error(format_args!(
+                    "table {}: {reason}",
+                    quoted(&self.name)
+                )));
             }
             if spec.start != 0 {
-                bail!(
-                    "table {:?} begins at position {}, that of a layer at 0",
-                    self.name,
+                return Err(error(format_args!(
+                    "table {} begins at position {}, that of a layer at 0",
+                    quoted(&self.name),
                     spec.start
-                );
+                )));
             }
         }
         PositionalEncoding::from_table(config, self.tensor)

@@ -8,9 +8,11 @@ use candle_core::{DType, Error, Result};
 use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
+use crate::convert;
+
 use super::blocks::{Block, RowBlocks};
 use super::header::{Header, Limits, PREFIX, TensorInfo};
-use super::shown;
+use super::quoted;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
 
@@ -40,23 +42,14 @@ impl TableFile {
     /// Opens a regular file and reads its header.
     pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
         Self::open_or(path, limits)
-            .map_err(|reason| Error::Msg(format!("{}: {reason}", path.display())).bt())
+            .map_err(|reason| convert::error(format_args!("{}: {reason}", path.display())))
     }
 
     /// As [`TableFile::open`]; the error is the reason alone.
     pub(crate) fn open_or(path: &Path, limits: Limits) -> std::result::Result<Self, String> {
         let io = |error: std::io::Error| error.to_string();
-        // Opening a pipe would wait for a writer: look first.
-        if !std::fs::metadata(path).map_err(io)?.is_file() {
-            return Err("not a regular file".to_owned());
-        }
-        let mut file = open_file(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
-        // Another may stand there by now.
-        if !metadata.is_file() {
-            return Err("not a regular file".to_owned());
-        }
-        let bytes = metadata.len();
+        let mut file = open_regular(path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
         if bytes > limits.file_bytes {
             return Err(format!(
                 "the file has {bytes} bytes, above the limit of {}",
@@ -102,13 +95,12 @@ impl TableFile {
 
     /// An error about this file.
     pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
-        Error::Msg(format!("{}: {reason}", self.path.display())).bt()
+        convert::error(format_args!("{}: {reason}", self.path.display()))
     }
 
     /// An error about a tensor of this file.
     pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
-        let name = shown(&format!("{tensor:?}"));
-        self.error(format!("tensor {name}: {reason}"))
+        self.error(format_args!("tensor {}: {reason}", quoted(tensor)))
     }
 
     /// The specification, if the file has one.
@@ -154,7 +146,7 @@ impl TableFile {
         };
         let Some(tensor) = wanted else {
             let what = match name {
-                Some(name) => format!("no tensor {name:?}"),
+                Some(name) => format!("no tensor {}", quoted(name)),
                 None => format!("no tensor {DEFAULT_TENSOR:?}, nor one alone that can be a table"),
             };
             return Err(self.error(format!("{what}; the file holds {}", self.list())));
@@ -191,7 +183,7 @@ impl TableFile {
         let mut words: Vec<String> = all
             .iter()
             .take(SHOWN)
-            .map(|t| shown(&format!("{:?} {} {:?}", t.name, t.dtype, t.shape)))
+            .map(|t| format!("{} {} {:?}", quoted(&t.name), t.dtype, t.shape))
             .collect();
         let more = all.iter().skip(SHOWN).len();
         if more > 0 {
@@ -250,6 +242,19 @@ impl Blocks<'_> {
         }
         Ok(Some(block))
     }
+}
+
+/// Opens a regular file for reading, and nothing else: a pipe would wait for a writer, a device may not end.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let regular = |metadata: std::fs::Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("not a regular file")),
+    };
+    regular(std::fs::metadata(path)?)?;
+    let file = open_file(path)?;
+    // Another may have taken the name by now.
+    regular(file.metadata()?)?;
+    Ok(file)
 }
 
 /// Opens a file for reading, without waiting even if it has become a pipe.

@@ -6,6 +6,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
+use pe_core::text::escape;
+
 pub(crate) use self::draft::Draft;
 
 /// Symbolic links followed before giving up, as on Linux.
@@ -58,8 +60,12 @@ pub fn replace(
     let directory = open_directory(parent)?;
     // Without the name of a temporary file, which means nothing to the caller.
     let draft = Draft::new(parent).map_err(|error| {
-        let place = parent.display();
-        let reason = format!("no file can be made in {place}: {}", error.kind());
+        let place = parent.display().to_string();
+        let reason = format!(
+            "no file can be made in {}: {}",
+            escape(&place),
+            error.kind()
+        );
         io::Error::new(error.kind(), reason)
     })?;
     #[cfg(unix)]

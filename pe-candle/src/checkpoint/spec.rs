@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::object::{Object, object};
 use super::rotary::ROTARY_SCHEME;
-use super::{reason, shown};
-use crate::convert::core_error;
+use super::{quoted, reason, shown};
+use crate::convert::{core_error, error};
 
 /// The metadata key under which the specification stands, the only key written.
 pub const METADATA_KEY: &str = "positional_encoding";
@@ -93,7 +93,7 @@ pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
         ROTARY_SCHEME => Ok(Scheme::Rotary),
         other => Err(format!(
             "scheme {} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})",
-            shown(&format!("{other:?}"))
+            quoted(other)
         )),
     }
 }
@@ -187,10 +187,7 @@ impl TableSpec {
     /// know; unknown, missing or repeated fields; values that [`TableSpec::check`]
     /// refuses. A later format is refused, not guessed at.
     pub fn from_json(text: &str) -> Result<Self> {
-        match Self::read_json(text) {
-            Ok(spec) => Ok(spec),
-            Err(reason) => bail!("specification: {reason}"),
-        }
+        Self::read_json(text).map_err(|reason| error(format_args!("specification: {reason}")))
     }
 
     /// As [`TableSpec::from_json`]; the error is the reason alone.
@@ -240,7 +237,7 @@ pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> 
         "bf16" => Ok(DType::BF16),
         other => Err(format!(
             "dtype {} is not one of f32, f64, f16, bf16",
-            shown(&format!("{other:?}"))
+            quoted(other)
         )),
     }
 }

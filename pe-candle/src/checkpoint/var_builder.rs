@@ -1,14 +1,14 @@
 //! A table out of a `VarBuilder`, without a variable being made.
 
-use candle_core::{DType, Device, Error, Result, Tensor, WithDType, bail};
+use candle_core::{DType, Device, Result, Tensor, WithDType};
 use candle_nn::VarBuilder;
 use pe_core::{Element, SinusoidalConfig, Table};
 
-use crate::convert::{core_error, table_to_tensor};
+use crate::convert::{core_error, error, table_to_tensor};
 
 use super::element::{is_finite, with_element};
-use super::reason;
 use super::spec::TableSpec;
+use super::{quoted, reason};
 
 /// A name that no checkpoint has. A backend that claims to hold it, as
 /// `VarBuilder::zeros` does, claims to hold everything, and its word proves nothing.
@@ -114,18 +114,20 @@ fn read<T: Element + WithDType>(
         prefix if prefix.is_empty() => name.to_owned(),
         prefix => format!("{prefix}.{name}"),
     };
+    let of = |reason: &str| error(format_args!("tensor {}{reason}", quoted(&full_name)));
     let (rows, width) = (spec.rows, spec.config.d_model);
     let fetch_as = |dtype| {
-        fetch(vb, name, rows, width, dtype)
-            .map_err(|error| Error::Msg(format!("tensor {full_name:?}: {}", reason(&error))).bt())
+        fetch(vb, name, rows, width, dtype).map_err(|error| of(&format!(": {}", reason(&error))))
     };
     let tensor = fetch_as(DType::F32)?;
     match tensor.dims() {
         [r, w] | [1, r, w] | [r, 1, w] if (*r, *w) == (rows, width) => {}
-        dims => bail!(
-            "tensor {full_name:?}: shape {dims:?} is not [{rows}, {width}], [1, {rows}, {width}] \
-             or [{rows}, 1, {width}]"
-        ),
+        dims => {
+            return Err(of(&format!(
+                ": shape {dims:?} is not [{rows}, {width}], [1, {rows}, {width}] or \
+                 [{rows}, 1, {width}]"
+            )));
+        }
     }
     let mut stored = values(&tensor)?;
     // Candle 0.11 never returns from a conversion of F8E4M3 to f64. Numbers with more bits
@@ -144,13 +146,14 @@ fn read<T: Element + WithDType>(
         let tolerance = half_unit + roundings;
         for (column, (found, exact)) in stored.iter().zip(exact).enumerate() {
             if !is_finite(*found) {
-                bail!("tensor {full_name:?}: the entry at row {row}, column {column} is {found:?}");
+                let reason = format!(": the entry at row {row}, column {column} is {found:?}");
+                return Err(of(&reason));
             }
             if (found - exact).abs() > tolerance {
-                bail!(
-                    "tensor {full_name:?} is not the encoding asked for: at position {row}, \
-                     column {column} it has {found:?}, where about {exact:?} is right"
-                );
+                return Err(of(&format!(
+                    " is not the encoding asked for: at position {row}, column {column} it has \
+                     {found:?}, where about {exact:?} is right"
+                )));
             }
         }
     }

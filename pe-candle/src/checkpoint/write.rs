@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use candle_core::{Device, Error, Result, Storage, Tensor, WithDType, bail};
+use candle_core::{Device, Error, Result, Storage, Tensor, WithDType};
 use pe_core::{Element, Table};
 use safetensors::tensor::{Metadata, TensorInfo};
+
+use crate::convert;
 
 use super::blocks::RowBlocks;
 use super::element::{encode, with_element};
@@ -114,20 +116,14 @@ impl SaveOptions {
     pub fn save<P: AsRef<Path>>(&self, path: P, table: &Tensor, spec: &TableSpec) -> Result<()> {
         let path = path.as_ref();
         if table.dims() != [spec.rows, spec.config.d_model] {
-            bail!(
-                "{}: the tensor has shape {:?}, the specification {:?}",
-                path.display(),
-                table.dims(),
-                [spec.rows, spec.config.d_model]
-            );
+            let (found, wanted) = (table.dims(), [spec.rows, spec.config.d_model]);
+            let reason = format!("the tensor has shape {found:?}, the specification {wanted:?}");
+            return Err(error(path, &reason));
         }
         if table.dtype() != spec.dtype {
-            bail!(
-                "{}: the tensor has dtype {}, the specification {}",
-                path.display(),
-                table.dtype().as_str(),
-                spec.dtype.as_str()
-            );
+            let (found, wanted) = (table.dtype().as_str(), spec.dtype.as_str());
+            let reason = format!("the tensor has dtype {found}, the specification {wanted}");
+            return Err(error(path, &reason));
         }
         // Neither copies a contiguous tensor on the CPU.
         let table = table.to_device(&Device::Cpu)?.contiguous()?;
@@ -146,10 +142,7 @@ impl SaveOptions {
             _ => None,
         };
         let Some(entries) = entries else {
-            bail!(
-                "{}: the tensor could not be brought to the CPU",
-                path.display()
-            );
+            return Err(error(path, &"the tensor could not be brought to the CPU"));
         };
         self.write::<T>(path, spec, entries)
     }
@@ -166,20 +159,15 @@ impl SaveOptions {
     ) -> Result<()> {
         let path = path.as_ref();
         if (table.rows(), table.width()) != (spec.rows, spec.config.d_model) {
-            bail!(
-                "{}: the table has shape {:?}, the specification {:?}",
-                path.display(),
-                [table.rows(), table.width()],
-                [spec.rows, spec.config.d_model]
-            );
+            let found = [table.rows(), table.width()];
+            let wanted = [spec.rows, spec.config.d_model];
+            let reason = format!("the table has shape {found:?}, the specification {wanted:?}");
+            return Err(error(path, &reason));
         }
         if T::NAME != spec.dtype.as_str() {
-            bail!(
-                "{}: the table has dtype {}, the specification {}",
-                path.display(),
-                T::NAME,
-                spec.dtype.as_str()
-            );
+            let (found, wanted) = (T::NAME, spec.dtype.as_str());
+            let reason = format!("the table has dtype {found}, the specification {wanted}");
+            return Err(error(path, &reason));
         }
         self.write(path, spec, table.as_slice())
     }
@@ -251,7 +239,7 @@ impl SaveOptions {
 
 /// An error about a file to be written.
 pub(crate) fn error(path: &Path, reason: &dyn std::fmt::Display) -> Error {
-    Error::Msg(format!("{}: {reason}", path.display())).bt()
+    convert::error(format_args!("{}: {reason}", path.display()))
 }
 
 /// The bytes before the entries of a file with these tensors and this specification.
@@ -269,8 +257,5 @@ pub(crate) fn header(
 }
 
 pub(crate) fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    match replace(path, write) {
-        Ok(()) => Ok(()),
-        Err(error) => bail!("{}: {error}", path.display()),
-    }
+    replace(path, write).map_err(|reason| error(path, &reason))
 }

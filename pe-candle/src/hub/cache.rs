@@ -5,92 +5,213 @@
 //!                     snapshots/<commit>/<file> a link to it
 //!                     refs/<revision>           the commit
 //! ```
+//!
+//! Others may write there too, so nothing below the repository's folder is written through a link, and
+//! nothing outside of that folder is read. The folder itself, and the cache, may be links.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use hf_hub::Cache;
+use super::{HubFile, hash, names};
+use crate::checkpoint::{Draft, open_regular};
 
-use super::{HubFile, names};
-use crate::checkpoint::{Draft, replace};
+/// A content that was checked, on its way into the cache.
+pub(super) struct Content<'a> {
+    pub(super) draft: Draft,
+    pub(super) etag: &'a str,
+    pub(super) sha256: &'a str,
+    pub(super) commit: &'a str,
+}
 
-/// The file's path, if the cache has it.
-pub(super) fn find(cache_dir: &Path, file: &HubFile) -> Option<PathBuf> {
-    let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
+/// Returns the file's path, if the cache has the file.
+///
+/// # Errors
+/// Returns an error if something else is in its place or in its reference's.
+pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBuf>> {
+    let root = root(cache_dir, file);
     let at = |commit: &str| {
-        let path = repo.pointer_path(commit).join(&file.file);
-        path.is_file().then_some(path)
+        let path = snapshot(&root, commit).join(&file.file);
+        // What is not there, and a link that leads nowhere, is fetched.
+        let (Ok(end), Ok(root)) = (path.canonicalize(), root.canonicalize()) else {
+            return Ok(None);
+        };
+        if !end.starts_with(root) {
+            let reason = format!(
+                "leads to {}, outside of the repository's folder",
+                end.display()
+            );
+            return Err(refused(&path, &reason));
+        }
+        match end.is_file() {
+            true => Ok(Some(path)),
+            false => Err(refused(&path, NOT_REGULAR)),
+        }
     };
     // A commit needs no reference.
-    let commit = names::is_commit(&file.revision).then_some(&file.revision);
-    if let Some(path) = commit.and_then(|commit| at(commit)) {
-        return Some(path);
+    if names::is_commit(&file.revision)
+        && let Some(path) = at(&file.revision)?
+    {
+        return Ok(Some(path));
     }
-    at(&referred(&reference(cache_dir, file))?)
+    match referred(&root.join("refs").join(&file.revision))? {
+        Some(commit) => at(&commit),
+        None => Ok(None),
+    }
 }
 
-/// The commit that a reference names, if it is one: what others wrote there is not made part of
-/// a path unseen.
-fn referred(reference: &Path) -> Option<String> {
-    if !reference.is_file() {
-        return None;
+/// Returns the commit that a reference names, if it names one: what others wrote there is not made part
+/// of a path unseen.
+fn referred(reference: &Path) -> io::Result<Option<String>> {
+    match fs::symlink_metadata(reference) {
+        Ok(there) if !there.is_file() => return Err(refused(reference, NOT_REGULAR)),
+        Ok(_) => {}
+        Err(_) => return Ok(None),
     }
     let mut text = String::new();
-    let read = fs::File::open(reference).ok()?;
-    read.take(64).read_to_string(&mut text).ok()?;
+    let read = open_regular(reference).and_then(|file| file.take(64).read_to_string(&mut text));
     let commit = text.trim();
-    names::is_commit(commit).then(|| commit.to_owned())
+    Ok((read.is_ok() && names::is_commit(commit)).then(|| commit.to_owned()))
 }
 
-/// Where the commit of a revision is noted.
-fn reference(cache_dir: &Path, file: &HubFile) -> PathBuf {
-    let folder = file.repo().folder_name();
-    cache_dir.join(folder).join("refs").join(&file.revision)
+/// The repository's folder.
+fn root(cache_dir: &Path, file: &HubFile) -> PathBuf {
+    cache_dir.join(file.repo().folder_name())
 }
 
-/// The directory of the contents, made if it is not there. New contents get their names here.
+fn snapshot(root: &Path, commit: &str) -> PathBuf {
+    root.join("snapshots").join(commit)
+}
+
+/// Returns the directory of the contents, made if it is not there. New contents get their names here.
 pub(super) fn blobs(cache_dir: &Path, file: &HubFile) -> io::Result<PathBuf> {
-    let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
-    let mut path = repo.blob_path("x");
-    path.pop();
-    fs::create_dir_all(&path)?;
-    Ok(path)
+    let root = root(cache_dir, file);
+    let blobs = root.join("blobs");
+    make_folder(&root, &blobs)?;
+    Ok(blobs)
+}
+
+/// Makes a folder below the repository's, through no links.
+fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(root).map_err(|error| at(root, error))?;
+    let mut path = root.to_owned();
+    for part in folder
+        .strip_prefix(root)
+        .iter()
+        .flat_map(|below| below.components())
+    {
+        path.push(part);
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if !fs::symlink_metadata(&path)?.is_dir() {
+                    return Err(refused(&path, "is not a folder of its own"));
+                }
+            }
+            Err(error) => return Err(at(&path, error)),
+        }
+    }
+    Ok(())
 }
 
 /// Puts a checked content into the cache: content, link, reference, in this order, so that
 /// whoever finds one finds what it leads to.
-pub(super) fn store(
-    cache_dir: &Path,
-    file: &HubFile,
-    content: Draft,
-    etag: &str,
-    commit: &str,
-) -> io::Result<PathBuf> {
-    let repo = Cache::new(cache_dir.to_owned()).repo(file.repo());
-    let blob = repo.blob_path(etag);
-    content.file().sync_all()?;
-    content.take_name(&blob)?;
+pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> io::Result<PathBuf> {
+    let root = root(cache_dir, file);
+    let blobs = blobs(cache_dir, file)?;
+    let commit = content.commit;
+    let blob = put(&blobs, content, file.sha256.is_some())?;
 
-    let pointer = repo.pointer_path(commit).join(&file.file);
+    let pointer = snapshot(&root, commit).join(&file.file);
     if let Some(parent) = pointer.parent() {
-        fs::create_dir_all(parent)?;
+        make_folder(&root, parent)?;
     }
     // Up to the repository's folder, and down to the content.
     let depth = file.file.split('/').count() + 1;
     let relative: PathBuf = std::iter::repeat_n("..", depth)
-        .chain(["blobs", etag])
+        .chain(["blobs", &blob])
         .collect();
-    link(&relative, &blob, &pointer)?;
+    link(&relative, &blobs.join(blob), &pointer).map_err(|error| at(&pointer, error))?;
 
-    let reference = reference(cache_dir, file);
-    if file.revision != commit && referred(&reference).as_deref() != Some(commit) {
-        if let Some(parent) = reference.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        replace(&reference, |out| out.write_all(commit.as_bytes()))?;
+    let reference = root.join("refs").join(&file.revision);
+    if file.revision != commit
+        && referred(&reference)?.as_deref() != Some(commit)
+        && let Some(parent) = reference.parent()
+    {
+        make_folder(&root, parent)?;
+        let draft = Draft::new(parent)?;
+        draft.file().write_all(commit.as_bytes())?;
+        draft.file().sync_all()?;
+        let taken = draft.take_name(&reference);
+        taken.map_err(|error| at(&reference, error))?;
     }
     Ok(pointer)
+}
+
+/// Gives a content its name among the contents, and returns that name.
+///
+/// An ETag that is a hash says what the content is: one that is there already is replaced by what was checked
+/// just now. Under any other ETag a content that differs stays, since files of other commits may lead
+/// there; the new one is then named by the hash that the caller knew (`known`), or refused.
+fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
+    let Content {
+        draft,
+        etag,
+        sha256,
+        ..
+    } = content;
+    draft.file().sync_all()?;
+    let blob = blobs.join(etag);
+    let is_same = || hash::of_file(&blob).map(|found| found == sha256);
+    let other = || refused(&blob, "has other content under the same ETag");
+    let there = fs::symlink_metadata(&blob).ok();
+    let there = there.map(|there| there.file_type());
+    let named = match there {
+        Some(kind) if !kind.is_file() && !kind.is_symlink() => {
+            return Err(refused(&blob, NOT_REGULAR));
+        }
+        Some(kind) if kind.is_file() && etag != sha256 => {
+            match is_same().map_err(|error| at(&blob, error))? {
+                true => Ok(()),
+                false if known => {
+                    let etag = sha256;
+                    let content = Content {
+                        draft,
+                        etag,
+                        ..content
+                    };
+                    return put(blobs, content, known);
+                }
+                false => return Err(other()),
+            }
+        }
+        None if etag != sha256 => match draft.take_free_name(&blob) {
+            // Another download was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match is_same()? {
+                true => Ok(()),
+                false => return Err(other()),
+            },
+            result => result,
+        },
+        // A link is replaced, and not what it leads to.
+        _ => draft.take_name(&blob),
+    };
+    named
+        .map(|()| etag.to_owned())
+        .map_err(|error| at(&blob, error))
+}
+
+const NOT_REGULAR: &str = "is not a regular file";
+
+/// An error about what is in the way in the cache.
+pub(super) fn refused(path: &Path, reason: &str) -> io::Error {
+    let message = format!("{} {reason}; remove it to go on", path.display());
+    io::Error::other(message)
+}
+
+/// An error about a path.
+pub(super) fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Makes the link, in place of one that leads elsewhere, in one step.

@@ -1,10 +1,11 @@
 //! SHA-256 as the hub writes it.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+
+use crate::checkpoint::open_regular;
 
 /// The hash so far, in hexadecimal digits.
 pub(super) fn digits(hash: Sha256) -> String {
@@ -26,5 +27,5 @@ pub(super) fn of(reader: &mut impl Read) -> io::Result<Sha256> {
 
 /// The hash of a file's content, in digits.
 pub(super) fn of_file(path: &Path) -> io::Result<String> {
-    Ok(digits(of(&mut File::open(path)?)?))
+    Ok(digits(of(&mut open_regular(path)?)?))
 }

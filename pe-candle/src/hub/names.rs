@@ -56,13 +56,27 @@ pub(super) fn file(path: &str) -> Check {
     Ok(())
 }
 
+/// The endings of what lies beside the contents: parts and locks, of this library and of others.
+const ENDINGS: [&str; 4] = [".pe-part", ".incomplete", ".part", ".lock"];
+
+/// Whether a name has an ending, for file systems that do not distinguish cases too.
+fn has_ending(name: &str, end: &str) -> bool {
+    let from = name.len().checked_sub(end.len());
+    let found = from.and_then(|from| name.get(from..));
+    found.is_some_and(|found| found.eq_ignore_ascii_case(end))
+}
+
 /// An entity tag that names a file in the cache.
 pub(super) fn etag(header: &str) -> Result<&str, String> {
     let tag = header
         .strip_prefix("W/")
         .unwrap_or(header)
         .trim_matches('"');
-    match plain_segment(tag, 128) {
+    let checked = match ENDINGS.iter().find(|end| has_ending(tag, end)) {
+        Some(end) => Err(format!("{end} names no content in the cache")),
+        None => plain_segment(tag, 128),
+    };
+    match checked {
         Ok(()) => Ok(tag),
         Err(reason) => Err(format!(
             "the answer's ETag {header:?} is not valid: {reason}"

@@ -4,26 +4,44 @@
 //! The whole is checked in the end, so a part that is damaged costs another download and nothing
 //! else. One process at a time works on a part; others fetch the file for themselves.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
 use sha2::Sha256;
 use tempfile::{NamedTempFile, TempPath};
 
-use super::hash;
+use super::{cache, hash};
 use crate::checkpoint::Draft;
 
 /// The part of a content, made if there is none, for this process alone; `None` where another one
-/// has it. It is removed when it is dropped, unless [`keep`] is called or the process is killed.
+/// has it, and where it belongs to another user, who may change it at any time. It is removed when it
+/// is dropped, unless [`keep`] is called or the process is killed.
+///
+/// # Errors
+/// Returns an error if something else has its name, or the file has other names as well: writing to it
+/// would change a file that somebody else put there.
 pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
     let path = blobs.join(format!("{sha256}.pe-part"));
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)?;
+    let other = |there: &Metadata| !there.is_file();
+    let refused = || cache::refused(&path, "is not a regular file");
+    // Opening a device may do something: look first.
+    if fs::symlink_metadata(&path).is_ok_and(|there| other(&there)) {
+        return Err(refused());
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    let file = options
+        .open(&path)
+        .map_err(|error| cache::at(&path, error))?;
+    if other(&file.metadata()?) {
+        return Err(refused());
+    }
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
@@ -31,8 +49,11 @@ pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
         Err(TryLockError::Error(_)) => return Ok(None),
     }
     // Whoever had it may have finished, and made it the content, between the two calls above.
-    if !is_at(&file, &path)? {
+    if !is_at(&file, &path)? || !is_own(&file, blobs)? {
         return Ok(None);
+    }
+    if has_other_names(&file)? {
+        return Err(cache::refused(&path, "has other names (hard links)"));
     }
     let path = TempPath::try_from_path(path)?;
     Ok(Some(Draft::Named(NamedTempFile::from_parts(file, path))))
@@ -57,8 +78,32 @@ pub(super) fn hash(mut part: &File, length: u64) -> io::Result<Sha256> {
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    let (file, there) = (file.metadata()?, std::fs::metadata(path));
+    let (file, there) = (file.metadata()?, fs::symlink_metadata(path));
     Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino())))
+}
+
+/// Whether a file belongs to whom the files belong that this process makes in the folder.
+#[cfg(unix)]
+fn is_own(file: &File, folder: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let made = Draft::new(folder)?;
+    Ok(file.metadata()?.uid() == made.file().metadata()?.uid())
+}
+
+#[cfg(not(unix))]
+fn is_own(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(unix)]
+fn has_other_names(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Files that are open cannot be renamed there.

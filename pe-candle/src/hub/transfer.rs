@@ -14,6 +14,7 @@ use sha2::Digest;
 use ureq::http::{Response, Uri};
 use ureq::{Agent, Body};
 
+use super::cache::Content;
 use super::{Hub, HubFile, Received, cache, hash, names, partial};
 use crate::checkpoint::{Draft, check_file};
 
@@ -56,7 +57,7 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     };
     let etag = names::etag(&header)?;
 
-    let in_cache = |error: std::io::Error| format!("cache {}: {error}", hub.cache_dir.display());
+    let in_cache = |error| hub.in_cache(error);
     let blobs = cache::blobs(&hub.cache_dir, file).map_err(in_cache)?;
     let part = match names::is_sha256(etag) {
         true => partial::open(&blobs, etag).map_err(in_cache)?,
@@ -88,7 +89,13 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
         ));
     }
     check_content(file, &content)?;
-    cache::store(&hub.cache_dir, file, content, etag, &commit).map_err(in_cache)
+    let content = Content {
+        draft: content,
+        etag,
+        sha256: &sha256,
+        commit: &commit,
+    };
+    cache::store(&hub.cache_dir, file, content).map_err(in_cache)
 }
 
 /// Why the content is not there.
@@ -219,9 +226,7 @@ fn receive(
         ));
     }
     let limit = expected.unwrap_or(hub.max_bytes);
-    let in_cache = |error: std::io::Error| {
-        Failure::Wrong(format!("cache {}: {error}", hub.cache_dir.display()))
-    };
+    let in_cache = |error| Failure::Wrong(hub.in_cache(error));
     let mut hash = partial::hash(content, from).map_err(in_cache)?;
     let mut reader = response.into_body().into_reader();
     let mut buffer = vec![0; 1 << 16];
@@ -361,11 +366,7 @@ fn refused(status: u16, message: Option<&str>) -> String {
     };
     let mut reason = format!("{meaning} (status {status})");
     if let Some(message) = message {
-        let shown: String = message
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(200)
-            .collect();
+        let shown: String = message.chars().take(200).collect();
         reason.push_str(&format!("; the hub says {shown:?}"));
     }
     reason

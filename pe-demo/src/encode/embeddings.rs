@@ -174,7 +174,7 @@ impl Vectors {
             vectors,
             rows,
             width,
-            tensor: name,
+            tensor: found.name.clone(),
             dtype: found.dtype.to_lowercase(),
             files: vec![path.to_owned()],
         })
@@ -182,7 +182,7 @@ impl Vectors {
 
     /// The rows from one on, of a width that must be the words'.
     fn after(mut self, first: usize, width: usize) -> Result<Self> {
-        let (name, rows) = (&self.tensor, self.rows);
+        let (name, rows) = (clean(&self.tensor, 200), self.rows);
         ensure!(
             self.width == width,
             "{name} has width {}, the words' vectors have {width}",

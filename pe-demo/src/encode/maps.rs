@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
-use crate::page::{Page, clean, columns, pad};
+use crate::page::{Page, columns, pad, prose};
 use crate::plot::{Axis, Colours, Content, Figure, Map, Panel, Shape};
 use crate::tokenizer::Sentence;
 
@@ -59,7 +59,7 @@ impl Maps {
         let places: Vec<f64> = (0..tokens.len()).map(|place| place as f64).collect();
         let names = tokens.iter().enumerate();
         let names: Vec<String> = names
-            .map(|(place, token)| format!("{place} {}", clean(&token.token, 16)))
+            .map(|(place, token)| format!("{place} {}", prose(&token.token, 16)))
             .collect();
         let mut panels = Vec::new();
         for (layer, heads) in self.weights.iter().enumerate() {
@@ -98,14 +98,14 @@ impl Maps {
     /// Maps side by side as far as they fit.
     pub(super) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         let tokens = &sentences[self.sentence].tokens;
-        let names: Vec<String> = tokens.iter().map(|token| clean(&token.token, 10)).collect();
+        let names: Vec<String> = tokens.iter().map(|token| prose(&token.token, 10)).collect();
         let label = names.iter().map(|name| columns(name)).max().unwrap_or(0);
         let width = 2 * tokens.len();
         let beside = ((crate::page::WIDTH - label - 2) / (width + 2)).max(1);
         page.line("");
         page.wrap(
             &format!("{:>3}  ", self.sentence + 1),
-            &clean(&sentences[self.sentence].text, 200),
+            &prose(&sentences[self.sentence].text, 200),
         );
         for (layer, heads) in self.weights.iter().enumerate() {
             for (row, heads) in heads.chunks(beside).enumerate() {

@@ -15,7 +15,7 @@ use crate::fetch;
 use crate::log::Log;
 use crate::mask::Sight;
 use crate::origin::Origin;
-use crate::page::thousands;
+use crate::page::{clean, thousands};
 use crate::tokenizer::{self, Sentence, Tokenizer, TokenizerSource};
 use crate::train::checkpoint::{self, Checkpoint};
 use crate::train::classifier::Classifier;
@@ -123,7 +123,7 @@ impl Parts {
             Weights::Given(given) => ensure!(
                 given.words.rows >= entries,
                 "{} has vectors for {} tokens, the tokenizer {} has {entries}",
-                given.words.tensor,
+                clean(&given.words.tensor, 200),
                 given.words.rows,
                 self.source
             ),

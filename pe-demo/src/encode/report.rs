@@ -11,7 +11,7 @@ use super::{Answer, Model as Encoding, Parts, Sizes, Totals, batches, first, sig
 use crate::cli::EncodeArgs;
 use crate::encoder::{Norm, Scheme};
 use crate::log::Verbosity;
-use crate::page::{self, Page, clean};
+use crate::page::{self, Page, clean, prose};
 use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
 use crate::tokenizer::{Sentence, Token};
@@ -192,7 +192,7 @@ impl Report {
             if index > 0 {
                 page.line("");
             }
-            page.wrap(&format!("{:>3}  ", index + 1), &clean(&sentence.text, 1000));
+            page.wrap(&format!("{:>3}  ", index + 1), &prose(&sentence.text, 1000));
             let cells = |cell: &dyn Fn(&Token) -> String| {
                 sentence.tokens.iter().map(cell).collect::<Vec<_>>()
             };
@@ -200,7 +200,7 @@ impl Report {
                 "     ",
                 &[
                     ("position", cells(&|token| token.position.to_string())),
-                    ("token", cells(&|token| clean(&token.token, 24))),
+                    ("token", cells(&|token| prose(&token.token, 24))),
                     ("id", cells(&|token| token.id.to_string())),
                 ],
             );

@@ -17,11 +17,11 @@ use crate::page;
 pub(super) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
     let text = model::read(&args.file)?;
     let bytes = text.len();
-    let text = match model::parse_any(&args.file, &text)? {
+    let page = match model::parse_any(&args.file, &text)? {
         HfModel::Other(positions) if args.json => {
-            format!("{:#}\n", other_document(args, bytes, &positions))
+            return json(out, &other_document(args, bytes, &positions));
         }
-        HfModel::Other(positions) => words::other(args, bytes, &positions).text().to_owned(),
+        HfModel::Other(positions) => words::other(args, bytes, &positions),
         HfModel::Rotary(model) => {
             let layers = model
                 .layers
@@ -30,13 +30,17 @@ pub(super) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
                 .collect::<pe_core::Result<Vec<_>>>()
                 .map_err(|error| anyhow!("{}: {}", page::path(&args.file), reason(&error)))?;
             if args.json {
-                format!("{:#}\n", document(args, bytes, &model, &layers))
-            } else {
-                words::page(args, bytes, &model, &layers).text().to_owned()
+                return json(out, &document(args, bytes, &model, &layers));
             }
+            words::page(args, bytes, &model, &layers)
         }
     };
-    out.write_all(text.as_bytes())?;
+    out.write_all(page.text().as_bytes())?;
+    Ok(Outcome::Success)
+}
+
+fn json(out: &mut dyn Write, document: &Value) -> Result<Outcome> {
+    crate::json::write(out, document)?;
     Ok(Outcome::Success)
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{max_difference, rows};
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
-use crate::page::{Page, clean, columns, difference, pad, pad_left};
+use crate::page::{Page, clean, columns, difference, pad, pad_left, prose};
 use crate::tokenizer::Sentence;
 
 /// The most tokens of which a map of weights is shown.
@@ -131,7 +131,7 @@ impl Masks {
         page.line("");
         let mut names: Vec<String> = tokens[..shown]
             .iter()
-            .map(|token| clean(&token.token, 10))
+            .map(|token| prose(&token.token, 10))
             .collect();
         let label = names.iter().map(|name| columns(name)).max();
         let label = label.unwrap_or(0);

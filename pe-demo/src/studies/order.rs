@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{max_difference, rows};
 use crate::encoder::{Batch, Encoder, Mode, Scheme};
 use crate::mask::Sight;
-use crate::page::{Page, clean, difference};
+use crate::page::{Page, difference, prose};
 use crate::tokenizer::Sentence;
 
 /// The same tokens in two orders, encoded without positions and with them.
@@ -80,7 +80,7 @@ impl Order {
 
     pub(crate) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.heading("What the encoding does");
-        let text = |index: usize| clean(&sentences[index].text, 200);
+        let text = |index: usize| prose(&sentences[index].text, 200);
         page.wrap("  A  ", &text(self.sentence));
         match self.permutation {
             Some(other) => page.wrap("  B  ", &text(other)),

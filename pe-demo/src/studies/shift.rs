@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::max_difference;
 use crate::encoder::Encoder;
-use crate::page::{Page, clean, difference};
+use crate::page::{Page, difference, prose};
 use crate::tokenizer::Sentence;
 
 /// The step that the study prefers.
@@ -125,7 +125,7 @@ impl SameShift {
     pub(crate) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         let k = self.steps;
         let tokens = &sentences[self.sentence].tokens;
-        let name = |position: usize| clean(&tokens[position].token, 16);
+        let name = |position: usize| prose(&tokens[position].token, 16);
         page.heading("Which shifts are the same rotation");
         let [a, b, c] = self.positions;
         page.wrap(

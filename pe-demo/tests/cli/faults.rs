@@ -9,6 +9,7 @@
 mod ends;
 mod ground;
 mod inputs;
+mod names;
 mod numbers;
 mod outputs;
 mod surroundings;

@@ -83,7 +83,7 @@ fn refused(name: &str, address: String, message: &str) {
     let error = hub.fetch(&file()).unwrap_err().to_string();
     assert!(start.elapsed() < limit, "{name}: {:?}", start.elapsed());
     assert!(error.contains(message), "{name}: {error}\n{message}");
-    assert!(!error.contains('\u{1b}'), "{name}: {error}");
+    assert!(!error.contains(is_invisible), "{name}: {error}");
     assert!(files_below(dir.path()).is_empty(), "{name}");
     let good = with_file(Reply::file(&table()));
     hub.endpoint = good.address.clone();

@@ -163,10 +163,42 @@ fn invalid_names_are_refused_before_any_request() {
     assert!(repos.len() + revisions.len() + files.len() > 80);
     assert!(server.requests().is_empty());
     assert!(files_below(dir.path()).is_empty());
-    // The message escapes what would disturb a terminal.
-    let error = hub
-        .fetch(&HubFile::new("a/b", "a\u{1b}[2Jb"))
-        .unwrap_err()
-        .to_string();
-    assert!(!error.contains('\u{1b}'), "{error}");
+    // The message shows no character that a reader would not see, whatever it quotes.
+    let hostile =
+        "a\u{1b}[2J\n\u{7f}\u{85}\u{200b}\u{2028}\u{61c}\u{feff}\u{e0041}\u{fe0f}\u{3164}b";
+    let good = || HubFile::new("a/b", "a.json");
+    let hostile_hub = Hub {
+        endpoint: hostile.to_owned(),
+        cache_dir: dir.path().join(hostile),
+        ..hub.clone()
+    };
+    let offline = Hub {
+        network: Network::Offline,
+        ..hostile_hub.clone()
+    };
+    for (hub, file) in [
+        (&hub, HubFile::new("a/b", hostile)),
+        (&hub, HubFile::new(hostile, "a.json")),
+        (&hub, good().revision(hostile)),
+        (&hub, good().sha256(hostile)),
+        (&hostile_hub, good()),
+        (&offline, good()),
+        (
+            &offline,
+            HubFile::new("a/b", "\u{200b}\u{e0041}\u{3164}.json"),
+        ),
+    ] {
+        for result in [hub.fetch(&file), hub.download(&file)] {
+            let error = result.unwrap_err().to_string();
+            assert!(!error.contains(is_invisible), "{error:?}");
+        }
+    }
+    // A cache of that name that cannot be made.
+    fs::write(dir.path().join(hostile), "in the way").unwrap();
+    let blocked = Hub {
+        endpoint: server.address.clone(),
+        ..hostile_hub
+    };
+    let error = blocked.fetch(&good()).unwrap_err().to_string();
+    assert!(!error.contains(is_invisible), "{error:?}");
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// New content that is being written.
 pub(crate) enum Draft {
@@ -51,21 +51,27 @@ impl Draft {
 
     /// Gives the content, which has to be on disk, the name `target`, in one step.
     pub(crate) fn take_name(self, target: &Path) -> io::Result<()> {
+        let (_open, name) = self.beside()?;
+        name.persist(target).map_err(|error| error.error)
+    }
+
+    /// Does the same if nothing has that name yet.
+    #[cfg(feature = "hub")]
+    pub(crate) fn take_free_name(self, target: &Path) -> io::Result<()> {
+        let (_open, name) = self.beside()?;
+        name.persist_noclobber(target).map_err(|error| error.error)
+    }
+
+    /// The open file with a name of its own; its locks last as long as it is open.
+    fn beside(self) -> io::Result<(File, TempPath)> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file, folder) => match unnamed::link(&file, &folder) {
-                Ok(name) => name.persist(target).map_err(|error| error.error),
-                Err(_) => persist(unnamed::copy(file, &folder)?, target),
+                Ok(name) => Ok((file, name)),
+                Err(_) => Ok(unnamed::copy(file, &folder)?.into_parts()),
             },
-            Self::Named(file) => persist(file, target),
+            Self::Named(file) => Ok(file.into_parts()),
         }
-    }
-}
-
-fn persist(file: NamedTempFile, target: &Path) -> io::Result<()> {
-    match file.persist(target) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.error),
     }
 }
 
@@ -94,9 +100,8 @@ mod unnamed {
     use std::os::unix::fs::OpenOptionsExt;
 
     use rustix::fs::{AtFlags, CWD, linkat};
-    use tempfile::TempPath;
 
-    use super::{File, NamedTempFile, Path, PathBuf, io, named, names};
+    use super::{File, NamedTempFile, Path, PathBuf, TempPath, io, named, names};
 
     /// Where the system shows what a process has open: the way to name it.
     pub(super) fn handle(file: &File) -> PathBuf {

@@ -13,7 +13,7 @@ use crate::checkpoint::reason;
 use crate::checkpoint::spec::{
     FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
 };
-use crate::convert::core_error;
+use crate::convert::{core_error, error};
 
 /// The scheme of rotary tables.
 pub const ROTARY_SCHEME: &str = "rotary";
@@ -194,10 +194,7 @@ impl RotarySpec {
     /// know, or that of another table; unknown, missing or repeated fields; values that
     /// [`RotarySpec::check`] refuses; an attention factor that is not the configuration's.
     pub fn from_json(text: &str) -> Result<Self> {
-        match Self::read_json(text) {
-            Ok(spec) => Ok(spec),
-            Err(reason) => bail!("specification: {reason}"),
-        }
+        Self::read_json(text).map_err(|reason| error(format_args!("specification: {reason}")))
     }
 
     /// As [`RotarySpec::from_json`]; the error is the reason alone.

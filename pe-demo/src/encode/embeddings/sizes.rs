@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Given;
 use crate::encoder::{Encoder, Scheme};
-use crate::page::{Page, thousands};
+use crate::page::{Page, clean, thousands};
 
 /// How long the vectors of words and positions are.
 #[derive(Debug, Serialize)]
@@ -95,7 +95,7 @@ impl Sizes {
             };
             page.wrap(
                 &format!("  {name}: "),
-                &format!("{}{dtype}{zeros}", lengths.tensor),
+                &format!("{}{dtype}{zeros}", clean(&lengths.tensor, 200)),
             );
         }
         page.line("");

@@ -121,7 +121,7 @@ fn header(bytes: &[u8]) -> usize {
 fn is_refusal(error: &candle_core::Error, path: &Path) -> bool {
     let error = bad::message(error);
     let name = format!("{}: ", path.display());
-    error.starts_with(&name) && error.len() > name.len() && !error.chars().any(char::is_control)
+    error.starts_with(&name) && error.len() > name.len() && !error.contains(is_invisible)
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! Names from files that would hide something, and headers that would fill the memory.
+
+use super::ground::Ground;
+
+/// Each of these shows nothing, or changes what is around it.
+const HIDDEN: &str = "\u{7f}\u{85}\u{9b}\u{ad}\u{61c}\u{200b}\u{200d}\u{200e}\u{2028}\u{202e}\u{2066}\
+    \u{fe0f}\u{feff}\u{3164}\u{e0041}";
+
+/// A safetensors file of a header and no data.
+fn file(header: &str) -> Vec<u8> {
+    let length = (header.len() as u64).to_le_bytes();
+    [&length, header.as_bytes()].concat()
+}
+
+/// Whether a text shows all that is in it.
+fn is_open(text: &str) -> bool {
+    !text.contains(|c| c != '\n' && pe_core::text::is_invisible(c))
+}
+
+#[test]
+fn names_are_escaped_in_text_and_in_json_and_read_back_as_they_are() {
+    let ground = Ground::new();
+    let quoted = serde_json::to_string(&format!("a{HIDDEN}\n\u{1b}b")).expect("JSON");
+    let name: String = serde_json::from_str(&quoted).expect("a name");
+    let entry = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+    let header = format!(r#"{{"__metadata__":{{{quoted}:{quoted}}},{quoted}:{entry}}}"#);
+    ground.write("names.safetensors", &file(&header));
+    ground.write(
+        "names.json",
+        format!(
+            r#"{{"model_type":{quoted},"head_dim":64,"max_position_embeddings":128,"rope_{}":7}}"#,
+            &quoted[1..quoted.len() - 1]
+        )
+        .as_bytes(),
+    );
+    for file in ["names.safetensors", "names.json"] {
+        for option in ["", "--json"] {
+            let output = ground.shell(&format!("exec $pe inspect {option} {file}"));
+            assert!(output.status.success(), "{output:?}");
+            let out = String::from_utf8(output.stdout).expect("UTF-8");
+            assert!(is_open(&out), "{out:?}");
+            if option.is_empty() {
+                // A line breaks where it is full.
+                let words: String = out.split_whitespace().collect();
+                assert!(
+                    words.contains(r"\u{7f}\u{85}\u{9b}\u{ad}\u{61c}\u{200b}"),
+                    "{out}"
+                );
+                continue;
+            }
+            assert!(
+                out.contains(r"\u007f\u0085\u009b\u00ad\u061c\u200b\u200d"),
+                "{out}"
+            );
+            let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+            match file {
+                "names.json" => assert_eq!(json["model_type"], name),
+                _ => {
+                    assert_eq!(json["tensors"][0]["name"], name);
+                    assert_eq!(json["metadata"][&name], name);
+                }
+            }
+        }
+    }
+    // Errors name the same, and the file by whatever name, in one line.
+    let odd = format!("x{HIDDEN}\ny.safetensors");
+    ground.write(&odd, &file(&header.replace("[0,0]", "[0,1]")));
+    ground.write(
+        &odd.replace("safetensors", "json"),
+        format!(r#"{{"rope_scaling":{quoted}}}"#).as_bytes(),
+    );
+    for line in [
+        "inspect x*.safetensors",
+        "inspect x*.json",
+        "--weights x*s",
+        "--file \"$(ls x*.json).missing\"",
+        "--tokenizer x*.json",
+    ] {
+        let output = ground.shell(&format!("exec $pe {line}"));
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(is_open(&error), "{error:?}");
+        // The line goes on after the end of a line in a name.
+        assert!(error.contains(r"\ny."), "{error}");
+    }
+}
+
+#[test]
+fn headers_of_a_hundred_megabytes_are_refused_or_shown_in_bounded_memory() {
+    let ground = Ground::new();
+    let fill = |entry: &dyn Fn(usize) -> String, count: usize| {
+        let entries: Vec<String> = (0..count).map(entry).collect();
+        file(&format!("{{{}}}", entries.join(",")))
+    };
+    let empty = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+    let many = fill(&|n| format!("\"{n:x}\":{empty}"), 1_770_000);
+    assert!(
+        (95_000_000..100_000_000).contains(&many.len()),
+        "{}",
+        many.len()
+    );
+    ground.write("many.safetensors", &many);
+    drop(many);
+    // As many as there may be, and names as long as they then can be.
+    let long = "n".repeat(310);
+    let most = fill(&|n| format!("\"{n:06}{long}\":{empty}"), 1 << 18);
+    assert!(
+        (95_000_000..100_000_000).contains(&most.len()),
+        "{}",
+        most.len()
+    );
+    ground.write("most.safetensors", &most);
+    drop(most);
+    for option in ["", "--json"] {
+        let limited = |file: &str| {
+            ground.shell(&format!(
+                "ulimit -v 1000000; exec $pe inspect {option} {file}"
+            ))
+        };
+        let output = limited("many.safetensors");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(
+            error.contains("many.safetensors: ") && error.contains("more than 262144 tensors"),
+            "{error}"
+        );
+        let output = limited("most.safetensors");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert!(lines > 1 << 18, "{lines}");
+    }
+}
