@@ -53,6 +53,6 @@ mod view;
 
 pub(crate) use add::{AddEncoding, Gradient, Positions};
 pub(crate) use mask::{Mask, Masking};
-pub(crate) use raw::{LARGE, zeros};
+pub(crate) use raw::{LARGE, threads, together, zeros};
 pub(crate) use rotation::{Rotation, Tokens};
 pub(crate) use turn::Direction;
