@@ -52,8 +52,9 @@ use crate::rows::{Growing, Rows, row_count};
 ///
 /// # Clones and threads
 /// Clones are cheap, and share the table and the dropout's step counter. A layer may be used
-/// from any number of threads at once; while one of them makes a longer table, the others go on
-/// with the one there is.
+/// from any number of threads at once, those of rayon's pools included; while one of them makes a longer table,
+/// the others go on with the one there is. Large inputs are shared out among as many threads as rayon's current
+/// pool has (`RAYON_NUM_THREADS`). These threads are not the pool's own, and no call waits for the pool.
 ///
 /// ```
 /// use candle_core::{DType, Device, ModuleT, Tensor};
@@ -201,8 +202,7 @@ impl PositionalEncoding {
     /// The numbers are those of [`forward_at`](Self::forward_at). No memory is asked for, which
     /// makes this three to five times as fast where results are 32 MiB or more. Candle's clones,
     /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong. Called from a thread of
-    /// rayon's pool it works on that thread alone.
+    /// well, and gradients that need the old numbers come out wrong.
     ///
     /// ```
     /// use candle_core::{DType, Device, ModuleT, Tensor};

@@ -34,7 +34,7 @@
 //! every entry compared with what it should be; saving 27, of which 25 are the system's to
 //! write and sync the same bytes. So a file is for what a specification cannot say, trained or
 //! inexact numbers, or for programs that cannot compute it; it does not save time. From 32 MiB
-//! on a table is read by all threads of the pool.
+//! on a table is read by as many threads as rayon's current pool has.
 //!
 //! ```
 //! use candle_core::{DType, Device};

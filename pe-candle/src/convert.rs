@@ -5,7 +5,7 @@ use std::ops::Range;
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::text::escape;
-use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table, Threads};
+use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table};
 use pulp::bytemuck::Zeroable;
 
 use crate::kernel::{LARGE, zeros};
@@ -46,7 +46,8 @@ pub fn table_to_tensor<T: Element + WithDType>(table: Table<T>, device: &Device)
 ///
 /// The numbers are made on the host, whatever the device, and copied there: a GPU's own sine
 /// depends on its compiler and loses accuracy at large angles. Every device holds the same
-/// bits. Large tables are made by all threads of rayon's pool, unless the caller is one of them.
+/// bits. Large tables are built by as many threads as rayon's current pool has. The call waits for none
+/// of the pool's own.
 ///
 /// # Errors
 /// A `dtype` other than `f32`, `f64`, `f16` and `bf16`; a range that descends, ends above 2^32
@@ -67,38 +68,26 @@ pub fn sinusoidal_tensor(
     dtype: DType,
     device: &Device,
 ) -> Result<Tensor> {
-    sinusoidal_tensor_on(Threads::Auto, encoding, positions, dtype, device)
-}
-
-/// The same by the threads chosen.
-pub(crate) fn sinusoidal_tensor_on(
-    threads: Threads,
-    encoding: &Sinusoidal,
-    positions: Range<u64>,
-    dtype: DType,
-    device: &Device,
-) -> Result<Tensor> {
     fn of<T: Element + WithDType + Zeroable>(
-        threads: Threads,
         encoding: &Sinusoidal,
         positions: Range<u64>,
         device: &Device,
     ) -> Result<Tensor> {
         if let Some(mut entries) = large_zeros::<T>(encoding, &positions) {
-            let done = encoding.fill_on(threads, positions.start, &mut entries);
+            let done = encoding.fill(positions.start, &mut entries);
             done.map_err(core_error)?;
             let shape = (entries.len() / encoding.d_model(), encoding.d_model());
             return Tensor::from_vec(entries, shape, device);
         }
-        let table = encoding.table_on::<T>(threads, positions);
+        let table = encoding.table::<T>(positions);
         let table = table.map_err(core_error)?;
         table_to_tensor(table, device)
     }
     match dtype {
-        DType::F32 => of::<f32>(threads, encoding, positions, device),
-        DType::F64 => of::<f64>(threads, encoding, positions, device),
-        DType::F16 => of::<f16>(threads, encoding, positions, device),
-        DType::BF16 => of::<bf16>(threads, encoding, positions, device),
+        DType::F32 => of::<f32>(encoding, positions, device),
+        DType::F64 => of::<f64>(encoding, positions, device),
+        DType::F16 => of::<f16>(encoding, positions, device),
+        DType::BF16 => of::<bf16>(encoding, positions, device),
         other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
     }
 }

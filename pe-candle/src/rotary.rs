@@ -161,7 +161,9 @@ use crate::kernel::Tokens;
 ///
 /// # Clones and threads
 /// Clones are cheap and share the tables, and so can all attention blocks of a model. A layer may be
-/// used from any number of threads at once.
+/// used from any number of threads at once, those of rayon's pools included. Large inputs are shared out among as
+/// many threads as rayon's current pool has (`RAYON_NUM_THREADS`). These threads are not the pool's own, and no
+/// call waits for the pool.
 #[derive(Debug, Clone)]
 pub struct RotaryEmbedding {
     shared: Arc<Shared>,

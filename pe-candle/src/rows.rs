@@ -1,9 +1,9 @@
 //! The rows of a layer's table: fixed, or more of them on demand.
 
 use candle_core::{DType, Device, Result, Tensor};
-use pe_core::{MAX_TABLE_BYTES, Sinusoidal, Threads};
+use pe_core::{MAX_TABLE_BYTES, Sinusoidal};
 
-use crate::convert::sinusoidal_tensor_on;
+use crate::convert::sinusoidal_tensor;
 use crate::published::Published;
 
 /// A constant table `[rows, d_model]`.
@@ -44,9 +44,7 @@ impl Growing {
     }
 
     fn make(&self, rows: usize, dtype: DType, device: &Device) -> Result<Tensor> {
-        // By this thread alone: the pool's threads may all be waiting for the maker's lock.
-        let threads = Threads::One;
-        sinusoidal_tensor_on(threads, &self.sinusoidal, 0..rows as u64, dtype, device)
+        sinusoidal_tensor(&self.sinusoidal, 0..rows as u64, dtype, device)
     }
 }
 

@@ -117,8 +117,8 @@
 //!
 //! # Features
 //!
-//! * `rayon`: build large tables on the threads of rayon's pool, the same bits sooner. Not from within
-//!   a pool: there a table is made by the calling thread, which so never waits for others.
+//! * `rayon`: build large tables on as many threads as rayon's current pool has, the same bits sooner. These
+//!   threads are not the pool's own, so a table may be built in a pool and under any lock.
 //! * `serde`: serialise specifications.
 //! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
 

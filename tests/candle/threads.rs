@@ -1,6 +1,8 @@
 //! Layers between threads: they may be sent and shared, and a table that grows under sixteen threads
 //! loses nothing.
 
+mod locks;
+
 use std::sync::Barrier;
 
 use candle_core::{DType, Device, Tensor};

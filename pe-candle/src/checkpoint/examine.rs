@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use candle_core::Result;
 use pe_core::Element;
-use rayon::prelude::*;
 use safetensors::Dtype;
 
 use super::blocks::{Block, row_and_column};
@@ -16,6 +15,7 @@ use super::element::{self, decode, elements, first_not_finite, is_finite};
 use super::load::NonFinite;
 use super::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};
+use crate::kernel::{threads, together};
 
 /// Bytes of a table from which on it is read into memory that the system has zeroed, piece by
 /// piece by several threads. Less is appended to on one thread, since zeroing it costs as much
@@ -167,24 +167,27 @@ fn on_threads<'a, 'o, F: Element, D: Element>(
     places: impl Iterator<Item = &'o mut [D]> + Send,
     make: impl Fn() -> Examiner<'a, F, D> + Sync,
 ) -> Result<Vec<Examiner<'a, F, D>>> {
-    let source = Mutex::new((blocks, places));
-    (0..rayon::current_num_threads())
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|_| {
-            let mut examiner = make();
-            loop {
-                let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
-                let (blocks, places) = &mut *source;
-                let next = blocks.next(&mut examiner.bytes)?.zip(places.next());
-                drop(source);
-                match next {
-                    Some((block, place)) => examiner.block(&block, place)?,
-                    None => return Ok(examiner),
-                }
+    let (source, done) = (Mutex::new((blocks, places)), Mutex::new(Vec::new()));
+    let examine = || {
+        let mut examiner = make();
+        loop {
+            let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+            let (blocks, places) = &mut *source;
+            let next = blocks.next(&mut examiner.bytes)?.zip(places.next());
+            drop(source);
+            match next {
+                Some((block, place)) => examiner.block(&block, place)?,
+                None => return Ok(examiner),
             }
-        })
-        .collect()
+        }
+    };
+    together(threads().saturating_sub(1), &|| {
+        let examined = examine();
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.push(examined);
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().collect()
 }
 
 /// What several threads found, as if one had.
@@ -207,5 +210,5 @@ fn sum_up<F, D>(examiners: Vec<Examiner<'_, F, D>>) -> (Option<NotFinite>, Compa
 
 /// Whether there are several threads, and work for them in so many entries.
 fn threads_pay<T>(entries: usize) -> bool {
-    entries >= const { PARALLEL / size_of::<T>() } && rayon::current_num_threads() > 1
+    entries >= const { PARALLEL / size_of::<T>() } && threads() > 1
 }

@@ -10,7 +10,7 @@ use super::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::config::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, DType, Error, InplaceOp2, Layout, Result, Shape, Storage, Tensor,
+    CpuStorage, CustomOp1, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor,
     WithDType, bail,
 };
 use pe_core::Backend;
@@ -29,7 +29,8 @@ pub(crate) enum Positions {
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
 /// [`plain::add_encoding`](crate::plain::add_encoding) does.
 ///
-/// The table is no operand: a constant has no gradient to be computed.
+/// Candle reads both operands, and takes no lock for reading twice that a writer might have asked for
+/// in between. The table is a constant: no gradient of it is computed.
 #[derive(Debug, Clone)]
 pub(crate) struct AddEncoding {
     pub(crate) table: Tensor,
@@ -43,10 +44,11 @@ pub(crate) struct AddEncoding {
 impl AddEncoding {
     /// The sum, as a tensor that gradients flow through.
     pub(crate) fn apply(self, xs: &Tensor) -> Result<Tensor> {
+        let table = self.table.clone();
         if xs.track_op() {
-            xs.apply_op1(self)
+            xs.apply_op2(&table, self)
         } else {
-            xs.apply_op1_no_bwd(&self)
+            xs.apply_op2_no_bwd(&table, &self)
         }
     }
 
@@ -123,29 +125,37 @@ fn mismatch(xs: DType, table: DType) -> Error {
     ))
 }
 
-impl CustomOp1 for AddEncoding {
+impl CustomOp2 for AddEncoding {
     fn name(&self) -> &'static str {
         "positional-encoding"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (table, table_layout) = self.table.storage_and_layout();
-        let Storage::Cpu(table) = &*table else {
-            bail!("the table is not on the cpu");
-        };
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        table: &CpuStorage,
+        table_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
         let ys = by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
             self.map(xs, layout, part::<Entry>(table, table_layout)?)?
         });
         Ok((ys, layout.shape().clone()))
     }
 
-    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let gradient = Gradient {
             scale: self.scale,
             masking: self.masking,
             backend: self.backend,
         };
-        gradient.apply(grad).map(Some)
+        Ok((Some(gradient.apply(grad)?), None))
     }
 }
 

@@ -2,12 +2,11 @@
 //! chosen.
 
 use pe_core::PairLayout;
-use rayon::prelude::*;
 
 use super::heads::{Heads, TokenRows};
 use super::isa::{Isa, Level, Work};
 use super::number::{Entry, Number};
-use super::raw::{Room, fresh};
+use super::raw::{Room, fresh, share_out, threads};
 use super::turn::{turn, write_turned};
 
 /// Elements from which on a second thread pays: as for the additive kernels.
@@ -76,17 +75,14 @@ impl<T: Number, P: Entry<T::Wide>> Rotate<'_, T, P> {
                 to: InPlace { xs, offset },
             });
         };
-        // Candle holds the lock of this memory for writing: no waiting in the pool, as in
-        // `view.rs`.
-        let in_pool = rayon::current_thread_index().is_some();
-        let share = share(rows, width).filter(|_| self.heads.contiguous() && !in_pool);
+        let share = share(rows, width).filter(|_| self.heads.contiguous());
         let Some(share) = share else {
             own(0, rows, xs, 0);
             return;
         };
         let start = self.heads.start;
-        let shares = xs[start..start + rows * width].par_chunks_mut(share * width);
-        shares.enumerate().for_each(|(index, xs)| {
+        let shares = xs[start..start + rows * width].chunks_mut(share * width);
+        share_out(shares.enumerate(), |(index, xs)| {
             let first = index * share;
             own(first, first + xs.len() / width, xs, start + first * width);
         });
@@ -103,7 +99,7 @@ impl<T: Number, P: Entry<T::Wide>> Rotate<'_, T, P> {
 
 /// How many rows a thread takes at a time, if there is work for several.
 fn share(rows: usize, width: usize) -> Option<usize> {
-    let threads = rayon::current_num_threads();
+    let threads = threads();
     (rows * width >= PARALLEL && threads > 1).then(|| rows.div_ceil(4 * threads))
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, DType, Error, InplaceOp3, Layout, Result, Shape, Storage, Tensor,
-    WithDType, bail,
+    CpuStorage, CustomOp3, DType, Error, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 
 use super::dispatch::{by_type, part};
@@ -34,8 +33,9 @@ pub(crate) enum Tokens {
 /// Turns the pairs of every head by the angles of its token, in one pass, rounded as
 /// [`composed::rotate`](crate::rotary::composed) does.
 ///
-/// The tables are no operands: constants have no gradient to be computed. The rotation is
-/// linear, and its gradient is the rotation back.
+/// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a
+/// writer might have asked for in between. The tables are constants: no gradient of theirs is computed. The
+/// rotation is linear, and its gradient is the rotation back.
 #[derive(Debug, Clone)]
 pub(crate) struct Rotation {
     /// `[.., pairs]`, contiguous, and of one type.
@@ -52,9 +52,9 @@ impl Rotation {
     /// The rotated heads, as a tensor that gradients flow through.
     pub(crate) fn apply(&self, xs: &Tensor) -> Result<Tensor> {
         if xs.track_op() {
-            xs.apply_op1(self.clone())
+            xs.apply_op3(&self.cos, &self.sin, self.clone())
         } else {
-            xs.apply_op1_no_bwd(self)
+            xs.apply_op3_no_bwd(&self.cos, &self.sin, self)
         }
     }
 
@@ -98,12 +98,20 @@ fn mismatch(xs: DType, table: DType) -> Error {
     ))
 }
 
-impl CustomOp1 for Rotation {
+impl CustomOp3 for Rotation {
     fn name(&self) -> &'static str {
         "rotary-embedding"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        cos: &CpuStorage,
+        cos_layout: &Layout,
+        sin: &CpuStorage,
+        sin_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
         fn map<T: Number + WithDType, P: Entry<T::Wide> + WithDType>(
             op: &Rotation,
             xs: &[T],
@@ -114,11 +122,6 @@ impl CustomOp1 for Rotation {
             let ys = op.rotate::<T, P>(layout, cos, sin)?.map(xs);
             Ok(T::to_cpu_storage_owned(ys))
         }
-        let (cos, cos_layout) = self.cos.storage_and_layout();
-        let (sin, sin_layout) = self.sin.storage_and_layout();
-        let (Storage::Cpu(cos), Storage::Cpu(sin)) = (&*cos, &*sin) else {
-            bail!("the tables are not on the cpu");
-        };
         let tables = [(cos, cos_layout), (sin, sin_layout)];
         let ys = by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
             map::<_, Entry>(self, xs, layout, tables)?
@@ -126,12 +129,19 @@ impl CustomOp1 for Rotation {
         Ok((ys, layout.shape().clone()))
     }
 
-    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let back = Self {
             direction: self.direction.reversed(),
             ..self.clone()
         };
-        back.apply(grad).map(Some)
+        Ok((Some(back.apply(grad)?), None, None))
     }
 }
 

@@ -4,11 +4,10 @@
 use std::mem::take;
 
 use candle_core::Layout;
-use rayon::prelude::*;
 
 use super::number::Number;
 use super::place::{Change, Place, Write};
-use super::raw::{LINE, fresh};
+use super::raw::{LINE, fresh, share_out, threads};
 
 /// Elements that are gathered at a time: 4 KiB of `f32`. A multiple of four, so that a
 /// block of elements begins with a block of random words.
@@ -184,11 +183,7 @@ fn side_by_side<T: Number>(xs: &mut [T], period: usize, piece: usize, pass: &imp
             }
         }
     };
-    if shares.len() > 1 {
-        shares.into_par_iter().for_each(walk);
-    } else {
-        shares.into_iter().for_each(walk);
-    }
+    share_out(shares.into_iter(), walk);
 }
 
 /// A pass over a tensor's own memory. No two of its elements may share a place.
@@ -199,18 +194,14 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
     let count = layout.shape().elem_count();
     if let Some((start, end)) = layout.contiguous_offsets() {
         let xs = &mut xs[start..end];
-        // Candle holds the lock of this memory for writing. A thread of the pool that waits
-        // for its pieces may take up another task meanwhile, one that wants the same lock, and
-        // then waits for itself.
-        let in_pool = rayon::current_thread_index().is_some();
-        let threads_pay = threads_pay(count, pass) && !in_pool;
+        let threads_pay = threads_pay(count, pass);
         if let Some(period) = pass.period() {
             let piece = if threads_pay { piece(period) } else { period };
             side_by_side(xs, period, piece, pass);
         } else if threads_pay {
             let piece = piece(count);
-            let pieces = xs.par_chunks_mut(piece).enumerate();
-            pieces.for_each(|(index, xs)| pass.apply(index * piece, Change(xs)));
+            let pieces = xs.chunks_mut(piece).enumerate();
+            share_out(pieces, |(index, xs)| pass.apply(index * piece, Change(xs)));
         } else {
             pass.apply(0, Change(xs));
         }
@@ -240,12 +231,12 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
 
 /// How many elements a thread takes at a time.
 fn piece(count: usize) -> usize {
-    let pieces = 4 * rayon::current_num_threads();
+    let pieces = 4 * threads();
     count.div_ceil(pieces).next_multiple_of(BLOCK)
 }
 
-/// Whether there is work for several threads. The pool is asked last, since the first question
-/// starts it.
+/// Whether there is work for several threads. Their number is asked for last, since the first question
+/// starts rayon's pool.
 fn threads_pay<T>(count: usize, pass: &impl Pass<T>) -> bool {
-    count >= pass.parallel_from() && rayon::current_num_threads() > 1
+    count >= pass.parallel_from() && threads() > 1
 }

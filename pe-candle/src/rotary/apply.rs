@@ -175,8 +175,7 @@ impl RotaryEmbedding {
     ///
     /// The numbers are those of [`apply`](Self::apply). No memory is asked for. Candle's clones,
     /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong. Called from a thread of
-    /// rayon's pool it works on that thread alone.
+    /// well, and gradients that need the old numbers come out wrong.
     ///
     /// ```
     /// use candle_core::{DType, Device, Tensor};

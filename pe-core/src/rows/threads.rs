@@ -1,10 +1,12 @@
-//! Whether a table is made by one thread or by rayon's pool (feature `rayon`).
+//! Whether a table is made by one thread or by as many as rayon's pool has (feature `rayon`).
 //!
 //! Rows do not depend on each other, so pieces of a table are made side by side; the
-//! bits are the same for any number of threads. A caller that runs in a pool itself makes its table
-//! alone: had it to wait there, it would meanwhile run other jobs of the pool, which might want
-//! a lock that the caller holds. Outside of the pool, too, who holds a lock for which jobs of the pool
-//! may wait should have its table made by one thread.
+//! bits are the same for any number of threads. The threads are not those of the pool: these may all
+//! be waiting for a lock that the caller holds, and a caller that is one of them would
+//! run other jobs of the pool while it waits. They are started for each table, which takes 12 to 40 us.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// Who makes a table.
 #[doc(hidden)]
@@ -12,9 +14,9 @@
 pub enum Threads {
     /// The calling thread.
     One,
-    /// All of rayon's pool, whatever the size: for the tests.
+    /// As many as rayon's pool has, whatever the size: for the tests.
     Pool,
-    /// The pool if that pays.
+    /// The same if that pays.
     Auto,
 }
 
@@ -34,7 +36,7 @@ impl Threads {
         let pieces = match self {
             Self::One => false,
             Self::Pool => cfg!(feature = "rayon"),
-            Self::Auto => bytes >= SMALLEST as u64 && pool_is_free(),
+            Self::Auto => bytes >= SMALLEST as u64 && pool_size() > 1,
         };
         if !pieces {
             return None;
@@ -45,7 +47,7 @@ impl Threads {
     }
 }
 
-/// The threads of the pool.
+/// The number of threads of the current pool.
 fn pool_size() -> usize {
     #[cfg(feature = "rayon")]
     return rayon::current_num_threads();
@@ -53,31 +55,26 @@ fn pool_size() -> usize {
     1
 }
 
-/// Whether there is a pool of several threads, and the caller is not one of them.
-fn pool_is_free() -> bool {
-    #[cfg(feature = "rayon")]
-    return rayon::current_thread_index().is_none() && pool_size() > 1;
-    #[cfg(not(feature = "rayon"))]
-    false
-}
-
-/// Hands each piece of `size` entries, with its number, to `write`.
+/// Hands each piece of `size` entries, with its number, to `write`. Where the system has no threads
+/// to give, this one does it all.
 pub(crate) fn for_each_piece<T: Send>(
     out: &mut [T],
     size: usize,
     write: impl Fn(usize, &mut [T]) + Sync + Send,
 ) {
-    #[cfg(feature = "rayon")]
-    {
-        use rayon::prelude::*;
-        out.par_chunks_mut(size)
-            .enumerate()
-            .for_each(|(index, piece)| write(index, piece));
-    }
-    #[cfg(not(feature = "rayon"))]
-    for (index, piece) in out.chunks_mut(size).enumerate() {
-        write(index, piece);
-    }
+    let helpers = pool_size().min(out.len().div_ceil(size)).saturating_sub(1);
+    let pieces = Mutex::new(out.chunks_mut(size).enumerate());
+    let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((index, piece)) = next() {
+            write(index, piece);
+        }
+    };
+    thread::scope(|scope| {
+        let started = |_: &usize| thread::Builder::new().spawn_scoped(scope, work).is_ok();
+        let _ = (0..helpers).take_while(started).count();
+        work();
+    });
 }
 
 #[cfg(test)]
@@ -123,9 +120,24 @@ mod tests {
         }
 
         #[test]
-        fn a_thread_of_the_pool_makes_its_table_alone() {
-            for threads in [1, 3] {
-                assert!(!in_pool_of(threads, || in_pieces(1 << 30)));
+        fn a_thread_of_a_pool_has_as_many_helpers_as_the_pool_has_threads() {
+            for (threads, several) in [(1, false), (3, true)] {
+                assert_eq!(in_pool_of(threads, || in_pieces(1 << 30)), several);
+            }
+        }
+
+        #[test]
+        fn each_piece_is_handed_out_once() {
+            for (threads, len) in [(1, 100), (3, 100), (3, 5), (3, 0), (16, 1000)] {
+                let mut out = vec![0; len];
+                in_pool_of(threads, || {
+                    for_each_piece(&mut out, 7, |index, piece| {
+                        (7 * index..)
+                            .zip(piece)
+                            .for_each(|(entry, at)| *at += entry);
+                    });
+                });
+                assert!(out.into_iter().eq(0..len), "{threads} {len}");
             }
         }
 

@@ -1,14 +1,15 @@
 //! AVX2 with FMA and F16C: a step in two registers.
 
-use std::arch::x86_64::{__m128, __m128i, __m256, __m256d, __m256i};
+use std::arch::x86_64::{__m128, __m128i, __m256, __m256d, __m256i, _CMP_UNORD_Q};
 
 use pulp::cast;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
 use super::philox::{Keys, Lanes, pair};
-use super::{Isa, STEP};
+use super::{Isa, STEP, each};
 use crate::kernel::mask::Mask;
+use crate::kernel::number::narrow_bf16;
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -40,7 +41,7 @@ impl Avx2 {
         )
     }
 
-    /// `bf16` in the low half of each lane.
+    /// The nearest `bf16` in the low half of each lane, where none is a NaN.
     #[inline(always)]
     fn narrowed(self, singles: __m256) -> __m256i {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
@@ -48,11 +49,16 @@ impl Avx2 {
         let high = avx2._mm256_srli_epi32::<16>(bits);
         let odd = avx2._mm256_and_si256(high, avx._mm256_set1_epi32(1));
         let rounded = avx2._mm256_add_epi32(bits, avx._mm256_set1_epi32(0x7fff));
-        let nearest = avx2._mm256_srli_epi32::<16>(avx2._mm256_add_epi32(rounded, odd));
-        let quiet = avx2._mm256_or_si256(high, avx._mm256_set1_epi32(0x40));
-        let nan = avx._mm256_cmp_ps::<{ std::arch::x86_64::_CMP_UNORD_Q }>(singles, singles);
-        avx2._mm256_blendv_epi8(nearest, quiet, cast(nan))
+        avx2._mm256_srli_epi32::<16>(avx2._mm256_add_epi32(rounded, odd))
     }
+}
+
+/// A step that holds a NaN. Choosing one of two results in each lane would cost all others a third of their
+/// instructions.
+#[cold]
+#[inline(never)]
+fn narrow_with_nan(singles: [f32; STEP]) -> [u16; STEP] {
+    each(|lane| narrow_bf16(singles[lane]))
 }
 
 /// Both halves of a step.
@@ -136,6 +142,11 @@ impl Isa for Avx2 {
 
     #[inline(always)]
     fn narrow_bf16(self, singles: Self::Singles) -> [u16; STEP] {
+        let avx = self.v3.avx;
+        let nan = avx._mm256_cmp_ps::<_CMP_UNORD_Q>(singles[0], singles[1]);
+        if avx._mm256_movemask_ps(nan) != 0 {
+            return narrow_with_nan(cast(singles));
+        }
         let [low, high] = both(
             singles,
             #[inline(always)]
@@ -236,13 +247,15 @@ impl Isa for Avx2 {
     #[inline(always)]
     fn group(self, _: &Mask, keys: &Keys<__m256i>, low: u32, high: u32) -> [Self::Words; 4] {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
-        // The order in which unpacking leaves them in sequence.
-        let order = avx._mm256_set_epi64x(3, 1, 2, 0);
+        let low = avx._mm256_set1_epi32(low as i32);
+        // In the order in which unpacking leaves them in sequence. In lanes of 32 bits, since the high ones are not
+        // looked at: 0.61 ns per word instead of 0.635.
         let of_four = inlined(
             #[inline(always)]
-            |block| {
-                let first = avx._mm256_set1_epi64x(i64::from(low) + block);
-                avx2._mm256_add_epi64(order, first)
+            |first| {
+                let order = avx._mm256_setr_epi32(0, 0, 2, 2, 1, 1, 3, 3);
+                let block = avx2._mm256_add_epi32(order, avx._mm256_set1_epi32(first));
+                avx2._mm256_add_epi32(low, block)
             },
         );
         let of_eight = inlined(
@@ -267,7 +280,7 @@ impl Isa for Avx2 {
 
 /// The closure itself: only one that is an argument may be marked to be inlined.
 #[inline(always)]
-fn inlined<A>(f: impl Fn(i64) -> A) -> impl Fn(i64) -> A {
+fn inlined<A>(f: impl Fn(i32) -> A) -> impl Fn(i32) -> A {
     f
 }
 
@@ -284,9 +297,10 @@ impl Lanes for Avx2 {
         self.v3.avx2._mm256_mul_epu32(a, b)
     }
 
+    /// By a shuffle: shifts share the ports of products.
     #[inline(always)]
     fn high(self, a: __m256i) -> __m256i {
-        self.v3.avx2._mm256_srli_epi64::<32>(a)
+        self.v3.avx2._mm256_shuffle_epi32::<0b11_11_01_01>(a)
     }
 
     #[inline(always)]
@@ -300,9 +314,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn join(self, low: __m256i, high: __m256i) -> __m256i {
+    fn last(self, product: __m256i, a: __m256i, b: __m256i) -> __m256i {
         let avx2 = self.v3.avx2;
-        let moved = avx2._mm256_shuffle_epi32::<0b10_10_00_00>(high);
-        avx2._mm256_blend_epi32::<0b1010_1010>(low, moved)
+        let swapped = avx2._mm256_shuffle_epi32::<0b10_11_00_01>(product);
+        avx2._mm256_blend_epi32::<0b1010_1010>(self.xor3(swapped, a, b), swapped)
     }
 }

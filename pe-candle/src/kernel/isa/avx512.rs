@@ -236,9 +236,10 @@ impl Lanes for V4 {
     }
 
     #[inline(always)]
-    fn join(self, low: __m512i, high: __m512i) -> __m512i {
-        let odd = 0b1010_1010_1010_1010;
+    fn last(self, product: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        let even = 0b0101_0101_0101_0101;
         let f = self.avx512f;
-        f._mm512_mask_shuffle_epi32::<0b10_10_00_00>(low, odd, high)
+        let swapped = f._mm512_shuffle_epi32::<0b10_11_00_01>(product);
+        f._mm512_mask_ternarylogic_epi32::<0b1001_0110>(swapped, even, a, b)
     }
 }

@@ -10,12 +10,12 @@ pub(super) trait Lanes: Copy {
     fn splat(self, value: u64) -> Self::V;
     /// The products of the low halves of lanes.
     fn product(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The high halves, moved to the low ones.
+    /// The high halves, moved to the low ones. What then stands in the high ones is open.
     fn high(self, a: Self::V) -> Self::V;
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
     fn xor3(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The low halves of `low`, and those of `high` as high halves.
-    fn join(self, low: Self::V, high: Self::V) -> Self::V;
+    /// The high halves of a product, xor `a` and `b`, as low halves; and its low halves as high ones.
+    fn last(self, product: Self::V, a: Self::V, b: Self::V) -> Self::V;
 }
 
 /// What all blocks of a mask have in common, in every lane.
@@ -89,7 +89,7 @@ impl<V: Copy> Keys<V> {
                 [c0, p1, lanes.xor(p0, of_c2), of_c3]
             },
         );
-        for [k0, k1] in &keys[2..ROUNDS] {
+        for [k0, k1] in &keys[2..ROUNDS - 1] {
             state = pair(
                 #[inline(always)]
                 |i| {
@@ -102,11 +102,14 @@ impl<V: Copy> Keys<V> {
                 },
             );
         }
+        let [k0, k1] = keys[ROUNDS - 1];
         pair(
             #[inline(always)]
             |i| {
                 let [c0, c1, c2, c3] = state[i];
-                [lanes.join(c0, c1), lanes.join(c2, c3)]
+                let p0 = lanes.product(c0, m0);
+                let p1 = lanes.product(c2, m1);
+                [lanes.last(p1, c1, k0), lanes.last(p0, c3, k1)]
             },
         )
     }

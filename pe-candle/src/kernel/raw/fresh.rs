@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::mem::{MaybeUninit, take};
 
 use pulp::bytemuck::Zeroable;
-use rayon::prelude::*;
+
+use super::helpers::share_out;
 
 /// Room for elements that are still to be written, in order.
 ///
@@ -118,8 +119,8 @@ impl<T: Copy> Room<'_, T> {
     }
 }
 
-/// A vector of `count` elements, filled in pieces of `piece` elements by the threads of the
-/// pool, or by this thread if it is one piece. `fill` gets the index of a piece's first element,
+/// A vector of `count` elements, filled in pieces of `piece` elements by this thread and its
+/// helpers, or by this thread alone if it is one piece. `fill` gets the index of a piece's first element,
 /// and must write the whole piece.
 ///
 /// A panic of `fill` is handed on, and the memory given back unread.
@@ -152,7 +153,7 @@ pub(crate) fn fresh<T: Copy + Send>(
     if count <= piece {
         fill((0, all));
     } else {
-        all.par_chunks_mut(piece).enumerate().for_each(fill);
+        share_out(all.chunks_mut(piece).enumerate(), fill);
     }
     // SAFETY: the capacity is at least `count`. Each of the first `count` elements lies in one
     // piece, and each piece was found filled above, or the assertion or `fill` had panicked: a
