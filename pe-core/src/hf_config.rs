@@ -112,14 +112,42 @@ impl HfRotary {
     }
 }
 
-/// Reads the text of a `config.json`.
+/// A `config.json`: its text, or what it was parsed into.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum HfConfig<'a> {
+    /// The text of the file.
+    Text(&'a str),
+    /// The parsed file.
+    Json(&'a serde_json::Value),
+}
+
+impl<'a> From<&'a str> for HfConfig<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for HfConfig<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a serde_json::Value> for HfConfig<'a> {
+    fn from(value: &'a serde_json::Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+/// Reads a `config.json`, from its text or from a `serde_json::Value`.
 ///
 /// # Errors
 /// Text that is not a JSON object; widths that are missing or do not fit; an unknown rope
 /// type; values of the wrong kind; keys without effect, unless they are only to be
 /// listed. The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
-pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
-    let mut reader = Reader::new(json)?;
+pub fn read<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> Result<HfRotary> {
+    let mut reader = Reader::new(config.into())?;
     let (model_type, layers) = model::layers(&mut reader)?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {

@@ -121,6 +121,7 @@
 //!   a pool: there a table is made by the calling thread, which so never waits for others.
 //! * `serde`: serialise specifications.
 //! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
+//! * `candle`: convert [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
 #![forbid(unsafe_code)]
 
