@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, ModuleT, Result, Tensor, bail};
+use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::config::{AxisOrder, Growth, PositionalEncodingConfig};
-use crate::convert::{core_error, sinusoidal_tensor};
+use crate::config::{AxisOrder, PositionalEncodingConfig};
 use crate::dropout::Dropout;
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
 use crate::memory;
 use crate::plain;
 use crate::positions::CheckedIds;
-use crate::rows::{Growing, Rows, row_count};
+use crate::rows::{Rows, end_of};
 
 /// Adds a positional encoding to embeddings:
 ///
@@ -84,38 +83,37 @@ struct Shared {
 }
 
 impl PositionalEncoding {
-    /// Makes the table and the layer, for inputs of type `dtype` on `device`.
+    /// Makes the layer, for inputs of type `dtype` on `device`. Its table is built as the calls
+    /// need it, or at once with [`Growth::AtOnce`](crate::Growth::AtOnce).
     ///
     /// # Errors
-    /// An invalid specification (see [`Sinusoidal::new`]); a `max_seq_len` of 0 or a table that
-    /// is too large; a growth limit below `max_seq_len`; a dropout outside `[0, 1)`; a scale
-    /// that is not finite; a `dtype` other than `f32`, `f64`, `f16` and `bf16`; a `table_dtype`
-    /// other than `dtype` and `f32`.
+    /// Returns an error if the specification is invalid (see [`Sinusoidal::new`]), `max_seq_len`
+    /// is 0 or its table above [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES), the dropout is outside
+    /// `[0, 1)`, the scale is not finite, `dtype` is not `f32`, `f64`, `f16`, or `bf16`, or
+    /// `table_dtype` is neither `dtype` nor `f32`.
     pub fn new(config: PositionalEncodingConfig, dtype: DType, device: &Device) -> Result<Self> {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let table_dtype = config.table_dtype.unwrap_or(dtype);
         check_dtypes("the layer", dtype, Against::Table, table_dtype)?;
-        let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
-        let rows = config.max_seq_len as u64;
-        let table = sinusoidal_tensor(&sinusoidal, 0..rows, table_dtype, device)?;
-        Ok(Self::build(config, dropout, sinusoidal, table))
+        let sinusoidal = Sinusoidal::new(config.sinusoidal)?;
+        let (limit, growth) = (config.max_seq_len, config.growth);
+        let rows = Rows::new(sinusoidal, limit, growth, table_dtype, device)?;
+        Ok(Self::build(config, dropout, rows))
     }
 
     /// A layer with a table from elsewhere: `[rows, d_model]`, on the device where the layer is
     /// to run.
     ///
     /// The numbers are taken as they are, learned or inexact ones too. `max_seq_len` becomes
-    /// the number of rows, whatever the config says. The table is taken as a constant: the
+    /// the number of rows, whatever the config says: the layer has exactly these. The table is taken as a constant: the
     /// layer makes a copy of its own, so that neither gradients nor the training of a variable
     /// that the table is, or is a view of, reach it.
     ///
     /// # Errors
-    /// A table of another rank or width, without rows, or of another type than `f32`, `f64`,
-    /// `f16` and `bf16`, or than `table_dtype` where that is given; with [`Growth::Grow`], a
-    /// table that is not the one of the specification bit for bit, since new rows would not fit
-    /// the old ones (one converted from another type differs in some entries, even from a wider
-    /// type, since it was rounded twice); else as [`PositionalEncoding::new`].
+    /// Returns an error if the table has another rank or width, no rows, or another type than
+    /// `f32`, `f64`, `f16`, and `bf16`, or than `table_dtype` where that is given. Also returns the
+    /// errors of [`PositionalEncoding::new`].
     pub fn from_table(config: PositionalEncodingConfig, table: Tensor) -> Result<Self> {
         let d_model = config.sinusoidal.d_model;
         let rows = match table.dims() {
@@ -139,23 +137,11 @@ impl PositionalEncoding {
         memory::for_result("the table", &table)?;
         // Views of a variable share its memory and are no variables: only a copy is safe.
         let table = table.detach().force_contiguous()?;
-        let sinusoidal = Sinusoidal::new(config.sinusoidal).map_err(core_error)?;
-        if let Growth::Grow { .. } = config.growth {
-            check_same(&sinusoidal, &table)?;
-        }
-        Ok(Self::build(config, dropout, sinusoidal, table))
+        Sinusoidal::new(config.sinusoidal)?;
+        Ok(Self::build(config, dropout, Rows::whole(table)))
     }
 
-    fn build(
-        config: PositionalEncodingConfig,
-        dropout: Dropout,
-        sinusoidal: Sinusoidal,
-        table: Tensor,
-    ) -> Self {
-        let rows = match config.growth {
-            Growth::Fixed => Rows::Fixed(table),
-            Growth::Grow { limit } => Rows::Growing(Growing::new(sinusoidal, limit, table)),
-        };
+    fn build(config: PositionalEncodingConfig, dropout: Dropout, rows: Rows) -> Self {
         let factor = config.factor();
         let shared = Arc::new(Shared {
             config,
@@ -186,11 +172,12 @@ impl PositionalEncoding {
     pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
         let (_, time) = self.check_input(xs)?;
         memory::for_result("the result", xs)?;
-        let table = self.table_for(offset, time)?;
+        let end = self.end_of(offset, time)?;
         if xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
         if xs.device().is_cpu() {
+            let table = self.shared.rows.at_least(end)?;
             return self.fused(table, Positions::From(offset), train).apply(xs);
         }
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
@@ -243,10 +230,11 @@ impl PositionalEncoding {
                  {strides:?} cannot be added to in place"
             );
         }
-        let table = self.table_for(offset, time)?;
+        let end = self.end_of(offset, time)?;
         if xs.elem_count() == 0 {
             return Ok(());
         }
+        let table = self.shared.rows.at_least(end)?;
         let op = self.fused(table, Positions::From(offset), false);
         op.apply_in_place(xs)
     }
@@ -302,7 +290,7 @@ impl PositionalEncoding {
         if checked.ids.is_empty() {
             return self.dropout.forward(xs, train);
         }
-        let table = self.table_of(0, checked.rows)?;
+        let table = self.shared.rows.at_least(checked.rows)?;
         if xs.elem_count() != 0 && xs.device().is_cpu() {
             let positions = if per_sequence {
                 Positions::PerToken(checked.ids)
@@ -332,7 +320,7 @@ impl PositionalEncoding {
     ) -> Result<Tensor> {
         self.check_input(xs)?;
         let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        let table = self.table_of(0, checked.rows)?;
+        let table = self.shared.rows.at_least(checked.rows)?;
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
 
@@ -348,20 +336,21 @@ impl PositionalEncoding {
     /// # Errors
     /// Positions beyond the table.
     pub fn encoding(&self, offset: usize, len: usize) -> Result<Tensor> {
-        let table = self.table_for(offset, len)?;
+        let end = self.end_of(offset, len)?;
         if len == 0 {
-            return table.narrow(0, 0, 0);
+            return self.shared.rows.at_least(1)?.narrow(0, 0, 0);
         }
-        table.narrow(0, offset, len)
+        self.shared.rows.at_least(end)?.narrow(0, offset, len)
     }
 
-    /// The table as it is now: `[max_seq_len, d_model]`. It is the layer's own memory, as are the
-    /// rows that [`encoding`](Self::encoding) returns: copy them before changing them in place.
+    /// Returns the whole table, `[max_seq_len, d_model]`, and builds the rows that no call has
+    /// needed yet. It is the layer's own memory, as are the rows that
+    /// [`encoding`](Self::encoding) returns: copy them before changing them in place.
     ///
     /// # Errors
-    /// None at present.
+    /// Returns an error if there is no memory for all rows.
     pub fn table(&self) -> Result<Tensor> {
-        Ok(self.shared.rows.table())
+        self.encoding(0, self.max_seq_len())
     }
 
     /// What the layer was made from. After [`from_table`](Self::from_table) its `max_seq_len`
@@ -375,9 +364,38 @@ impl PositionalEncoding {
         self.shared.config.sinusoidal.d_model
     }
 
-    /// The rows that the table has now: those of the config, or more if it has grown.
+    /// Returns the most positions there may be.
     pub fn max_seq_len(&self) -> usize {
-        row_count(&self.shared.rows.table())
+        self.shared.rows.limit()
+    }
+
+    /// The rows built until now: for the tests.
+    #[doc(hidden)]
+    pub fn rows_built(&self) -> usize {
+        self.shared.rows.built()
+    }
+
+    /// Returns a view of this layer without dropout that is a [`Module`](candle_core::Module),
+    /// for `candle_nn::seq()` and wherever one is wanted. The layer itself is a [`ModuleT`], and
+    /// Candle lets no type be both.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Module, Tensor};
+    /// use candle_nn::{VarBuilder, VarMap};
+    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+    ///
+    /// let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, &Device::Cpu);
+    /// let layer = PositionalEncoding::new(PositionalEncodingConfig::new(8), vb.dtype(), vb.device())?;
+    /// let model = candle_nn::seq()
+    ///     .add(candle_nn::embedding(100, 8, vb.pp("words"))?)
+    ///     .add(layer.inference())
+    ///     .add(candle_nn::linear(8, 2, vb.pp("head"))?);
+    /// let tokens = Tensor::new(&[[3u32, 14, 15]], &Device::Cpu)?;
+    /// assert_eq!(model.forward(&tokens)?.dims(), [1, 3, 2]);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    pub fn inference(&self) -> Inference<Self> {
+        Inference(self.clone())
     }
 
     /// The dropout, whose step counter can be read and set.
@@ -425,34 +443,9 @@ impl PositionalEncoding {
         plain::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
-    /// A table that holds the positions `offset .. offset + len`.
-    fn table_for(&self, offset: usize, len: usize) -> Result<Tensor> {
-        let Some(end) = offset.checked_add(len) else {
-            bail!("offset {offset} plus length {len} overflows");
-        };
-        if len == 0 {
-            return Ok(self.shared.rows.table());
-        }
-        self.table_of(offset, end)
-    }
-
-    /// A table that holds the positions `start .. end`.
-    fn table_of(&self, start: usize, end: usize) -> Result<Tensor> {
-        let rows = &self.shared.rows;
-        if let Some(table) = rows.at_least(end)? {
-            return Ok(table);
-        }
-        let limit = rows.limit();
-        match self.shared.config.growth {
-            Growth::Fixed => bail!(
-                "positions {start}..{end} were asked for, but the table holds {limit} rows \
-                 (max_seq_len {limit})"
-            ),
-            Growth::Grow { .. } => bail!(
-                "positions {start}..{end} were asked for, but the table may grow to \
-                 {limit} rows at most"
-            ),
-        }
+    /// One past the last of the positions `offset .. offset + len`.
+    fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
+        end_of("the table holds", offset, len, self.max_seq_len())
     }
 
     /// Checks shape, type and device, and returns batch and time.
@@ -463,10 +456,10 @@ impl PositionalEncoding {
             Some(found) if dims.last() == Some(&d_model) => found,
             _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
         };
-        let table = self.shared.rows.table();
-        check_dtypes("the input", xs.dtype(), Against::Table, table.dtype())?;
-        if !xs.device().same_device(table.device()) {
-            let (input, table) = (xs.device().location(), table.device().location());
+        let rows = &self.shared.rows;
+        check_dtypes("the input", xs.dtype(), Against::Table, rows.dtype())?;
+        if !xs.device().same_device(rows.device()) {
+            let (input, table) = (xs.device().location(), rows.device().location());
             bail!("the input is on {input:?}, but the table is on {table:?}");
         }
         memory::declared("the input", xs)?;
@@ -481,49 +474,14 @@ impl ModuleT for PositionalEncoding {
     }
 }
 
-/// Checks that a table is the one of a specification, bit for bit.
-fn check_same(sinusoidal: &Sinusoidal, table: &Tensor) -> Result<()> {
-    let rows = row_count(table) as u64;
-    let exact = sinusoidal_tensor(sinusoidal, 0..rows, table.dtype(), &Device::Cpu)?;
-    let wide = |tensor: &Tensor| {
-        // Every type converts to f64 without loss.
-        let host = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F64)?;
-        host.flatten_all()?.to_vec1::<f64>()
-    };
-    let pairs = wide(table)?.into_iter().zip(wide(&exact)?);
-    for (index, (found, wanted)) in pairs.enumerate() {
-        if found.to_bits() != wanted.to_bits() {
-            let (row, column) = (index / sinusoidal.d_model(), index % sinusoidal.d_model());
-            let hint = if is_converted(sinusoidal, row, column, table.dtype(), found)? {
-                " (it was converted from another type: load it without dtype, or let the layer \
-                 compute it)"
-            } else {
-                ""
-            };
-            bail!(
-                "a table can grow only if it is the one of its specification: at \
-                 [{row}, {column}] it has {found:e}, the specification {wanted:e}{hint}"
-            );
-        }
-    }
-    Ok(())
-}
+/// A layer in inference, where it has no dropout: what makes a [`Module`] of a [`ModuleT`].
+///
+/// [`PositionalEncoding::inference`] makes one. It shares the layer's tables.
+#[derive(Debug, Clone)]
+pub struct Inference<L>(pub(crate) L);
 
-/// Whether an entry is what a conversion makes of the exact one in another type.
-fn is_converted(
-    sinusoidal: &Sinusoidal,
-    row: usize,
-    column: usize,
-    dtype: DType,
-    found: f64,
-) -> Result<bool> {
-    for other in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        let positions = row as u64..row as u64 + 1;
-        let exact = sinusoidal_tensor(sinusoidal, positions, other, &Device::Cpu)?;
-        let converted = exact.to_dtype(dtype)?.to_dtype(DType::F64)?;
-        if converted.get(0)?.get(column)?.to_scalar::<f64>()? == found {
-            return Ok(true);
-        }
+impl<L: ModuleT> Module for Inference<L> {
+    fn forward(&self, xs: &Tensor) -> Result<Tensor> {
+        self.0.forward_t(xs, false)
     }
-    Ok(false)
 }

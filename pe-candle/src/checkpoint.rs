@@ -39,7 +39,7 @@
 //! ```
 //! use candle_core::{DType, Device};
 //! use pe_candle::checkpoint::{self, TableSpec};
-//! use pe_core::{Sinusoidal, SinusoidalConfig};
+//! use pe_candle::{Sinusoidal, SinusoidalConfig};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let path = dir.path().join("table.safetensors");

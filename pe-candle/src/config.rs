@@ -23,10 +23,11 @@ use pe_core::{POSITIONS, Preset, SinusoidalConfig};
 pub struct PositionalEncodingConfig {
     /// The specification of the table, its width `d_model` included.
     pub sinusoidal: SinusoidalConfig,
-    /// Rows of the table: the positions `0 .. max_seq_len`. 5000 by default, as in PyTorch's
+    /// The most positions there may be: `0 .. max_seq_len`. Defaults to 5000, as in PyTorch's
     /// tutorial and labml.
     pub max_seq_len: usize,
-    /// Probability of dropout in training, in `[0, 1)`. 0.1 by default, as in the paper.
+    /// Probability of dropout in training, in `[0, 1)`. Defaults to 0.1 in [`new`](Self::new), as
+    /// in the paper, and to 0 in [`from_preset`](Self::from_preset).
     pub dropout: f32,
     /// Seed of the dropout; 0 by default. Layers of one model that drop with equal seeds drop
     /// the same elements.
@@ -35,7 +36,7 @@ pub struct PositionalEncodingConfig {
     pub axis_order: AxisOrder,
     /// What the input is multiplied by; nothing by default.
     pub scale: EmbeddingScale,
-    /// What happens beyond `max_seq_len`; an error by default.
+    /// When the rows of the table are built. Defaults to [`Growth::AsNeeded`].
     pub growth: Growth,
     /// Type of the table, if it is not the one that the layer is made for: `f32` is the one
     /// choice, and keeps the table's accuracy for `f16` and `bf16` inputs.
@@ -48,10 +49,13 @@ impl PositionalEncodingConfig {
         Self::of(SinusoidalConfig::new(d_model))
     }
 
-    /// The table of a known library, all else by default. A preset fixes the table alone: axis
-    /// order and scale are the caller's to say.
+    /// Takes the table of a known library, without dropout, and all else by default. A preset fixes
+    /// the table alone: axis order, scale, and dropout are the caller's to say.
     pub const fn from_preset(preset: Preset, d_model: usize) -> Self {
-        Self::of(preset.config(d_model))
+        Self {
+            dropout: 0.0,
+            ..Self::of(preset.config(d_model))
+        }
     }
 
     const fn of(sinusoidal: SinusoidalConfig) -> Self {
@@ -62,26 +66,18 @@ impl PositionalEncodingConfig {
             seed: 0,
             axis_order: AxisOrder::BatchFirst,
             scale: EmbeddingScale::None,
-            growth: Growth::Fixed,
+            growth: Growth::AsNeeded,
             table_dtype: None,
         }
     }
 
     /// Checks what does not concern the table's numbers.
     pub(crate) fn check(&self) -> Result<()> {
-        let rows = self.max_seq_len;
-        if rows == 0 || rows as u64 > POSITIONS {
-            bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
-        }
+        check_max_seq_len(self.max_seq_len)?;
         if let EmbeddingScale::Factor(factor) = self.scale
             && !(factor as f32).is_finite()
         {
             bail!("the embedding scale {factor:?} is not a finite number within f32's range");
-        }
-        if let Growth::Grow { limit } = self.growth
-            && (limit < rows || limit as u64 > POSITIONS)
-        {
-            bail!("the growth limit {limit} is outside max_seq_len {rows}..={POSITIONS}");
         }
         Ok(())
     }
@@ -94,6 +90,14 @@ impl PositionalEncodingConfig {
             EmbeddingScale::Factor(factor) => Some(factor),
         }
     }
+}
+
+/// Checks the number of positions of any layer.
+pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
+    if rows == 0 || rows as u64 > POSITIONS {
+        bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
+    }
+    Ok(())
 }
 
 /// The order of the axes of the input. `B` is the batch, `T` the time, that is, the position in
@@ -147,16 +151,13 @@ pub enum EmbeddingScale {
     Factor(f64),
 }
 
-/// What happens when positions beyond `max_seq_len` are asked for.
+/// When a layer builds the rows of its tables. The numbers are the same either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Growth {
-    /// An error that says what was asked for and what the table holds.
+    /// On demand: a layer costs microseconds to make, whatever its `max_seq_len`. A call that
+    /// needs more rows than there are builds a table of at least twice as many.
     #[default]
-    Fixed,
-    /// The table is made again, at least twice as long, up to `limit` rows; beyond them the
-    /// error.
-    Grow {
-        /// The most rows, at least `max_seq_len`.
-        limit: usize,
-    },
+    AsNeeded,
+    /// All `max_seq_len` rows when the layer is made, so that no call has to.
+    AtOnce,
 }

@@ -16,11 +16,6 @@ pub(crate) fn error(message: impl std::fmt::Display) -> candle_core::Error {
     candle_core::Error::Msg(escape(&message).into_owned()).bt()
 }
 
-/// A `pe_core` error as Candle's.
-pub(crate) fn core_error(error: pe_core::Error) -> candle_core::Error {
-    candle_core::Error::wrap(error)
-}
-
 /// A table as a tensor of shape `[rows, width]`.
 ///
 /// On the CPU the tensor takes over the table's memory; for other devices it is copied there.
@@ -30,7 +25,7 @@ pub(crate) fn core_error(error: pe_core::Error) -> candle_core::Error {
 ///
 /// ```
 /// use candle_core::{DType, Device};
-/// use pe_core::Sinusoidal;
+/// use pe_candle::Sinusoidal;
 ///
 /// let table = Sinusoidal::paper(64)?.table::<f64>(0..10)?;
 /// let tensor = pe_candle::table_to_tensor(table, &Device::Cpu)?;
@@ -55,7 +50,7 @@ pub fn table_to_tensor<T: Element + WithDType>(table: Table<T>, device: &Device)
 ///
 /// ```
 /// use candle_core::{DType, Device};
-/// use pe_core::Sinusoidal;
+/// use pe_candle::Sinusoidal;
 ///
 /// let encoding = Sinusoidal::paper(8)?;
 /// let pe = pe_candle::sinusoidal_tensor(&encoding, 0..3, DType::F32, &Device::Cpu)?;
@@ -74,14 +69,11 @@ pub fn sinusoidal_tensor(
         device: &Device,
     ) -> Result<Tensor> {
         if let Some(mut entries) = large_zeros::<T>(encoding, &positions) {
-            let done = encoding.fill(positions.start, &mut entries);
-            done.map_err(core_error)?;
+            encoding.fill(positions.start, &mut entries)?;
             let shape = (entries.len() / encoding.d_model(), encoding.d_model());
             return Tensor::from_vec(entries, shape, device);
         }
-        let table = encoding.table::<T>(positions);
-        let table = table.map_err(core_error)?;
-        table_to_tensor(table, device)
+        table_to_tensor(encoding.table::<T>(positions)?, device)
     }
     match dtype {
         DType::F32 => of::<f32>(encoding, positions, device),
@@ -112,10 +104,10 @@ mod tests {
 
     #[test]
     fn large_tables_are_those_of_the_core() -> Result<()> {
-        let encoding = Sinusoidal::paper(1024).map_err(core_error)?;
+        let encoding = Sinusoidal::paper(1024)?;
         // Just below and above what is large, not from position 0.
         for rows in [1023, 1025] {
-            let table = encoding.table::<f32>(7..7 + rows).map_err(core_error)?;
+            let table = encoding.table::<f32>(7..7 + rows)?;
             let tensor = sinusoidal_tensor(&encoding, 7..7 + rows, DType::F32, &Device::Cpu)?;
             assert_eq!(tensor.dims(), [rows as usize, 1024]);
             let found = tensor.flatten_all()?.to_vec1::<f32>()?;
@@ -127,7 +119,7 @@ mod tests {
     #[test]
     #[allow(clippy::reversed_empty_ranges)]
     fn ranges_that_are_wrong_are_named_whatever_their_size() -> Result<()> {
-        let encoding = Sinusoidal::paper(1024).map_err(core_error)?;
+        let encoding = Sinusoidal::paper(1024)?;
         for range in [
             9..3,
             0..1 << 33,

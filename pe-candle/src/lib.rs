@@ -86,7 +86,7 @@
 //! let rotary = RotaryEmbedding::new(RotaryEmbeddingConfig::new(64), DType::BF16, &Device::Cpu)?;
 //! let q = Tensor::zeros((1, 8, 5, 64), DType::BF16, &Device::Cpu)?;
 //! let k = Tensor::zeros((1, 2, 5, 64), DType::BF16, &Device::Cpu)?;
-//! let (q, k) = rotary.apply_rotary_emb_qkv(&q, &k, 1000)?;
+//! let (q, k) = rotary.apply_qkv(&q, &k, 1000)?;
 //! # assert_eq!((q.dims(), k.dims()), (&[1, 8, 5, 64][..], &[1, 2, 5, 64][..]));
 //! # Ok::<(), candle_core::Error>(())
 //! ```
@@ -114,6 +114,10 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! # Use it in a sequence of modules
+//!
+//! [`PositionalEncoding::inference`] is a view of the layer for `candle_nn::seq()`.
+//!
 //! # Use the table alone
 //!
 //! [`sinusoidal_tensor`] makes a tensor of any range of positions, [`table_to_tensor`] of any table
@@ -121,7 +125,7 @@
 //!
 //! ```
 //! use candle_core::{DType, Device};
-//! use pe_core::{Preset, Sinusoidal};
+//! use pe_candle::{Preset, Sinusoidal};
 //!
 //! let whisper = Sinusoidal::new(Preset::Whisper.config(384))?;
 //! let table = pe_candle::sinusoidal_tensor(&whisper, 0..1500, DType::F16, &Device::Cpu)?;
@@ -150,11 +154,18 @@ pub mod rotary;
 mod rows;
 mod sync;
 
-pub use additive::PositionalEncoding;
+pub use additive::{Inference, PositionalEncoding};
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
 pub use dropout::Dropout;
-pub use pe_core::PairLayout;
+pub use pe_core;
+pub use pe_core::{
+    AxialFrequencies, AxialRotary, Base, CosSin, Element, Llama3Scaling, LongRopeScaling, Mrope,
+    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
+    PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
+    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
+    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+};
 pub use philox::philox4x32_10;
 pub use positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,

@@ -202,3 +202,11 @@ pub enum Error {
 
 /// The crate's result.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Wraps an error, so that `?` works in functions that return `candle_core::Result`.
+#[cfg(feature = "candle")]
+impl From<Error> for candle_core::Error {
+    fn from(error: Error) -> Self {
+        Self::wrap(error)
+    }
+}

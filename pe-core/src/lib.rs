@@ -121,6 +121,7 @@
 //!   threads are not the pool's own, so a table may be built in a pool and under any lock.
 //! * `serde`: serialise specifications.
 //! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
+//! * `candle`: convert [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
 #![forbid(unsafe_code)]
 

@@ -157,6 +157,12 @@ fn candle(
             let heads = xs.transpose(1, 2)?.contiguous()?;
             rope_i(&heads, cos, sin)?.transpose(1, 2)?.contiguous()
         }
+        (_, HeadOrder::SequenceFirst) => {
+            let xs = xs.transpose(0, 1)?.contiguous()?;
+            candle(&xs, cos, sin, layout, HeadOrder::TimeFirst)?
+                .transpose(0, 1)?
+                .contiguous()
+        }
     }
 }
 
@@ -177,6 +183,7 @@ fn prompts(filter: &str) -> Result<()> {
                     let shape = match order {
                         HeadOrder::HeadFirst => (batch, heads, steps, head_dim),
                         HeadOrder::TimeFirst => (batch, steps, heads, head_dim),
+                        HeadOrder::SequenceFirst => (steps, batch, heads, head_dim),
                     };
                     let rotary = layer(head_dim, layout, order, dtype)?;
                     let xs = Tensor::randn(0f32, 1., shape, CPU)?.to_dtype(dtype)?;
@@ -218,7 +225,7 @@ fn steps(filter: &str) -> Result<()> {
             for layout in LAYOUTS {
                 let shape = match order {
                     HeadOrder::HeadFirst => (1, 32, 1, 128),
-                    HeadOrder::TimeFirst => (1, 1, 32, 128),
+                    HeadOrder::TimeFirst | HeadOrder::SequenceFirst => (1, 1, 32, 128),
                 };
                 let rotary = layer(128, layout, order, dtype)?;
                 let xs = Tensor::randn(0f32, 1., shape, CPU)?.to_dtype(dtype)?;
@@ -257,7 +264,7 @@ fn lengths(filter: &str) -> Result<()> {
             ..RotaryConfig::new(128)
         };
         let config = RotaryEmbeddingConfig {
-            max_seq_len: 1 << 20,
+            max_seq_len: Some(1 << 20),
             ..RotaryEmbeddingConfig::of(rotary, 128)
         };
         let rotary = RotaryEmbedding::new(config, DType::F32, CPU)?;

@@ -9,6 +9,7 @@ mod grid;
 mod hub;
 mod kernel;
 mod layer;
+mod readme;
 mod rotary;
 mod threads;
 mod util;

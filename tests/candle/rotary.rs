@@ -1,6 +1,8 @@
 //! The rotary layer: against Candle's kernels, against a definition element by element, and
 //! against the composition of Candle's operations.
 
+mod adoption;
+mod chatglm;
 mod definition;
 mod errors;
 mod gradients;
@@ -9,6 +11,7 @@ mod lengths;
 mod model;
 mod parity;
 mod positions;
+mod training;
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};
@@ -20,12 +23,16 @@ use crate::util::{TYPES, error_of, f64s, numbers};
 
 const CPU: &Device = &Device::Cpu;
 const LAYOUTS: [PairLayout; 2] = [PairLayout::HalfSplit, PairLayout::Interleaved];
-const ORDERS: [HeadOrder; 2] = [HeadOrder::HeadFirst, HeadOrder::TimeFirst];
+const ORDERS: [HeadOrder; 3] = [
+    HeadOrder::HeadFirst,
+    HeadOrder::TimeFirst,
+    HeadOrder::SequenceFirst,
+];
 
 /// Heads of a width of which `rotary_dim` columns are rotated, in tables of 64 rows.
 fn config(rotary_dim: usize, head_dim: usize) -> RotaryEmbeddingConfig {
     RotaryEmbeddingConfig {
-        max_seq_len: 64,
+        max_seq_len: Some(64),
         ..RotaryEmbeddingConfig::of(RotaryConfig::new(rotary_dim), head_dim)
     }
 }
@@ -39,6 +46,7 @@ fn shape_of(order: HeadOrder, batch: usize, heads: usize, time: usize, width: us
     match order {
         HeadOrder::HeadFirst => [batch, heads, time, width],
         HeadOrder::TimeFirst => [batch, time, heads, width],
+        HeadOrder::SequenceFirst => [time, batch, heads, width],
     }
 }
 
@@ -47,6 +55,15 @@ fn time_axis(order: HeadOrder) -> usize {
     match order {
         HeadOrder::HeadFirst => 2,
         HeadOrder::TimeFirst => 1,
+        HeadOrder::SequenceFirst => 0,
+    }
+}
+
+/// The axis of the batch.
+fn batch_axis(order: HeadOrder) -> usize {
+    match order {
+        HeadOrder::HeadFirst | HeadOrder::TimeFirst => 0,
+        HeadOrder::SequenceFirst => 1,
     }
 }
 

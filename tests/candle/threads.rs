@@ -7,8 +7,7 @@ use std::sync::Barrier;
 
 use candle_core::{DType, Device, Tensor};
 use pe_candle::{
-    Dropout, Growth, PositionalEncoding, PositionalEncodingConfig, RotaryEmbedding,
-    RotaryEmbeddingConfig,
+    Dropout, PositionalEncoding, PositionalEncodingConfig, RotaryEmbedding, RotaryEmbeddingConfig,
 };
 use pe_core::{RopeScaling, Rotary, RotaryConfig, Sinusoidal};
 
@@ -54,8 +53,7 @@ fn place(thread: usize, step: usize) -> usize {
 #[test]
 fn a_growing_additive_layer_loses_nothing() {
     let config = PositionalEncodingConfig {
-        max_seq_len: 1,
-        growth: Growth::Grow { limit: LIMIT },
+        max_seq_len: LIMIT,
         dropout: 0.0,
         ..PositionalEncodingConfig::new(WIDTH)
     };
@@ -67,7 +65,7 @@ fn a_growing_additive_layer_loses_nothing() {
         let layer = PositionalEncoding::new(config.clone(), DType::F32, CPU).unwrap();
         hammer(40, |thread, step| {
             let offset = place(thread, step);
-            let rows = layer.max_seq_len();
+            let rows = layer.rows_built();
             let xs = Tensor::zeros((1, 3, WIDTH), DType::F32, CPU).unwrap();
             let ys = match thread % 2 {
                 0 => layer.forward_at(&xs, offset, false),
@@ -80,9 +78,8 @@ fn a_growing_additive_layer_loses_nothing() {
             let ys = ys.unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
             assert_eq!(ys, exact.as_slice()[offset * WIDTH..][..3 * WIDTH]);
             // It never shrinks, and holds what was served.
-            assert!(layer.max_seq_len() >= rows.max(offset + 3));
+            assert!(layer.rows_built() >= rows.max(offset + 3));
         });
-        let rows = layer.max_seq_len();
         let whole = layer
             .table()
             .unwrap()
@@ -90,7 +87,7 @@ fn a_growing_additive_layer_loses_nothing() {
             .unwrap()
             .to_vec1::<f32>()
             .unwrap();
-        assert_eq!(whole, exact.as_slice()[..rows * WIDTH]);
+        assert_eq!(whole, exact.as_slice());
     }
 }
 
@@ -105,8 +102,7 @@ fn a_growing_rotary_layer_loses_nothing() {
             ..RotaryConfig::new(WIDTH)
         };
         let config = RotaryEmbeddingConfig {
-            max_seq_len: 1,
-            growth: Growth::Grow { limit: LIMIT },
+            max_seq_len: Some(LIMIT),
             ..RotaryEmbeddingConfig::of(rotary.clone(), WIDTH)
         };
         let rotary = Rotary::new(rotary).unwrap();

@@ -14,8 +14,7 @@ mod weights;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use model::{Config, Model, Rotary};
-use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-use pe_core::{RotaryConfig, RotaryRecipe};
+use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig, RotaryRecipe};
 
 const CPU: &Device = &Device::Cpu;
 /// Tokens that are taken at a time.
@@ -39,15 +38,10 @@ fn config() -> Config {
 fn rotary(cfg: &Config, recipe: RotaryRecipe, dtype: DType) -> Result<RotaryEmbedding> {
     let head_dim = cfg.hidden_size / cfg.num_attention_heads;
     let config = RotaryEmbeddingConfig {
-        rotary: RotaryConfig {
-            base: cfg.rope_theta,
-            recipe,
-            ..RotaryConfig::new(head_dim)
-        },
-        max_seq_len: cfg.max_position_embeddings,
-        ..RotaryEmbeddingConfig::new(head_dim)
+        max_seq_len: Some(cfg.max_position_embeddings),
+        ..RotaryEmbeddingConfig::with_base(head_dim, cfg.rope_theta)
     };
-    RotaryEmbedding::new(config, dtype, CPU)
+    RotaryEmbedding::new(config.with_recipe(recipe), dtype, CPU)
 }
 
 /// This component with given tables: cosines and sines of all positions.
@@ -64,10 +58,7 @@ impl Rotary for Given {
         let Self(rotary, tables) = self;
         let cos = tables.cos.narrow(0, seqlen_offset, q.dim(2)?)?;
         let sin = tables.sin.narrow(0, seqlen_offset, q.dim(2)?)?;
-        Ok((
-            rotary.apply_with_cos_sin(q, &cos, &sin)?,
-            rotary.apply_with_cos_sin(k, &cos, &sin)?,
-        ))
+        rotary.apply_qkv_with_cos_sin(q, k, &cos, &sin)
     }
 }
 

@@ -65,7 +65,7 @@ pub enum SpecStatus {
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::{self, SpecStatus, TableSpec};
-/// use pe_core::SinusoidalConfig;
+/// use pe_candle::SinusoidalConfig;
 ///
 /// let spec = TableSpec::new(SinusoidalConfig::new(16), 0, 4, DType::F16);
 /// checkpoint::export(&path, &spec)?;

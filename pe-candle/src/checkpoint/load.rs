@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
-use crate::convert::{core_error, error, table_to_tensor};
+use crate::convert::{error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
 use super::element::with_element;
@@ -34,7 +34,7 @@ pub enum NonFinite {
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
-/// use pe_core::{Preset, SinusoidalConfig};
+/// use pe_candle::{Preset, SinusoidalConfig};
 ///
 /// checkpoint::export(&path, &TableSpec::new(SinusoidalConfig::new(64), 0, 10, DType::F32))?;
 /// let options = LoadOptions {
@@ -263,7 +263,7 @@ impl LoadOptions {
             };
             return Err(file.error_of(name, format!("{whose}, {comparison}")));
         }
-        let table = Table::from_vec(entries, table.width).map_err(core_error)?;
+        let table = Table::from_vec(entries, table.width)?;
         table_to_tensor(table, &self.device)
     }
 }

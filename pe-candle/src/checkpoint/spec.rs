@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::object::{Object, object};
 use super::rotary::ROTARY_SCHEME;
 use super::{quoted, reason, shown};
-use crate::convert::{core_error, error};
+use crate::convert::error;
 
 /// The metadata key under which the specification stands, the only key written.
 pub const METADATA_KEY: &str = "positional_encoding";
@@ -28,7 +28,7 @@ pub const SCHEME: &str = "sinusoidal";
 /// ```
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::TableSpec;
-/// use pe_core::Preset;
+/// use pe_candle::Preset;
 ///
 /// let spec = TableSpec::new(Preset::Whisper.config(384), 0, 1500, DType::F32);
 /// assert_eq!(
@@ -147,7 +147,7 @@ impl TableSpec {
     /// [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
     pub fn check(&self) -> Result<Sinusoidal> {
         dtype_name(self.dtype)?;
-        let encoding = Sinusoidal::new(self.config).map_err(core_error)?;
+        let encoding = Sinusoidal::new(self.config)?;
         let Range { start, end } = self.positions();
         if end > POSITIONS {
             bail!("positions {start}..{end} run past {POSITIONS}");

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use candle_nn::VarBuilder;
 use pe_core::{Element, SinusoidalConfig, Table};
 
-use crate::convert::{core_error, error, table_to_tensor};
+use crate::convert::{error, table_to_tensor};
 
 use super::element::{is_finite, with_element};
 use super::spec::TableSpec;
@@ -67,7 +67,7 @@ pub enum TableOrigin {
 /// use candle_core::{DType, Device};
 /// use candle_nn::{VarBuilder, VarMap};
 /// use pe_candle::checkpoint::{self, TableOrigin};
-/// use pe_core::SinusoidalConfig;
+/// use pe_candle::SinusoidalConfig;
 ///
 /// let variables = VarMap::new();
 /// let vb = VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu);
@@ -101,7 +101,7 @@ pub fn from_var_builder(
 }
 
 fn compute<T: Element>(spec: &TableSpec) -> Result<Table<T>> {
-    spec.check()?.table(spec.positions()).map_err(core_error)
+    Ok(spec.check()?.table(spec.positions())?)
 }
 
 /// The entries as stored, rounded once to `T`, after a look at what they are.
@@ -158,7 +158,7 @@ fn read<T: Element + WithDType>(
         }
     }
     let entries = stored.into_iter().map(<T as Element>::from_f64).collect();
-    Table::from_vec(entries, width).map_err(core_error)
+    Ok(Table::from_vec(entries, width)?)
 }
 
 /// The elements on the host, widened.

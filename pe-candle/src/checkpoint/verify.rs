@@ -7,8 +7,6 @@ use std::slice::ChunksExact;
 use candle_core::{Result, bail};
 use pe_core::{Element, Sinusoidal};
 
-use crate::convert::core_error;
-
 use super::element::{elements, same_bits, ulps, with_element};
 use super::examine;
 use super::header::Limits;
@@ -139,7 +137,7 @@ fn short(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::{self, TableSpec};
-/// use pe_core::{Recipe, SinusoidalConfig};
+/// use pe_candle::{Recipe, SinusoidalConfig};
 ///
 /// let f32_recipe = SinusoidalConfig { recipe: Recipe::ExpF32, ..SinusoidalConfig::new(128) };
 /// checkpoint::export(&path, &TableSpec::new(f32_recipe, 0, 512, DType::F32))?;
@@ -234,8 +232,7 @@ impl<'a, T: Element> Checker<'a, T> {
         expected.resize(elements::<T>(found).len(), T::default());
         self.checks
             .encoding
-            .fill(self.checks.position(first_row), &mut expected)
-            .map_err(core_error)?;
+            .fill(self.checks.position(first_row), &mut expected)?;
         let entries = &mut self.comparison.entries;
         *entries = entries.saturating_add(expected.len() as u64);
         if !same_bits(found, &expected) {

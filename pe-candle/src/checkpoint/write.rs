@@ -56,7 +56,7 @@ impl Default for SaveOptions {
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::{DType, Device, Tensor};
 /// use pe_candle::checkpoint::{self, TableSpec};
-/// use pe_core::{Sinusoidal, SinusoidalConfig};
+/// use pe_candle::{Sinusoidal, SinusoidalConfig};
 ///
 /// let spec = TableSpec::new(SinusoidalConfig::new(8), 0, 3, DType::F32);
 /// let entries = Sinusoidal::new(spec.config)?.table::<f32>(spec.positions())?.into_vec();
@@ -94,7 +94,7 @@ pub fn save_table<T: Element, P: AsRef<Path>>(
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::{self, TableSpec};
-/// use pe_core::SinusoidalConfig;
+/// use pe_candle::SinusoidalConfig;
 ///
 /// let spec = TableSpec::new(SinusoidalConfig::new(512), 0, 5000, DType::BF16);
 /// checkpoint::export(&path, &spec)?;

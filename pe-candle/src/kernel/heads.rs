@@ -4,7 +4,7 @@ use candle_core::Layout;
 
 use crate::rotary::config::HeadOrder;
 
-/// A tensor `[B, H, T, D]` or `[B, T, H, D]` in memory, of any strides.
+/// A tensor `[B, H, T, D]`, `[B, T, H, D]`, or `[T, B, H, D]` in memory, of any strides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heads {
     pub(super) start: usize,
@@ -66,6 +66,7 @@ impl Heads {
         match self.order {
             HeadOrder::HeadFirst => self.dims[2],
             HeadOrder::TimeFirst => self.dims[1],
+            HeadOrder::SequenceFirst => self.dims[0],
         }
     }
 
@@ -81,11 +82,12 @@ impl Heads {
             let to = inner.min(from + left);
             let place = self.start + i * a + j * b;
             for k in from..to {
-                let time = match self.order {
-                    HeadOrder::HeadFirst => k,
-                    HeadOrder::TimeFirst => j,
+                let (batch, time) = match self.order {
+                    HeadOrder::HeadFirst => (i, k),
+                    HeadOrder::TimeFirst => (i, j),
+                    HeadOrder::SequenceFirst => (j, i),
                 };
-                f(place + k * c, i, time);
+                f(place + k * c, batch, time);
             }
             left -= to - from;
             (from, j) = (0, j + 1);

@@ -2,11 +2,8 @@
 
 use candle_core::{Result, Tensor};
 
-use super::composed::Route;
 use super::input::check_own;
 use super::{RotaryEmbedding, Turn};
-use crate::kernel::{Direction, Rotation};
-use crate::memory;
 
 impl RotaryEmbedding {
     /// Turns one tensor by the positions `offset ..`, one per step along `T`.
@@ -30,26 +27,31 @@ impl RotaryEmbedding {
     /// the tables', or that is on another device; positions beyond the tables.
     pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
+        Turn::one(self.at_offset(offset, time)?, xs)
     }
 
-    /// Turns queries and keys by the positions `seqlen_offset ..`: the call of Candle's own
-    /// models. Their numbers of heads may differ.
+    /// Turns queries and keys by the positions `offset ..`. Their numbers of heads may differ.
     ///
     /// # Errors
-    /// Queries and keys of different batch or length; else as [`apply`](Self::apply), for
-    /// either.
+    /// Returns an error if queries and keys differ in batch or length. Also returns the errors of
+    /// [`apply`](Self::apply), for either.
+    pub fn apply_qkv(&self, q: &Tensor, k: &Tensor, offset: usize) -> Result<(Tensor, Tensor)> {
+        let (_, time) = self.check_pair(q, k)?;
+        Turn::both(self.at_offset(offset, time)?, q, k)
+    }
+
+    /// Does what [`apply_qkv`](Self::apply_qkv) does, under the name that it has in Candle's own
+    /// models.
+    ///
+    /// # Errors
+    /// Returns the errors of [`apply_qkv`](Self::apply_qkv).
     pub fn apply_rotary_emb_qkv(
         &self,
         q: &Tensor,
         k: &Tensor,
         seqlen_offset: usize,
     ) -> Result<(Tensor, Tensor)> {
-        let (_, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_offset(seqlen_offset, time)?)
+        self.apply_qkv(q, k, seqlen_offset)
     }
 
     /// Turns one tensor by each token's own position.
@@ -78,25 +80,22 @@ impl RotaryEmbedding {
     /// as [`apply`](Self::apply).
     pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
+        Turn::one(self.at_ids(position_ids, batch, time)?, xs)
     }
 
     /// Turns queries and keys by each token's own position.
     ///
     /// # Errors
     /// As [`apply_with_positions`](Self::apply_with_positions) and
-    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
-    pub fn apply_rotary_emb_qkv_with_positions(
+    /// [`apply_qkv`](Self::apply_qkv).
+    pub fn apply_qkv_with_positions(
         &self,
         q: &Tensor,
         k: &Tensor,
         position_ids: &Tensor,
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_ids(position_ids, batch, time)?)
+        Turn::both(self.at_ids(position_ids, batch, time)?, q, k)
     }
 
     /// Turns one tensor by positions that begin at an offset of each sequence's own: `T`
@@ -119,25 +118,22 @@ impl RotaryEmbedding {
     /// A number of offsets that is not the batch; else as [`apply`](Self::apply).
     pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.at_offsets(offsets, batch, time)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
+        Turn::one(self.at_offsets(offsets, batch, time)?, xs)
     }
 
     /// Turns queries and keys by positions that begin at an offset of each sequence's own.
     ///
     /// # Errors
     /// As [`apply_at_offsets`](Self::apply_at_offsets) and
-    /// [`apply_rotary_emb_qkv`](Self::apply_rotary_emb_qkv).
-    pub fn apply_rotary_emb_qkv_at_offsets(
+    /// [`apply_qkv`](Self::apply_qkv).
+    pub fn apply_qkv_at_offsets(
         &self,
         q: &Tensor,
         k: &Tensor,
         offsets: &[usize],
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        self.turn_both(q, k, self.at_offsets(offsets, batch, time)?)
+        Turn::both(self.at_offsets(offsets, batch, time)?, q, k)
     }
 
     /// Turns one tensor by angles from elsewhere: cosines and sines of each step, `[T,
@@ -165,10 +161,25 @@ impl RotaryEmbedding {
     /// input, or tracked for gradients, which would not reach them; else as
     /// [`apply`](Self::apply).
     pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-        match self.by_cos_sin(xs, cos, sin)? {
-            Some(turn) => self.turn(xs, &turn),
-            None => Ok(xs.clone()),
-        }
+        let found = self.check("the input", xs)?;
+        Turn::one(self.by_cos_sin(found, &[("the input", xs)], cos, sin)?, xs)
+    }
+
+    /// Turns queries and keys by angles from elsewhere.
+    ///
+    /// # Errors
+    /// Returns the errors of [`apply_with_cos_sin`](Self::apply_with_cos_sin) and
+    /// [`apply_qkv`](Self::apply_qkv).
+    pub fn apply_qkv_with_cos_sin(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+    ) -> Result<(Tensor, Tensor)> {
+        let found = self.check_pair(q, k)?;
+        let inputs = [("the query", q), ("the key", k)];
+        Turn::both(self.by_cos_sin(found, &inputs, cos, sin)?, q, k)
     }
 
     /// Turns `xs` itself by the positions `offset ..`: for inference.
@@ -198,10 +209,7 @@ impl RotaryEmbedding {
     pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check("the input", xs)?;
         check_own(xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.turn_in_place(xs, turn),
-            None => Ok(()),
-        }
+        Turn::in_place(self.at_offset(offset, time)?, xs)
     }
 
     /// Turns `xs` itself by each token's own position.
@@ -212,51 +220,6 @@ impl RotaryEmbedding {
     pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;
         check_own(xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.turn_in_place(xs, turn),
-            None => Ok(()),
-        }
-    }
-
-    fn turn_both(&self, q: &Tensor, k: &Tensor, turn: Option<Turn>) -> Result<(Tensor, Tensor)> {
-        match turn {
-            Some(turn) => Ok((self.turn(q, &turn)?, self.turn(k, &turn)?)),
-            None => Ok((q.clone(), k.clone())),
-        }
-    }
-
-    fn turn(&self, xs: &Tensor, turn: &Turn) -> Result<Tensor> {
-        memory::for_result("the result", xs)?;
-        if xs.elem_count() == 0 {
-            return Ok(xs.clone());
-        }
-        if xs.device().is_cpu() {
-            return self.rotation(turn).apply(xs);
-        }
-        let route = match xs.track_op() {
-            true => Route::Operations,
-            false => Route::Rope,
-        };
-        self.compose(xs, turn, route)
-    }
-
-    fn turn_in_place(&self, xs: &Tensor, turn: Turn) -> Result<()> {
-        if xs.elem_count() == 0 {
-            return Ok(());
-        }
-        self.rotation(&turn).apply_in_place(xs)
-    }
-
-    /// The operation that does it all in one pass.
-    fn rotation(&self, turn: &Turn) -> Rotation {
-        Rotation {
-            cos: turn.angles.cos.clone(),
-            sin: turn.angles.sin.clone(),
-            tokens: turn.tokens.clone(),
-            layout: self.shared.config.layout,
-            order: self.shared.config.axis_order,
-            direction: Direction::Forward,
-            backend: self.backend,
-        }
+        Turn::in_place(self.at_ids(position_ids, batch, time)?, xs)
     }
 }

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use pe_core::{Element, RotaryFrequencies};
 
 use super::RotaryEmbedding;
-use crate::convert::{core_error, table_to_tensor};
+use crate::convert::table_to_tensor;
 use crate::positions::CheckedIds;
 
 impl RotaryEmbedding {
@@ -21,8 +21,7 @@ impl RotaryEmbedding {
     ///
     /// ```
     /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    /// use pe_core::{Mrope, MropeArrangement};
+    /// use pe_candle::{Mrope, MropeArrangement, RotaryEmbedding, RotaryEmbeddingConfig};
     ///
     /// let config = RotaryEmbeddingConfig::new(128);
     /// let rotary = RotaryEmbedding::new(config, DType::BF16, &Device::Cpu)?;
@@ -49,12 +48,12 @@ impl RotaryEmbedding {
         }
         let (mut lists, mut rows) = (Vec::with_capacity(count), 0);
         for axis in 0..count {
-            let checked = CheckedIds::read(&position_ids.get(axis)?, self.limit())?;
+            let checked = CheckedIds::read(&position_ids.get(axis)?, self.max_seq_len())?;
             rows = rows.max(checked.rows);
             lists.push(checked.ids);
         }
         let tables = &self.shared.tables;
-        let frequencies = tables.rotary().frequencies(rows).map_err(core_error)?;
+        let frequencies = tables.rotary().frequencies(rows)?;
         let of = match tables.dtype() {
             DType::F32 => made::<f32>,
             DType::F64 => made::<f64>,
@@ -77,7 +76,7 @@ fn made<T: Element + WithDType>(
 ) -> Result<[Tensor; 2]> {
     let lists: Vec<&[u32]> = lists.iter().map(Vec::as_slice).collect();
     let tables = frequencies.tables_by_axis::<T>(axes, &lists);
-    let tables = tables.map_err(core_error)?;
+    let tables = tables?;
     let host = &candle_core::Device::Cpu;
     Ok([
         table_to_tensor(tables.cos, host)?,

@@ -23,10 +23,7 @@ impl RotaryEmbedding {
     #[doc(hidden)]
     pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        match self.at_offset(offset, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
+        composed(xs, self.at_offset(offset, time)?, route)
     }
 
     /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
@@ -38,10 +35,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.at_ids(position_ids, batch, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
+        composed(xs, self.at_ids(position_ids, batch, time)?, route)
     }
 
     /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
@@ -53,10 +47,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        match self.at_offsets(offsets, batch, time)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
+        composed(xs, self.at_offsets(offsets, batch, time)?, route)
     }
 
     /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
@@ -68,30 +59,33 @@ impl RotaryEmbedding {
         sin: &Tensor,
         route: Route,
     ) -> Result<Tensor> {
-        match self.by_cos_sin(xs, cos, sin)? {
-            Some(turn) => self.compose(xs, &turn, route),
-            None => Ok(xs.clone()),
-        }
+        let found = self.check("the input", xs)?;
+        let turn = self.by_cos_sin(found, &[("the input", xs)], cos, sin)?;
+        composed(xs, turn, route)
     }
+}
 
-    /// The rotation by what a call turns by.
-    pub(super) fn compose(&self, xs: &Tensor, turn: &Turn, route: Route) -> Result<Tensor> {
-        let config = &self.shared.config;
+fn composed(xs: &Tensor, turn: Option<Turn>, route: Route) -> Result<Tensor> {
+    match turn {
+        Some(turn) => turn.compose(xs, route),
+        None => Ok(xs.clone()),
+    }
+}
+
+impl Turn {
+    /// [`Turn::apply`] composed of Candle's operations.
+    pub(super) fn compose(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
+        let Self(rotation) = self;
+        let (order, layout) = (rotation.order, rotation.layout);
         if xs.elem_count() == 0 {
             return Ok(xs.clone());
         }
-        let Some((batch, time)) = config.axis_order.read(xs.dims()) else {
-            bail!("{}, got {:?}", config.axis_order.describe(), xs.dims());
+        let Some((batch, time)) = order.read(xs.dims()) else {
+            bail!("{}, got {:?}", order.describe(), xs.dims());
         };
-        let rows = |table: &Tensor| turn.tokens.rows_of(table, batch, time);
-        rotate(
-            xs,
-            &rows(&turn.angles.cos)?,
-            &rows(&turn.angles.sin)?,
-            config.layout,
-            config.axis_order,
-            route,
-        )
+        let rows = |table: &Tensor| rotation.tokens.rows_of(table, batch, time);
+        let (cos, sin) = (rows(&rotation.cos)?, rows(&rotation.sin)?);
+        rotate(xs, &cos, &sin, layout, order, route)
     }
 }
 
@@ -113,7 +107,7 @@ pub(super) fn rotate(
     let rest = xs.dim(D::Minus1)? - rotary_dim;
     let turning = xs.narrow(D::Minus1, 0, rotary_dim)?.to_dtype(dtype)?;
     let turned = match route {
-        Route::Rope => rope(&turning, &cos, &sin, layout, order)?,
+        Route::Rope => kernels(&turning, &cos, &sin, layout, order)?,
         Route::Operations => operations(&turning, &cos, &sin, layout, order)?,
     };
     let turned = turned.to_dtype(xs.dtype())?;
@@ -125,7 +119,7 @@ pub(super) fn rotate(
 }
 
 /// By Candle's own kernels.
-fn rope(
+fn kernels(
     xs: &Tensor,
     cos: &Tensor,
     sin: &Tensor,
@@ -141,6 +135,11 @@ fn rope(
         (PairLayout::Interleaved, HeadOrder::TimeFirst) => {
             let head_first = xs.transpose(1, 2)?.contiguous()?;
             rope_i(&head_first, &cos, &sin)?.transpose(1, 2)
+        }
+        (_, HeadOrder::SequenceFirst) => {
+            let time_first = xs.transpose(0, 1)?;
+            let turned = kernels(&time_first, &cos, &sin, layout, HeadOrder::TimeFirst)?;
+            turned.transpose(0, 1)
         }
     }
 }
@@ -183,6 +182,8 @@ fn broadcast(table: &Tensor, heads: &Tensor, order: HeadOrder) -> Result<Tensor>
         (2, HeadOrder::HeadFirst) => table.clone(),
         (2, HeadOrder::TimeFirst) | (3, HeadOrder::HeadFirst) => table.unsqueeze(1)?,
         (3, HeadOrder::TimeFirst) => table.unsqueeze(2)?,
+        (2, HeadOrder::SequenceFirst) => table.unsqueeze(1)?.unsqueeze(1)?,
+        (3, HeadOrder::SequenceFirst) => table.transpose(0, 1)?.unsqueeze(2)?,
         _ => bail!(
             "tables must have shape [T, pairs] or [B, T, pairs], got {:?}",
             table.dims()

@@ -3,24 +3,30 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use candle_core::{DType, Result, bail};
-use pe_core::hf_config::HfLayer;
-use pe_core::{POSITIONS, PairLayout, RotaryConfig};
+use pe_core::hf_config::{self, HfConfig, HfLayer, UnknownKeys};
+use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 
-use crate::config::Growth;
+use crate::config::{Growth, check_max_seq_len};
+
+/// The positions of a layer whose config says nothing of them.
+const MAX_SEQ_LEN: usize = 4096;
 
 /// What a [`RotaryEmbedding`](crate::RotaryEmbedding) is made from: plain data, checked when
 /// the layer is made.
 ///
 /// ```
-/// use pe_candle::{PairLayout, RotaryEmbeddingConfig};
-/// use pe_core::RotaryConfig;
+/// use pe_candle::{PairLayout, RotaryConfig, RotaryEmbeddingConfig};
 ///
-/// // A quarter of each head is rotated, as in GPT-NeoX.
+/// // Whole heads of 128 columns, with the base and the length of a model.
 /// let config = RotaryEmbeddingConfig {
-///     rotary: RotaryConfig { base: 10_000.0, ..RotaryConfig::new(16) },
-///     max_seq_len: 2048,
-///     ..RotaryEmbeddingConfig::new(64)
+///     max_seq_len: Some(32_768),
+///     ..RotaryEmbeddingConfig::with_base(128, 1e6)
 /// };
+/// assert_eq!((config.head_dim(), config.max_seq_len()), (128, 32_768));
+///
+/// // A quarter of each head of 64 columns, as in GPT-NeoX.
+/// let config = RotaryEmbeddingConfig::of(RotaryConfig::new(16), 64);
+/// assert_eq!((config.rotary.rotary_dim, config.head_dim()), (16, 64));
 /// assert_eq!(config.layout, PairLayout::HalfSplit);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -28,16 +34,16 @@ pub struct RotaryEmbeddingConfig {
     /// The frequencies, with the width `rotary_dim` that is rotated: the first columns of each
     /// head. The others pass unchanged.
     pub rotary: RotaryConfig,
-    /// The width of a head.
-    pub head_dim: usize,
+    /// The width of a head. `None`, the default, is the width that is rotated: the head as a whole.
+    pub head_dim: Option<usize>,
     /// Which columns make a pair; half-split by default, as most models have it.
     pub layout: PairLayout,
     /// Order of the axes of queries and keys; head first by default.
     pub axis_order: HeadOrder,
-    /// Rows of the tables: the positions `0 .. max_seq_len`; by default
+    /// The most positions there may be: `0 .. max_seq_len`. `None`, the default, is
     /// `max_position_embeddings` of the frequencies, or 4096 without it.
-    pub max_seq_len: usize,
-    /// What happens beyond `max_seq_len`; an error by default.
+    pub max_seq_len: Option<usize>,
+    /// When the rows of the tables are built. Defaults to [`Growth::AsNeeded`].
     pub growth: Growth,
     /// Type of the tables, if it is not the default: `f64` for a layer made for `f64`, and
     /// `f32` for all others. The one other choice is the type that the layer is made for, for
@@ -46,44 +52,92 @@ pub struct RotaryEmbeddingConfig {
 }
 
 impl RotaryEmbeddingConfig {
-    /// Heads of the given width, rotated as a whole with base 10000, all else by default.
+    /// Takes heads of the given width, rotated as a whole with base 10000, all else by default.
     pub const fn new(head_dim: usize) -> Self {
-        Self::of(RotaryConfig::new(head_dim), head_dim)
+        Self::with_base(head_dim, 10_000.0)
     }
 
-    /// The frequencies given, all else by default.
+    /// Takes heads of the given width, rotated as a whole with the given base (`rope_theta`), all
+    /// else by default.
+    pub const fn with_base(head_dim: usize, base: f64) -> Self {
+        let mut rotary = RotaryConfig::new(head_dim);
+        rotary.base = base;
+        Self::made(rotary, None)
+    }
+
+    /// Takes the given frequencies for heads of the given width, all else by default: if
+    /// `rotary_dim` is less, the other columns of a head pass unchanged.
     pub const fn of(rotary: RotaryConfig, head_dim: usize) -> Self {
-        let max_seq_len = match rotary.max_position_embeddings {
-            Some(length) => length,
-            None => 4096,
-        };
+        Self::made(rotary, Some(head_dim))
+    }
+
+    const fn made(rotary: RotaryConfig, head_dim: Option<usize>) -> Self {
         Self {
             rotary,
             head_dim,
             layout: PairLayout::HalfSplit,
             axis_order: HeadOrder::HeadFirst,
-            max_seq_len,
-            growth: Growth::Fixed,
+            max_seq_len: None,
+            growth: Growth::AsNeeded,
             table_dtype: None,
         }
     }
 
+    /// Reads a model's `config.json`, from its text or from a `serde_json::Value`, for the layers
+    /// of a type (`"sliding_attention"`), or without one for a model that has one set of
+    /// frequencies: base, scaling, part of the head, layout, and `max_position_embeddings`.
+    ///
+    /// ```
+    /// use pe_candle::{RotaryEmbeddingConfig, RotaryRecipe};
+    ///
+    /// let json = r#"{
+    ///     "model_type": "qwen2", "hidden_size": 896, "num_attention_heads": 14,
+    ///     "max_position_embeddings": 131072, "rope_theta": 1000000.0
+    /// }"#;
+    /// let config = RotaryEmbeddingConfig::from_hf_config(json, None)?;
+    /// assert_eq!((config.head_dim(), config.max_seq_len()), (64, 131_072));
+    /// // The numbers of transformers rather than the exact ones.
+    /// let config = config.with_recipe(RotaryRecipe::HfF32);
+    /// # assert_eq!(config.rotary.recipe, RotaryRecipe::HfF32);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the file is not understood as a whole (see [`hf_config::read`], which can
+    /// also list keys without effect instead), or has no such type of layers.
+    pub fn from_hf_config<'a>(
+        config: impl Into<HfConfig<'a>>,
+        layer_type: Option<&str>,
+    ) -> Result<Self> {
+        let model = hf_config::read(config, UnknownKeys::Reject)?;
+        Ok(model.layer(layer_type)?.into())
+    }
+
+    /// Computes frequencies and tables by the given recipe: exact ones, or those of transformers.
+    pub const fn with_recipe(mut self, recipe: RotaryRecipe) -> Self {
+        self.rotary.recipe = recipe;
+        self
+    }
+
+    /// Returns the width of a head: `head_dim`, or `rotary_dim` without it.
+    pub fn head_dim(&self) -> usize {
+        self.head_dim.unwrap_or(self.rotary.rotary_dim)
+    }
+
+    /// Returns the most positions there may be: `max_seq_len`, or `max_position_embeddings` of the
+    /// frequencies without it, or 4096 without both.
+    pub fn max_seq_len(&self) -> usize {
+        let trained = self.rotary.max_position_embeddings;
+        self.max_seq_len.or(trained).unwrap_or(MAX_SEQ_LEN)
+    }
+
     /// Checks what does not concern the frequencies.
     pub(super) fn check(&self) -> Result<()> {
-        let (rotary_dim, head_dim) = (self.rotary.rotary_dim, self.head_dim);
+        let (rotary_dim, head_dim) = (self.rotary.rotary_dim, self.head_dim());
         if rotary_dim > head_dim {
             bail!("rotary_dim {rotary_dim} exceeds head_dim {head_dim}");
         }
-        let rows = self.max_seq_len;
-        if rows == 0 || rows as u64 > POSITIONS {
-            bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
-        }
-        if let Growth::Grow { limit } = self.growth
-            && (limit < rows || limit as u64 > POSITIONS)
-        {
-            bail!("the growth limit {limit} is outside max_seq_len {rows}..={POSITIONS}");
-        }
-        Ok(())
+        check_max_seq_len(self.max_seq_len())
     }
 
     /// The type of the tables of a layer made for inputs of a type.
@@ -109,8 +163,8 @@ impl From<&HfLayer> for RotaryEmbeddingConfig {
 /// The order of the axes of queries and keys: `B` is the batch, `H` the heads, `T` the time, that
 /// is, the position in the sequence.
 ///
-/// There is no guessing: `[B, T, H, head_dim]` read as `[B, H, T, head_dim]` has a legal shape
-/// and wrong positions.
+/// There is no guessing: `[B, T, H, head_dim]` read as `[B, H, T, head_dim]`, or `[T, B, H, head_dim]`
+/// read as `[B, T, H, head_dim]`, has a legal shape and wrong positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum HeadOrder {
     /// `[B, H, T, head_dim]`, as most models in Candle have it.
@@ -118,6 +172,8 @@ pub enum HeadOrder {
     HeadFirst,
     /// `[B, T, H, head_dim]`, as flash-attention takes it.
     TimeFirst,
+    /// `[T, B, H, head_dim]`, as Megatron, ChatGLM, and GLM-4 in Candle have it.
+    SequenceFirst,
 }
 
 impl HeadOrder {
@@ -126,6 +182,7 @@ impl HeadOrder {
         match (self, dims) {
             (Self::HeadFirst, [batch, _, time, _]) => Some((*batch, *time)),
             (Self::TimeFirst, [batch, time, _, _]) => Some((*batch, *time)),
+            (Self::SequenceFirst, [time, batch, _, _]) => Some((*batch, *time)),
             _ => None,
         }
     }
@@ -134,6 +191,7 @@ impl HeadOrder {
         match self {
             Self::HeadFirst => "head-first input must have shape [B, H, T, head_dim]",
             Self::TimeFirst => "time-first input must have shape [B, T, H, head_dim]",
+            Self::SequenceFirst => "sequence-first input must have shape [T, B, H, head_dim]",
         }
     }
 }

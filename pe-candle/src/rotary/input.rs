@@ -4,27 +4,35 @@
 
 use candle_core::{D, Result, Tensor, bail};
 
+use super::given::{Given, check_same};
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
-use crate::config::Growth;
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::memory;
 use crate::plain;
 use crate::positions::CheckedIds;
+use crate::rows::end_of;
 
 impl RotaryEmbedding {
     /// Checks shape, type and device, and returns batch and time.
     pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
         let (config, tables) = (&self.shared.config, &self.shared.tables);
-        let (order, head_dim) = (config.axis_order, config.head_dim);
-        let found = match order.read(xs.dims()) {
-            Some(found) if xs.dims().last() == Some(&head_dim) => found,
-            _ => bail!(
-                "{what}: {} with head_dim {head_dim}, got {:?}",
-                order.describe(),
-                xs.dims()
-            ),
+        let (order, head_dim) = (config.axis_order, config.head_dim());
+        let (dims, found) = (xs.dims(), order.read(xs.dims()));
+        let width = dims.last().copied().unwrap_or(0);
+        let Some(found) = found.filter(|_| width == head_dim) else {
+            let unsaid = found.is_some() && config.head_dim.is_none() && width > head_dim;
+            let hint = match unsaid {
+                true => {
+                    format!(
+                        " (to rotate {head_dim} of {width} columns, say so: head_dim Some({width}))"
+                    )
+                }
+                false => String::new(),
+            };
+            let wanted = order.describe();
+            bail!("{what}: {wanted} with head_dim {head_dim}, got {dims:?}{hint}");
         };
         check_dtypes(what, xs.dtype(), Against::Tables, tables.dtype())?;
         if !xs.device().same_device(tables.device()) {
@@ -38,36 +46,18 @@ impl RotaryEmbedding {
     /// Checks queries and keys, and returns their batch and time.
     pub(super) fn check_pair(&self, q: &Tensor, k: &Tensor) -> Result<(usize, usize)> {
         let (of_q, of_k) = (self.check("the query", q)?, self.check("the key", k)?);
-        if of_q != of_k {
-            bail!(
-                "query and key must agree in batch and time: query {:?} has {of_q:?}, key {:?} \
-                 has {of_k:?}",
-                q.dims(),
-                k.dims()
-            );
-        }
-        Ok(of_q)
+        check_same(q, of_q, k, of_k)
     }
 
     /// One past the last of `len` positions from `offset` on.
     pub(super) fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
-        let Some(end) = offset.checked_add(len) else {
-            bail!("offset {offset} plus length {len} overflows");
-        };
-        let limit = self.shared.tables.limit();
-        if end > limit && len != 0 {
-            match self.shared.config.growth {
-                Growth::Fixed => bail!(
-                    "positions {offset}..{end} were asked for, but the tables hold {limit} rows \
-                     (max_seq_len {limit})"
-                ),
-                Growth::Grow { .. } => bail!(
-                    "positions {offset}..{end} were asked for, but the tables may grow to \
-                     {limit} rows at most"
-                ),
-            }
-        }
-        Ok(end)
+        end_of("the tables hold", offset, len, self.max_seq_len())
+    }
+
+    fn turn(&self, angles: Angles, tokens: Tokens) -> Turn {
+        let config = &self.shared.config;
+        let axes = (config.layout, config.axis_order);
+        Turn::new(angles, tokens, axes, self.backend)
     }
 
     /// The positions `offset ..`; `None` if there are none.
@@ -78,7 +68,7 @@ impl RotaryEmbedding {
         }
         let angles = self.shared.tables.get(offset..end, end)?;
         let tokens = Tokens::From(offset.saturating_sub(angles.start));
-        Ok(Some(Turn { angles, tokens }))
+        Ok(Some(self.turn(angles, tokens)))
     }
 
     /// The positions `offsets[b] ..` of each sequence.
@@ -106,7 +96,7 @@ impl RotaryEmbedding {
             .iter()
             .map(|offset| offset.saturating_sub(angles.start) as u32);
         let tokens = Tokens::PerSequence(starts.collect());
-        Ok(Some(Turn { angles, tokens }))
+        Ok(Some(self.turn(angles, tokens)))
     }
 
     /// A position for each step or token.
@@ -124,7 +114,7 @@ impl RotaryEmbedding {
                  {dims:?}"
             ),
         };
-        let checked = CheckedIds::read(position_ids, self.shared.tables.limit())?;
+        let checked = CheckedIds::read(position_ids, self.max_seq_len())?;
         let Some(first) = checked.ids.iter().min() else {
             return Ok(None);
         };
@@ -140,56 +130,28 @@ impl RotaryEmbedding {
             true => Tokens::PerToken(rows),
             false => Tokens::PerStep(rows),
         };
-        Ok(Some(Turn { angles, tokens }))
+        Ok(Some(self.turn(angles, tokens)))
     }
 
-    /// Angles from elsewhere.
+    /// Angles from elsewhere, for inputs of one batch and time.
     pub(super) fn by_cos_sin(
         &self,
-        xs: &Tensor,
+        (batch, time): (usize, usize),
+        inputs: &[(&str, &Tensor)],
         cos: &Tensor,
         sin: &Tensor,
     ) -> Result<Option<Turn>> {
-        let (batch, time) = self.check("the input", xs)?;
         let pairs = self.shared.tables.rotary().pairs();
-        let tokens = match cos.dims() {
-            [t, p] if (*t, *p) == (time, pairs) => Tokens::From(0),
-            [b, t, p] if (*b, *t, *p) == (batch, time, pairs) => Tokens::Each,
-            dims => bail!(
-                "cos must have shape [{time}, {pairs}] or [{batch}, {time}, {pairs}], got {dims:?}"
+        let given = Given { cos, sin };
+        let tokens = match given.tokens(batch, time) {
+            Some(tokens) if given.pairs() == pairs => tokens,
+            _ => bail!(
+                "cos must have shape [{time}, {pairs}] or [{batch}, {time}, {pairs}], got {:?}",
+                cos.dims()
             ),
         };
-        if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
-            bail!(
-                "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
-                cos.dtype().as_str(),
-                cos.dims(),
-                sin.dtype().as_str(),
-                sin.dims()
-            );
-        }
-        for (name, table) in [("cos", cos), ("sin", sin)] {
-            check_dtypes("the input", xs.dtype(), Against::Tables, table.dtype())?;
-            if !xs.device().same_device(table.device()) {
-                let (input, table) = (xs.device().location(), table.device().location());
-                bail!("the input is on {input:?}, but {name} is on {table:?}");
-            }
-            if table.track_op() {
-                bail!("{name} is tracked for gradients, which would not reach it: detach it");
-            }
-        }
-        for table in [cos, sin] {
-            memory::for_result("cos and sin", table)?;
-        }
-        if xs.elem_count() == 0 {
-            return Ok(None);
-        }
-        let angles = Angles {
-            start: 0,
-            cos: cos.contiguous()?,
-            sin: sin.contiguous()?,
-        };
-        Ok(Some(Turn { angles, tokens }))
+        let angles = given.angles(inputs)?;
+        Ok(angles.map(|angles| self.turn(angles, tokens)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The tables of a layer: cosines and sines of its positions, fixed, growing, or one pair for
-//! each set of frequencies.
+//! The tables of a layer: cosines and sines of its positions, all of them, as many as were asked
+//! for, or one pair for each set of frequencies.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -7,9 +7,10 @@ use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryFrequencies};
 
-use crate::convert::{core_error, table_to_tensor};
+use crate::config::Growth;
+use crate::convert::table_to_tensor;
 use crate::published::Published;
-use crate::rows::next_size;
+use crate::rows::{check_size, grown};
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
 /// dynamic scaling has a new one for each length.
@@ -37,7 +38,7 @@ impl Angles {
             device: &Device,
         ) -> Result<Angles> {
             let range = positions.start as u64..positions.end as u64;
-            let tables = frequencies.tables::<T>(range).map_err(core_error)?;
+            let tables = frequencies.tables::<T>(range)?;
             Ok(Angles {
                 start: positions.start,
                 cos: table_to_tensor(tables.cos, device)?,
@@ -76,8 +77,8 @@ pub(super) struct Tables {
 #[derive(Debug)]
 enum State {
     /// All positions up to the limit.
-    Fixed(Angles),
-    /// What was made until now.
+    Whole(Angles),
+    /// What was made until now; nothing at first.
     Kept {
         sets: Published<Vec<Set>>,
         /// The frequencies of the longest sequence.
@@ -95,33 +96,23 @@ struct Set {
 }
 
 impl Tables {
-    /// The positions `0 .. rows`, and more of them up to `limit` on demand. Where the
-    /// frequencies depend on the sequence length, nothing is made before it is known.
+    /// The positions `0 .. limit`. Where the frequencies depend on the sequence length, nothing
+    /// is made before it is known.
     pub(super) fn new(
         rotary: Rotary,
-        rows: usize,
         limit: usize,
+        growth: Growth,
         dtype: DType,
         device: &Device,
     ) -> Result<Self> {
-        let longest = rotary.frequencies(limit).map_err(core_error)?;
-        let kept = |sets, longest| State::Kept {
-            sets: Published::new(sets),
-            longest,
-        };
-        let state = if rotary.depends_on_seq_len() {
-            kept(Vec::new(), longest)
+        check_size(limit, rotary.pairs(), dtype)?;
+        let longest = rotary.frequencies(limit)?;
+        let state = if growth == Growth::AtOnce && !rotary.depends_on_seq_len() {
+            State::Whole(Angles::make(&longest, 0..limit, dtype, device)?)
         } else {
-            let angles = Angles::make(&longest, 0..rows, dtype, device)?;
-            if rows == limit {
-                State::Fixed(angles)
-            } else {
-                let set = Set {
-                    seq_lens: 0..=limit,
-                    frequencies: longest.clone(),
-                    angles,
-                };
-                kept(vec![set], longest)
+            State::Kept {
+                sets: Published::new(Vec::new()),
+                longest,
             }
         };
         Ok(Self {
@@ -149,11 +140,22 @@ impl Tables {
         self.limit
     }
 
+    /// The rows of the longest tables built until now.
+    pub(super) fn built(&self) -> usize {
+        match &self.state {
+            State::Whole(_) => self.limit,
+            State::Kept { sets, .. } => {
+                let ends = sets.get().into_iter().map(|set| set.angles.end());
+                ends.max().unwrap_or(0)
+            }
+        }
+    }
+
     /// Tables that hold these positions, not none and within the limit, with the frequencies of
     /// a sequence of `seq_len`.
     pub(super) fn get(&self, positions: Range<usize>, seq_len: usize) -> Result<Angles> {
         let (sets, longest) = match &self.state {
-            State::Fixed(angles) => return Ok(angles.clone()),
+            State::Whole(angles) => return Ok(angles.clone()),
             State::Kept { sets, longest } => (sets, longest),
         };
         sets.find_or_make(
@@ -170,12 +172,12 @@ impl Tables {
         positions: Range<usize>,
         seq_len: usize,
     ) -> Result<(Vec<Set>, Angles)> {
-        let frequencies = self.rotary.frequencies(seq_len).map_err(core_error)?;
+        let frequencies = self.rotary.frequencies(seq_len)?;
         let known = kept
             .iter()
-            .position(|set| same(&set.frequencies, &frequencies))
+            .position(|set| set.frequencies == frequencies)
             .map(|index| kept.remove(index));
-        let (first, mut last) = match &known {
+        let (mut first, mut last) = match &known {
             Some(set) => (
                 *set.seq_lens.start().min(&seq_len),
                 *set.seq_lens.end().max(&seq_len),
@@ -183,14 +185,18 @@ impl Tables {
             None => (seq_len, seq_len),
         };
         // A set holds for all lengths between two at which it does.
-        if last < self.limit && same(longest, &frequencies) {
+        if last < self.limit && *longest == frequencies {
             last = self.limit;
+        }
+        let depends = self.rotary.depends_on_seq_len();
+        if !depends {
+            first = 0;
         }
         let angles = match known.map(|set| set.angles) {
             Some(angles) if angles.cover(&positions) => angles,
-            // What was used before will go on being used.
-            Some(angles) => self.make(&frequencies, 0..self.next_size(&angles, &positions))?,
-            None => self.make(&frequencies, positions)?,
+            // Dynamic scaling may want this set for one call.
+            None if depends => self.make(&frequencies, positions)?,
+            _ => self.make(&frequencies, 0..grown(positions.end, self.limit))?,
         };
         let set = Set {
             seq_lens: first..=last,
@@ -202,12 +208,6 @@ impl Tables {
         Ok((kept, angles))
     }
 
-    /// The size of tables that take the place of others.
-    fn next_size(&self, angles: &Angles, positions: &Range<usize>) -> usize {
-        let row_bytes = self.rotary.pairs() as u64 * self.dtype.size_in_bytes() as u64;
-        next_size(angles.end(), row_bytes, self.limit).max(positions.end)
-    }
-
     fn make(&self, frequencies: &RotaryFrequencies, positions: Range<usize>) -> Result<Angles> {
         Angles::make(frequencies, positions, self.dtype, &self.device)
     }
@@ -216,9 +216,4 @@ impl Tables {
 fn find(sets: &[Set], positions: &Range<usize>, seq_len: usize) -> Option<Angles> {
     let set = sets.iter().find(|set| set.seq_lens.contains(&seq_len))?;
     set.angles.cover(positions).then(|| set.angles.clone())
-}
-
-/// Whether two sets give the same tables.
-fn same(a: &RotaryFrequencies, b: &RotaryFrequencies) -> bool {
-    a.attention_factor() == b.attention_factor() && a.inv_freq() == b.inv_freq()
 }

@@ -117,6 +117,34 @@ impl HfRotary {
     }
 }
 
+/// A `config.json`: its text, or what it was parsed into.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum HfConfig<'a> {
+    /// The text of the file.
+    Text(&'a str),
+    /// The parsed file.
+    Json(&'a serde_json::Value),
+}
+
+impl<'a> From<&'a str> for HfConfig<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for HfConfig<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a serde_json::Value> for HfConfig<'a> {
+    fn from(value: &'a serde_json::Value) -> Self {
+        Self::Json(value)
+    }
+}
+
 /// How a model encodes positions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HfModel {
@@ -126,25 +154,25 @@ pub enum HfModel {
     Other(HfPositions),
 }
 
-/// Reads the text of a `config.json` of a model with rotary embeddings.
+/// Reads the `config.json` of a model with rotary embeddings, from its text or from a `serde_json::Value`.
 ///
 /// # Errors
 /// Returns an error if
-/// - the text is not a JSON object, or its values are of the wrong kind,
+/// - the file is not a JSON object, or its values are of the wrong kind,
 /// - the model encodes positions in another way ([`Error::NotRotary`]; [`read_model`] explains it),
 /// - the model type is unknown and no key is about rotary embeddings,
 /// - widths are missing or do not fit, or the rope type is unknown,
 /// - keys have no effect and `unknown` is [`UnknownKeys::Reject`].
 ///
 /// The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
-pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
-    match read_model(json, unknown)? {
+pub fn read<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> Result<HfRotary> {
+    match read_model(config, unknown)? {
         HfModel::Rotary(rotary) => Ok(rotary),
         HfModel::Other(positions) => Err(positions.not_rotary()),
     }
 }
 
-/// Reads the text of any model's `config.json` and tells how the model encodes positions.
+/// Reads any model's `config.json`, from its text or from a `serde_json::Value`, and tells how the model encodes positions.
 ///
 /// Model types are those of transformers 5.23. Keys such as `alibi` and `position_embedding_type`
 /// choose the scheme where a model type has several. `unknown` concerns rotary embeddings alone.
@@ -167,8 +195,8 @@ pub fn read(json: &str, unknown: UnknownKeys) -> Result<HfRotary> {
 ///
 /// # Errors
 /// Returns the errors of [`read`] except [`Error::NotRotary`].
-pub fn read_model(json: &str, unknown: UnknownKeys) -> Result<HfModel> {
-    let mut reader = Reader::new(json)?;
+pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> Result<HfModel> {
+    let mut reader = Reader::new(config.into())?;
     let model_type = reader
         .take("model_type", "decides what keys that are missing mean")
         .and_then(|value| Some(value.as_str()?.to_owned()));

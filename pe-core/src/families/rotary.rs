@@ -162,6 +162,38 @@ impl Rotary {
         self.inner.config.scaling.depends_on_seq_len()
     }
 
+    /// Returns whether sequences of two lengths have the same frequencies and attention factor.
+    ///
+    /// If they do not, keys that were rotated at one length do not fit queries rotated at the
+    /// other, and a cache of keys must be dropped and computed again. With LongRoPE that is so
+    /// where `original_max_position_embeddings` lies between the two, with dynamic NTK between any two
+    /// lengths of which one exceeds `max_position_embeddings`, and with other scalings never.
+    ///
+    /// ```
+    /// use pe_core::{LongRopeScaling, RopeScaling, Rotary, RotaryConfig};
+    ///
+    /// let longrope = LongRopeScaling {
+    ///     factor: Some(32.0),
+    ///     ..LongRopeScaling::new(vec![1.0; 2], vec![40.0; 2], 4096)
+    /// };
+    /// let rotary = Rotary::new(RotaryConfig {
+    ///     scaling: RopeScaling::LongRope(longrope),
+    ///     ..RotaryConfig::new(4)
+    /// })?;
+    /// assert!(rotary.shares_frequencies(17, 4096)?);
+    /// assert!(!rotary.shares_frequencies(4096, 4097)?);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if a frequency of a length-dependent scaling leaves the supported range.
+    pub fn shares_frequencies(&self, seq_len: usize, other: usize) -> Result<bool> {
+        if seq_len == other || !self.depends_on_seq_len() {
+            return Ok(true);
+        }
+        Ok(self.frequencies(seq_len)? == self.frequencies(other)?)
+    }
+
     /// The frequencies that hold for a sequence of `seq_len` positions (counted from
     /// position 0, what is cached included).
     ///

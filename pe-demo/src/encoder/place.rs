@@ -36,7 +36,7 @@ impl Place {
         let rotary = match config.scheme {
             Scheme::Rotary => {
                 let config = RotaryEmbeddingConfig {
-                    max_seq_len: position.max_seq_len,
+                    max_seq_len: Some(position.max_seq_len),
                     ..RotaryEmbeddingConfig::new(config.d_model() / config.heads)
                 };
                 Some(RotaryEmbedding::new(config, vb.dtype(), vb.device())?)

@@ -2,8 +2,7 @@
 
 use candle_core::{DType, ModuleT, Result, Tensor};
 use pe_candle::{
-    AxisOrder, EmbeddingScale, Growth, PositionalEncoding, PositionalEncodingConfig,
-    sinusoidal_tensor,
+    AxisOrder, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig, sinusoidal_tensor,
 };
 use pe_core::Sinusoidal;
 
@@ -280,8 +279,7 @@ fn growing(tally: &mut Tally) {
     for (dtype, table) in TYPES {
         for limit in [ROWS - 1, ROWS] {
             let config = PositionalEncodingConfig {
-                max_seq_len: 2,
-                growth: Growth::Grow { limit },
+                max_seq_len: limit,
                 ..config(AxisOrder::BatchFirst, table)
             };
             let layer = PositionalEncoding::new(config, dtype, CPU).unwrap();

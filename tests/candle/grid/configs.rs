@@ -34,7 +34,7 @@ pub(super) fn run() -> Tally {
         }
         for (what, how) in rotary() {
             let mut config = RotaryEmbeddingConfig {
-                max_seq_len: 16,
+                max_seq_len: Some(16),
                 ..RotaryEmbeddingConfig::of(RotaryConfig::new(8), 8)
             };
             how(&mut config);
@@ -103,15 +103,6 @@ fn additive() -> Vec<Poison<PositionalEncodingConfig>> {
         poison("2^32 wide rows", |c: &mut PositionalEncodingConfig| {
             c.max_seq_len = 1 << 32;
         }),
-        poison(
-            "a limit below the rows",
-            |c: &mut PositionalEncodingConfig| {
-                c.growth = Growth::Grow { limit: 1 };
-            },
-        ),
-        poison("a limit beyond 2^32", |c: &mut PositionalEncodingConfig| {
-            c.growth = Growth::Grow { limit: usize::MAX };
-        }),
         poison("a table of integers", |c: &mut PositionalEncodingConfig| {
             c.table_dtype = Some(DType::U32);
         }),
@@ -170,20 +161,21 @@ fn rotary() -> Vec<Poison<RotaryEmbeddingConfig>> {
         }),
         poison("largest width", |c: &mut RotaryEmbeddingConfig| {
             c.rotary.rotary_dim = usize::MAX - 1;
-            c.head_dim = usize::MAX;
+            c.head_dim = Some(usize::MAX);
         }),
-        poison("no head", |c: &mut RotaryEmbeddingConfig| c.head_dim = 0),
-        poison("no rows", |c: &mut RotaryEmbeddingConfig| c.max_seq_len = 0),
+        poison("no head", |c: &mut RotaryEmbeddingConfig| {
+            c.head_dim = Some(0)
+        }),
+        poison("no rows", |c: &mut RotaryEmbeddingConfig| {
+            c.max_seq_len = Some(0)
+        }),
         poison("most rows", |c: &mut RotaryEmbeddingConfig| {
-            c.max_seq_len = usize::MAX
+            c.max_seq_len = Some(usize::MAX)
         }),
         poison("2^32 wide rows", |c: &mut RotaryEmbeddingConfig| {
             c.rotary.rotary_dim = 1 << 10;
-            c.head_dim = 1 << 10;
-            c.max_seq_len = 1 << 32;
-        }),
-        poison("a limit below the rows", |c: &mut RotaryEmbeddingConfig| {
-            c.growth = Growth::Grow { limit: 15 };
+            c.head_dim = Some(1 << 10);
+            c.max_seq_len = Some(1 << 32);
         }),
         poison("tables of integers", |c: &mut RotaryEmbeddingConfig| {
             c.table_dtype = Some(DType::I64);
@@ -315,7 +307,7 @@ fn tables(tally: &mut Tally, dtype: DType) {
             },
         );
     }
-    // Anything goes into a table that is taken as it is, NaN too; but it cannot grow.
+    // Anything goes into a table that is taken as it is, NaN too.
     for value in [f64::NAN, f64::INFINITY, 1e300] {
         let table = (of(&[3, 8], DType::F64) * value)
             .unwrap()
@@ -328,15 +320,6 @@ fn tables(tally: &mut Tally, dtype: DType) {
             Wanted::Right(wanted),
             || PositionalEncoding::from_table(config(), again)?.forward_t(&xs, false),
         );
-        let grows = PositionalEncodingConfig {
-            growth: Growth::Grow { limit: 9 },
-            ..config()
-        };
-        tally.case(
-            || format!("growing table of {value}"),
-            Wanted::Refused,
-            || PositionalEncoding::from_table(grows, table)?.table(),
-        );
     }
 }
 
@@ -346,7 +329,7 @@ fn right(tally: &mut Tally, dtype: DType) {
         max_seq_len: 3,
         axis_order: AxisOrder::Unbatched,
         dropout: 0.999_999,
-        growth: Growth::Grow { limit: 3 },
+        growth: Growth::AtOnce,
         scale: EmbeddingScale::Factor(-0.0),
         ..PositionalEncodingConfig::new(2)
     };
@@ -360,7 +343,7 @@ fn right(tally: &mut Tally, dtype: DType) {
     );
     // Frequencies of 0 turn nothing.
     let still = RotaryEmbeddingConfig {
-        max_seq_len: 16,
+        max_seq_len: Some(16),
         ..RotaryEmbeddingConfig::of(
             RotaryConfig {
                 scaling: RopeScaling::Custom {

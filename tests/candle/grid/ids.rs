@@ -66,7 +66,7 @@ pub(super) fn run() -> Tally {
     };
     let additive = PositionalEncoding::new(config, DType::F32, CPU).unwrap();
     let config = RotaryEmbeddingConfig {
-        max_seq_len: ROWS,
+        max_seq_len: Some(ROWS),
         ..RotaryEmbeddingConfig::of(RotaryConfig::new(WIDTH), WIDTH)
     };
     let rotary = RotaryEmbedding::new(config, DType::F32, CPU).unwrap();

@@ -2,9 +2,7 @@
 
 use candle_core::{D, DType, Result, Tensor, WithDType};
 use half::{bf16, f16};
-use pe_candle::{
-    Growth, HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig, table_to_tensor,
-};
+use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig, table_to_tensor};
 use pe_core::{Element, Rotary, RotaryConfig};
 
 use super::{CPU, STRIDES, Strides, Tally, VALUES, Wanted, declared, input, wide};
@@ -15,13 +13,17 @@ const TURNING: usize = 6;
 const HEAD: usize = 9;
 
 const LAYOUTS: [PairLayout; 2] = [PairLayout::HalfSplit, PairLayout::Interleaved];
-const ORDERS: [HeadOrder; 2] = [HeadOrder::HeadFirst, HeadOrder::TimeFirst];
+const ORDERS: [HeadOrder; 3] = [
+    HeadOrder::HeadFirst,
+    HeadOrder::TimeFirst,
+    HeadOrder::SequenceFirst,
+];
 
 fn config(order: HeadOrder, layout: PairLayout, table: DType) -> RotaryEmbeddingConfig {
     RotaryEmbeddingConfig {
         layout,
         axis_order: order,
-        max_seq_len: ROWS,
+        max_seq_len: Some(ROWS),
         table_dtype: Some(table),
         ..RotaryEmbeddingConfig::of(RotaryConfig::new(TURNING), HEAD)
     }
@@ -31,6 +33,7 @@ fn shape(order: HeadOrder, batch: usize, heads: usize, time: usize) -> [usize; 4
     match order {
         HeadOrder::HeadFirst => [batch, heads, time, HEAD],
         HeadOrder::TimeFirst => [batch, time, heads, HEAD],
+        HeadOrder::SequenceFirst => [time, batch, heads, HEAD],
     }
 }
 
@@ -65,6 +68,7 @@ fn plain(
     let heads = match order {
         HeadOrder::HeadFirst => xs.clone(),
         HeadOrder::TimeFirst => xs.transpose(1, 2)?,
+        HeadOrder::SequenceFirst => xs.permute((1, 2, 0, 3))?,
     };
     let turning = heads
         .narrow(D::Minus1, 0, TURNING)?
@@ -107,6 +111,7 @@ fn plain(
     match order {
         HeadOrder::HeadFirst => Ok(whole),
         HeadOrder::TimeFirst => whole.transpose(1, 2),
+        HeadOrder::SequenceFirst => whole.permute((2, 0, 1, 3)),
     }
 }
 
@@ -379,8 +384,7 @@ fn growing(tally: &mut Tally, order: HeadOrder) {
     for (dtype, table) in TYPES {
         for limit in [ROWS - 1, ROWS] {
             let config = RotaryEmbeddingConfig {
-                max_seq_len: 2,
-                growth: Growth::Grow { limit },
+                max_seq_len: Some(limit),
                 ..config(order, PairLayout::HalfSplit, table)
             };
             let layer = RotaryEmbedding::new(config, dtype, CPU).unwrap();

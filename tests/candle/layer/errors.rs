@@ -116,16 +116,6 @@ fn wrong_configs_are_errors_that_name_the_value() {
         refused(PositionalEncodingConfig { scale, ..config(4) }),
         "the embedding scale inf is not a finite number within f32's range"
     );
-    for limit in [63, (1 << 32) + 1] {
-        let growth = Growth::Grow { limit };
-        assert_eq!(
-            refused(PositionalEncodingConfig {
-                growth,
-                ..config(4)
-            }),
-            format!("the growth limit {limit} is outside max_seq_len 64..=4294967296")
-        );
-    }
     for (dtype, table) in [(DType::F32, DType::BF16), (DType::F16, DType::F64)] {
         let config = PositionalEncodingConfig {
             table_dtype: Some(table),
@@ -144,7 +134,9 @@ fn wrong_configs_are_errors_that_name_the_value() {
         error_of(PositionalEncoding::new(config(4), DType::U32, CPU)),
         "the layer must be f32, f64, f16 or bf16, not u32"
     );
-    // The defaults that the documentation states.
+    // The defaults that the documentation states. A preset is the table alone: it drops nothing.
+    let preset = PositionalEncodingConfig::from_preset(Preset::Whisper, 384);
+    assert_eq!((preset.dropout, preset.max_seq_len), (0.0, 5000));
     let config = PositionalEncodingConfig::new(512);
     assert_eq!(
         (config.max_seq_len, config.dropout, config.seed),
@@ -152,7 +144,7 @@ fn wrong_configs_are_errors_that_name_the_value() {
     );
     assert_eq!(
         (config.axis_order, config.growth),
-        (AxisOrder::BatchFirst, Growth::Fixed)
+        (AxisOrder::BatchFirst, Growth::AsNeeded)
     );
     assert_eq!(
         (config.scale, config.table_dtype),

@@ -118,9 +118,8 @@ fn e2_axis_order_is_explicit() -> Result<()> {
 #[test]
 fn prefill_and_decode_are_the_whole_pass_bit_for_bit() -> Result<()> {
     for (dtype, table) in TYPES {
-        for growth in [Growth::Fixed, Growth::Grow { limit: 64 }] {
+        for growth in [Growth::AsNeeded, Growth::AtOnce] {
             let config = PositionalEncodingConfig {
-                max_seq_len: if growth == Growth::Fixed { 64 } else { 3 },
                 growth,
                 table_dtype: Some(table),
                 scale: EmbeddingScale::SqrtDModel,
@@ -177,5 +176,23 @@ fn empty_batches_and_empty_sequences_come_back() -> Result<()> {
             assert_eq!(layer.encoding(1000, 0)?.dims(), [0, 4]);
         }
     }
+    Ok(())
+}
+
+/// The view for `candle_nn::seq()`: no dropout, the same numbers, the same table.
+#[test]
+fn the_inference_view_is_a_module_without_dropout() -> Result<()> {
+    let layer = layer(PositionalEncodingConfig {
+        dropout: 0.9,
+        ..config(8)
+    });
+    let xs = numbers(&[2, 5, 8], DType::F32, 3);
+    let wanted = f64s(&layer.forward_t(&xs, false)?);
+    let model = candle_nn::seq().add(layer.inference());
+    assert_eq!(f64s(&model.forward(&xs)?), wanted);
+    // A module takes part in `apply` and, like all modules, in training calls: without dropout.
+    assert_eq!(f64s(&xs.apply(&layer.inference())?), wanted);
+    assert_eq!(f64s(&xs.apply_t(&layer.inference(), true)?), wanted);
+    assert_eq!(layer.dropout().step(), 0);
     Ok(())
 }

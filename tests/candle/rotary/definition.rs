@@ -8,7 +8,7 @@ fn defined(config: &RotaryEmbeddingConfig, xs: &Tensor, positions: &[Vec<u32>]) 
     let rotary = Rotary::new(config.rotary.clone()).unwrap();
     let frequencies = rotary.frequencies(0).unwrap();
     let pairs = rotary.pairs();
-    let width = config.head_dim;
+    let width = config.head_dim();
     let dims = xs.dims4().unwrap();
     let values = f64s(xs);
     let mut ys = values.clone();
@@ -16,6 +16,7 @@ fn defined(config: &RotaryEmbeddingConfig, xs: &Tensor, positions: &[Vec<u32>]) 
         let (batch, time) = match config.axis_order {
             HeadOrder::HeadFirst => (row / (dims.1 * dims.2), row % dims.2),
             HeadOrder::TimeFirst => (row / (dims.1 * dims.2), row / dims.2 % dims.1),
+            HeadOrder::SequenceFirst => (row / dims.2 % dims.1, row / (dims.1 * dims.2)),
         };
         let tables = frequencies
             .tables_at::<f64>(&[positions[batch][time]])
@@ -182,7 +183,7 @@ fn layouts_differ_by_the_order_of_columns() -> Result<()> {
 #[test]
 fn products_depend_on_distances() -> Result<()> {
     let config = RotaryEmbeddingConfig {
-        max_seq_len: 100_000,
+        max_seq_len: Some(100_000),
         ..config(64, 64)
     };
     let layer = layer(config, DType::F64);

@@ -2,7 +2,6 @@
 
 use super::*;
 use candle_core::Var;
-use pe_candle::Growth;
 
 #[test]
 fn specifications_that_cannot_be() {
@@ -18,8 +17,8 @@ fn specifications_that_cannot_be() {
             "{error}"
         );
     }
-    let rows = |max_seq_len| RotaryEmbeddingConfig {
-        max_seq_len,
+    let rows = |rows| RotaryEmbeddingConfig {
+        max_seq_len: Some(rows),
         ..config(8, 8)
     };
     assert_eq!(
@@ -30,14 +29,6 @@ fn specifications_that_cannot_be() {
     assert_eq!(error, "max_seq_len 1099511627776 is outside 1..=4294967296");
     let error = of(rows(1 << 32), DType::F64);
     assert!(error.contains("4294967296 rows x 4 columns"), "{error}");
-    let growth = |limit| RotaryEmbeddingConfig {
-        growth: Growth::Grow { limit },
-        ..config(8, 8)
-    };
-    assert_eq!(
-        of(growth(63), DType::F32),
-        "the growth limit 63 is outside max_seq_len 64..=4294967296"
-    );
     let table = |dtype| RotaryEmbeddingConfig {
         table_dtype: Some(dtype),
         ..config(8, 8)

@@ -21,7 +21,7 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
                 let weights = numbers(&shape, dtype, 8);
                 for xs in [
                     numbers(&shape, dtype, 9),
-                    numbers(&[2, shape[2], shape[1], 40], dtype, 9).transpose(1, 2)?,
+                    numbers(&[shape[0], shape[2], shape[1], 40], dtype, 9).transpose(1, 2)?,
                 ] {
                     let xs = Var::from_tensor(&xs)?;
                     let gradient = |ys: Tensor| -> Result<Tensor> {

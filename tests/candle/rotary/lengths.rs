@@ -4,64 +4,64 @@ use super::*;
 use pe_candle::Growth;
 use pe_core::RopeScaling;
 
+/// The same positions, built as needed and at once.
+fn pair(limit: usize) -> [RotaryEmbedding; 2] {
+    [Growth::AsNeeded, Growth::AtOnce].map(|growth| {
+        let config = RotaryEmbeddingConfig {
+            max_seq_len: Some(limit),
+            growth,
+            ..config(16, 16)
+        };
+        layer(config, DType::F32)
+    })
+}
+
 #[test]
 fn tables_grow_and_give_the_same_bits() -> Result<()> {
-    let growing = RotaryEmbeddingConfig {
-        max_seq_len: 3,
-        growth: Growth::Grow { limit: 200 },
-        ..config(16, 16)
-    };
-    let fixed = layer(
-        RotaryEmbeddingConfig {
-            max_seq_len: 200,
-            ..config(16, 16)
-        },
-        DType::F32,
-    );
-    let growing = layer(growing, DType::F32);
-    assert_eq!((growing.limit(), fixed.limit()), (200, 200));
+    let [growing, whole] = pair(3000);
+    assert_eq!((growing.max_seq_len(), whole.max_seq_len()), (3000, 3000));
+    assert_eq!((growing.rows_built(), whole.rows_built()), (0, 3000));
     let xs = numbers(&[1, 2, 5, 16], DType::F32, 1);
-    for offset in [0, 1, 20, 195, 4] {
-        let (found, wanted) = (growing.apply(&xs, offset)?, fixed.apply(&xs, offset)?);
+    for (offset, rows) in [
+        (0, 512),
+        (507, 512),
+        (508, 1024),
+        (1020, 2048),
+        (2995, 3000),
+        (4, 3000),
+    ] {
+        let (found, wanted) = (growing.apply(&xs, offset)?, whole.apply(&xs, offset)?);
         assert_eq!(bits(&found), bits(&wanted), "{offset}");
-        let (found, wanted) = (growing.cos_sin(offset, 5)?, fixed.cos_sin(offset, 5)?);
+        let (found, wanted) = (growing.cos_sin(offset, 5)?, whole.cos_sin(offset, 5)?);
         assert_eq!(bits(&found.0), bits(&wanted.0), "{offset}");
         assert_eq!(bits(&found.1), bits(&wanted.1), "{offset}");
+        assert_eq!(growing.rows_built(), rows, "{offset}"); // doubled, not row by row
     }
-    let error = error_of(growing.apply(&xs, 196));
-    assert_eq!(
-        error,
-        "positions 196..201 were asked for, but the tables may grow to 200 rows at most"
-    );
+    for layer in [growing, whole] {
+        assert_eq!(
+            error_of(layer.apply(&xs, 2996)),
+            "positions 2996..3001 were asked for, but the tables hold 3000 rows (max_seq_len 3000)"
+        );
+    }
+    // A prompt far in builds all rows up to it.
+    let [growing, _] = pair(3000);
+    growing.apply(&xs, 1500)?;
+    assert_eq!(growing.rows_built(), 2048);
     Ok(())
 }
 
 #[test]
 fn threads_that_grow_one_table_agree() -> Result<()> {
-    let growing = layer(
-        RotaryEmbeddingConfig {
-            max_seq_len: 1,
-            growth: Growth::Grow { limit: 4000 },
-            ..config(16, 16)
-        },
-        DType::F32,
-    );
-    let fixed = layer(
-        RotaryEmbeddingConfig {
-            max_seq_len: 4000,
-            ..config(16, 16)
-        },
-        DType::F32,
-    );
+    let [growing, whole] = pair(4000);
     let xs = numbers(&[1, 1, 1, 16], DType::F32, 1);
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let (growing, fixed, xs) = (growing.clone(), fixed.clone(), xs.clone());
+            let (growing, whole, xs) = (growing.clone(), whole.clone(), xs.clone());
             scope.spawn(move || {
                 for step in 0..50 {
                     let offset = (step * 77 + thread * 13) % 4000;
                     let found = growing.apply(&xs, offset).unwrap();
-                    assert_eq!(bits(&found), bits(&fixed.apply(&xs, offset).unwrap()));
+                    assert_eq!(bits(&found), bits(&whole.apply(&xs, offset).unwrap()));
                 }
             });
         }
@@ -96,9 +96,9 @@ fn longrope() -> RotaryConfig {
 fn the_set_is_that_of_the_length_seen() -> Result<()> {
     for rotary in [dynamic(), longrope()] {
         let core = Rotary::new(rotary.clone()).unwrap();
-        for growth in [Growth::Fixed, Growth::Grow { limit: 64 }] {
+        for growth in [Growth::AsNeeded, Growth::AtOnce] {
             let config = RotaryEmbeddingConfig {
-                max_seq_len: 64,
+                max_seq_len: Some(64),
                 growth,
                 ..RotaryEmbeddingConfig::of(rotary.clone(), 16)
             };

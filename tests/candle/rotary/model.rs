@@ -20,7 +20,7 @@ fn model(config: &Config, dtype: DType) -> Result<Model<RotaryEmbedding>> {
         ..RotaryConfig::new(head_dim)
     };
     let rotary = RotaryEmbeddingConfig {
-        max_seq_len: config.max_position_embeddings,
+        max_seq_len: Some(config.max_position_embeddings),
         ..RotaryEmbeddingConfig::of(rotary, head_dim)
     };
     Model::new(

@@ -94,7 +94,7 @@ fn every_width_is_right_and_every_number_of_heads() -> Result<()> {
                     RotaryEmbeddingConfig {
                         layout,
                         table_dtype: Some(table),
-                        max_seq_len: 4,
+                        max_seq_len: Some(4),
                         ..config(rotary_dim, head_dim)
                     },
                     dtype,
@@ -134,7 +134,7 @@ fn every_number_of_a_half_type_is_turned_as_in_the_composition() -> Result<()> {
         for layout in LAYOUTS {
             let config = RotaryEmbeddingConfig {
                 layout,
-                max_seq_len: 300,
+                max_seq_len: Some(300),
                 ..config(256, 256)
             };
             let layer = layer(config, xs.dtype());
@@ -163,7 +163,7 @@ fn any_number_of_threads_gives_the_same_bits() -> Result<()> {
                 let config = RotaryEmbeddingConfig {
                     layout,
                     axis_order,
-                    max_seq_len: 512,
+                    max_seq_len: Some(512),
                     ..config(60, 70)
                 };
                 let layer = layer(config, dtype);

@@ -51,17 +51,18 @@ fn ids_offsets_and_order_agree() -> Result<()> {
             ids.unsqueeze(0)?.broadcast_as((3, 5))?,
         ] {
             assert_eq!(bits(&layer.apply_with_positions(&xs, &ids)?), wanted);
-            let (q, k) = layer.apply_rotary_emb_qkv_with_positions(&xs, &xs, &ids)?;
+            let (q, k) = layer.apply_qkv_with_positions(&xs, &xs, &ids)?;
             assert_eq!((bits(&q), bits(&k)), (wanted.clone(), wanted.clone()));
         }
         assert_eq!(bits(&layer.apply_at_offsets(&xs, &[7, 7, 7])?), wanted);
         // Sequences by themselves.
         let own = layer.apply_at_offsets(&xs, &[0, 59, 30])?;
-        let (q, k) = layer.apply_rotary_emb_qkv_at_offsets(&xs, &xs, &[0, 59, 30])?;
+        let (q, k) = layer.apply_qkv_at_offsets(&xs, &xs, &[0, 59, 30])?;
         assert_eq!((bits(&q), bits(&k)), (bits(&own), bits(&own)));
         for (batch, offset) in [0, 59, 30].into_iter().enumerate() {
-            let alone = layer.apply(&xs.narrow(0, batch, 1)?, offset)?;
-            assert_eq!(bits(&own.narrow(0, batch, 1)?), bits(&alone));
+            let axis = batch_axis(axis_order);
+            let alone = layer.apply(&xs.narrow(axis, batch, 1)?, offset)?;
+            assert_eq!(bits(&own.narrow(axis, batch, 1)?), bits(&alone));
         }
     }
     Ok(())

@@ -96,7 +96,7 @@ fn additive(width: usize, rows: usize) -> PositionalEncoding {
 
 fn rotary() -> RotaryEmbedding {
     let config = RotaryEmbeddingConfig {
-        max_seq_len: TIME,
+        max_seq_len: Some(TIME),
         ..RotaryEmbeddingConfig::new(WIDTH)
     };
     RotaryEmbedding::new(config, DType::F32, CPU).unwrap()

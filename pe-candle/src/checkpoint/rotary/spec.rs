@@ -13,7 +13,7 @@ use crate::checkpoint::reason;
 use crate::checkpoint::spec::{
     FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
 };
-use crate::convert::{core_error, error};
+use crate::convert::error;
 
 /// The scheme of rotary tables.
 pub const ROTARY_SCHEME: &str = "rotary";
@@ -26,7 +26,7 @@ pub const ROTARY_SCHEME: &str = "rotary";
 /// ```
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::RotarySpec;
-/// use pe_core::{RopeScaling, RotaryConfig};
+/// use pe_candle::{RopeScaling, RotaryConfig};
 ///
 /// let config = RotaryConfig {
 ///     scaling: RopeScaling::Linear { factor: 4.0 },
@@ -81,7 +81,7 @@ impl RotarySpec {
     /// # Errors
     /// As [`RotarySpec::check`].
     pub fn new(config: RotaryConfig, start: u64, rows: usize, dtype: DType) -> Result<Self> {
-        let rotary = Rotary::new(config.clone()).map_err(core_error)?;
+        let rotary = Rotary::new(config.clone())?;
         let mut spec = Self {
             config,
             seq_len: None,
@@ -127,7 +127,7 @@ impl RotarySpec {
     /// [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
     pub fn check(&self) -> Result<RotaryFrequencies> {
         let name = dtype_name(self.dtype)?;
-        let rotary = Rotary::new(self.config.clone()).map_err(core_error)?;
+        let rotary = Rotary::new(self.config.clone())?;
         let scaling = self.config.scaling.name();
         match (self.seq_len, rotary.depends_on_seq_len()) {
             (None, true) => bail!(
@@ -152,9 +152,7 @@ impl RotarySpec {
                 rotary.pairs(),
             );
         }
-        let frequencies = rotary
-            .frequencies(self.seq_len.unwrap_or(0))
-            .map_err(core_error)?;
+        let frequencies = rotary.frequencies(self.seq_len.unwrap_or(0))?;
         let factor = frequencies.attention_factor();
         let largest = match self.dtype {
             DType::F16 => f16::from_f64(factor).to_f64(),

@@ -15,7 +15,6 @@ use crate::checkpoint::header::{Limits, TensorInfo};
 use crate::checkpoint::read::TableFile;
 use crate::checkpoint::reason;
 use crate::checkpoint::verify::{larger, rows_of, sampled};
-use crate::convert::core_error;
 
 /// What a comparison of a rotary table found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -124,7 +123,7 @@ impl fmt::Display for WrongRotaryEntry {
 /// # let path = dir.path().join("rotary.safetensors");
 /// use candle_core::DType;
 /// use pe_candle::checkpoint::{self, RotarySpec};
-/// use pe_core::{RotaryConfig, RotaryRecipe};
+/// use pe_candle::{RotaryConfig, RotaryRecipe};
 ///
 /// let exact = RotarySpec::new(RotaryConfig::new(64), 0, 512, DType::F32)?;
 /// let mut reference = exact.clone();
@@ -246,13 +245,11 @@ impl<'a> Checker<'a> {
         let mut expected_cos = vec![T::default(); elements::<T>(cos).len()];
         let mut expected_sin = expected_cos.clone();
         let spec = self.spec;
-        self.frequencies
-            .fill(
-                spec.position(first_row),
-                &mut expected_cos,
-                &mut expected_sin,
-            )
-            .map_err(core_error)?;
+        self.frequencies.fill(
+            spec.position(first_row),
+            &mut expected_cos,
+            &mut expected_sin,
+        )?;
         let mut earlier = self.comparison.first_wrong;
         for (tensor, found, expected) in [
             (COS_TENSOR, cos, &expected_cos),

@@ -30,7 +30,7 @@ use crate::checkpoint::write::{error, header, put};
 /// # let path = dir.path().join("rotary.safetensors");
 /// use candle_core::{DType, Device};
 /// use pe_candle::checkpoint::{self, RotarySpec};
-/// use pe_core::RotaryConfig;
+/// use pe_candle::RotaryConfig;
 ///
 /// let spec = RotarySpec::new(RotaryConfig::new(128), 0, 4096, DType::F32)?;
 /// checkpoint::export_rotary(&path, &spec)?;

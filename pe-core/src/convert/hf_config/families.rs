@@ -85,6 +85,7 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         "qwen3_next" | "qwen3_5_text" | "qwen3_5_moe_text" => partial(0.25).head(256),
         "gptj" | "codegen" => PLAIN.interleaved(),
         "glm" | "glm4" => partial(0.5).head(128).interleaved(),
+        "chatglm" => partial(0.5).interleaved(),
         "cohere" => theta(500_000.0).interleaved(),
         "cohere2" => PLAIN.interleaved(),
         "helium" => theta(100_000.0).head(128).interleaved(),

@@ -38,7 +38,10 @@ struct Set {
 
 pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Vec<HfLayer>> {
     let known = model_type.and_then(families::family);
-    let common = common(reader, known.unwrap_or(families::UNKNOWN))?;
+    let mut common = common(reader, known.unwrap_or(families::UNKNOWN))?;
+    if model_type == Some("chatglm") {
+        chatglm(reader, &mut common)?;
+    }
     let sets = sets(reader, &common, model_type)?;
     let mut layers = Vec::with_capacity(sets.len());
     for set in &sets {
@@ -103,6 +106,33 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
             "the length trained with before the scaling",
         )?,
     })
+}
+
+/// The keys that ChatGLM and GLM-4 have of their own.
+fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
+    if reader.peek("position_encoding_2d") == Some(&Value::Bool(true)) {
+        return Err(error(
+            reader.path("position_encoding_2d"),
+            "is true: the two-dimensional rotation of the first ChatGLM is not supported",
+        ));
+    }
+    reader.take("position_encoding_2d", "false: one position per token");
+    // ChatGLM2-6B-32K alone divides positions by it instead; its file does not say so.
+    if let Some(ratio) = reader.number("rope_ratio", "multiplies the base 10000")? {
+        common.theta = Some(common.theta.unwrap_or(common.family.theta) * ratio);
+    }
+    match reader.take("original_rope", "which columns form a pair") {
+        None | Some(Value::Bool(true)) => {}
+        Some(Value::Bool(false)) => common.layout = PairLayout::HalfSplit,
+        Some(_) => {
+            let problem = "is neither true nor false";
+            return Err(error(reader.path("original_rope"), problem));
+        }
+    }
+    if common.longest.is_none() {
+        common.longest = reader.count("seq_length", "the longest sequence")?;
+    }
+    Ok(())
 }
 
 fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {

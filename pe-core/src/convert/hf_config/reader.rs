@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::HfKey;
+use super::{HfConfig, HfKey};
 use crate::error::{Error, Result};
 
 /// The objects around the text model's settings, outermost first.
@@ -48,11 +48,17 @@ fn short(value: &Value) -> String {
 }
 
 impl Reader {
-    pub(super) fn new(json: &str) -> Result<Self> {
-        let value: Value = serde_json::from_str(json)
-            .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
+    pub(super) fn new(config: HfConfig<'_>) -> Result<Self> {
+        let (what, value) = match config {
+            HfConfig::Text(text) => {
+                let value = serde_json::from_str(text)
+                    .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
+                ("the text", value)
+            }
+            HfConfig::Json(value) => ("the value", value.clone()),
+        };
         let Value::Object(mut object) = value else {
-            return Err(error("the text", "is not a JSON object"));
+            return Err(error(what, "is not a JSON object"));
         };
         let mut prefix = String::new();
         let mut outer = Vec::new();

@@ -58,6 +58,24 @@ pub(crate) struct Turning {
     pub(crate) columns: Columns,
 }
 
+/// Frequencies are equal if they and the attention factor are: so are then the tables.
+impl PartialEq for RotaryFrequencies {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+            || self.attention_factor() == other.attention_factor()
+                && match (&self.inner.source, &other.inner.source) {
+                    (
+                        Source::Exact { radians, .. },
+                        Source::Exact {
+                            radians: others, ..
+                        },
+                    ) => radians == others,
+                    (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
+                    _ => false,
+                }
+    }
+}
+
 impl RotaryFrequencies {
     pub(crate) fn new(set: Set, attention_factor: f64) -> Result<Self> {
         let (pairs, source) = match set {
