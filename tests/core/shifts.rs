@@ -1,6 +1,8 @@
 //! The shift operator of sinusoidal encodings.
 
-use pe_core::{Base, OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, VectorConvention};
+use pe_core::{
+    Base, OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, VectorConvention,
+};
 
 fn odd(d_model: usize, layout: SinusoidLayout) -> Sinusoidal {
     Sinusoidal::new(SinusoidalConfig {
@@ -32,7 +34,11 @@ fn by_no_steps_all_turns_are_one_and_plus_zero() {
             let matrix = shift.matrix(convention).unwrap();
             for (index, entry) in matrix.as_slice().iter().enumerate() {
                 let expected = if index % 8 == 0 { 1f64 } else { 0.0 };
-                assert_eq!(entry.to_bits(), expected.to_bits(), "{convention:?} {index}");
+                assert_eq!(
+                    entry.to_bits(),
+                    expected.to_bits(),
+                    "{convention:?} {index}"
+                );
             }
         }
     }
