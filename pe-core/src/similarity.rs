@@ -14,8 +14,7 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
+use crate::backend::Backend;
 use crate::columns::{Columns, OddWidth, SinusoidLayout};
 use crate::error::{Error, Result};
 use crate::frequency::Frequency;
@@ -239,7 +238,8 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                let mut rotation = Rotation::new(Arch::new(), &halves, &columns, start as u32);
+                let mut rotation =
+                    Rotation::new(Backend::best().arch(), &halves, &columns, start as u32);
                 for block in rows.chunks_mut(BLOCK * 2 * pairs) {
                     rotation.write(block);
                 }
