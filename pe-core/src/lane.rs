@@ -61,7 +61,7 @@ pub trait Lane: Sized {
 
 /// a b + c, fused where the instruction set can.
 #[inline(always)]
-fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
+pub(crate) fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     if S::IS_SCALAR {
         a * b + c
     } else {
