@@ -2,7 +2,8 @@
 //! `cargo bench -p pe-tests --bench rotary`, with `RAYON_NUM_THREADS=1` for one thread.
 //!
 //! The contestants of a row take turns, so that a machine that slows down slows all of them
-//! down; the medians of all turns are compared. A first argument picks the rows that contain it.
+//! down; the medians of all turns are compared. A first argument picks the rows that contain it,
+//! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
 use pe_candle::rotary::composed::Route;
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
 use pe_core::{LongRopeScaling, RopeScaling, RotaryConfig};
+use pe_tests::isa;
 
 const CPU: &Device = &Device::Cpu;
 const TYPES: [DType; 3] = [DType::F32, DType::BF16, DType::F16];
@@ -320,10 +322,16 @@ fn gradients(filter: &str) -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    let filter = std::env::args()
-        .skip(1)
-        .find(|argument| !argument.starts_with('-'))
-        .unwrap_or_default();
+    let mut filter = String::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--isa" => isa::force(&arguments.next().unwrap_or_default())?,
+            // Cargo's own.
+            "--bench" => {}
+            _ => filter = argument,
+        }
+    }
     println!(
         "threads: {}; times are medians, in brackets the ratio to ours",
         rayon::current_num_threads()

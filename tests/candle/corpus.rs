@@ -25,7 +25,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
         .collect();
     let kept = folder().join("kept").join(format!("{target}.json"));
     let kept: Vec<String> = serde_json::from_slice(&fs::read(kept).unwrap()).unwrap();
-    assert!(kept.len() >= 100, "{target}: {}", kept.len());
+    assert!(kept.len() >= 150, "{target}: {}", kept.len());
     for text in kept {
         inputs.push(text.chars().map(|c| u8::try_from(c).unwrap()).collect());
     }

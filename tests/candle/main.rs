@@ -7,6 +7,7 @@ mod corpus;
 mod dropout;
 mod grid;
 mod hub;
+mod isa;
 mod kernel;
 mod layer;
 mod readme;

@@ -1,6 +1,8 @@
 //! The shift operator of sinusoidal encodings.
 
-use pe_core::{OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, VectorConvention};
+use pe_core::{
+    Base, OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, VectorConvention,
+};
 
 fn odd(d_model: usize, layout: SinusoidLayout) -> Sinusoidal {
     Sinusoidal::new(SinusoidalConfig {
@@ -17,13 +19,44 @@ const LAYOUTS: [SinusoidLayout; 3] = [
     SinusoidLayout::ConcatenatedCosFirst,
 ];
 
-/// By no steps nothing turns: sine +0 and cosine 1, bit for bit.
+/// A shift by no steps rotates nothing: its sines are +0 and its cosines 1, bit for bit, backward
+/// too, and its matrices are the identity without a -0.
 #[test]
 fn by_no_steps_all_turns_are_one_and_plus_zero() {
-    let rotations = odd(7, LAYOUTS[0]).shift(0).unwrap().rotations().to_vec();
-    assert_eq!(rotations.len(), 3);
-    for (sine, cosine) in rotations {
-        assert_eq!((sine.to_bits(), cosine), (0, 1.0));
+    let shift = odd(7, LAYOUTS[0]).shift(0).unwrap();
+    let twice = shift.inverse().inverse();
+    for shift in [&shift, &shift.inverse(), &twice] {
+        assert_eq!(shift.rotations().len(), 3);
+        for (sine, cosine) in shift.rotations() {
+            assert_eq!((sine.to_bits(), *cosine), (0, 1.0));
+        }
+        for convention in [VectorConvention::Row, VectorConvention::Column] {
+            let matrix = shift.matrix(convention).unwrap();
+            for (index, entry) in matrix.as_slice().iter().enumerate() {
+                let expected = if index % 8 == 0 { 1f64 } else { 0.0 };
+                assert_eq!(
+                    entry.to_bits(),
+                    expected.to_bits(),
+                    "{convention:?} {index}"
+                );
+            }
+        }
+    }
+}
+
+/// A sine too small for f64 is +0 in either direction.
+#[test]
+fn still_pairs_are_plus_zero_in_both_directions() {
+    let encoding = Sinusoidal::new(SinusoidalConfig {
+        base: Base::Value(1e300),
+        spacing: Spacing::Shifted(1.5),
+        ..SinusoidalConfig::new(4)
+    })
+    .unwrap();
+    let ahead = encoding.shift(3).unwrap();
+    for shift in [&ahead, &encoding.shift(-3).unwrap(), &ahead.inverse()] {
+        let (sine, cosine) = shift.rotations()[1];
+        assert_eq!((sine.to_bits(), cosine), (0, 1.0), "{}", shift.steps());
     }
 }
 

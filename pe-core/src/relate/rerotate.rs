@@ -133,6 +133,8 @@ impl Rerotation {
         let pairs = from.0.pairs();
         let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
         let same = from.0.attention_factor() == to.0.attention_factor();
+        // -0 + 0 is +0: the sine of a pair that does not rotate has no sign.
+        let unsigned = |sine: Number| sine.to_f64() + 0.0;
         let turns = (0..pairs)
             .map(|pair| {
                 let (sine_p, cosine_p) = from.0.angle(pair, from.1);
@@ -140,9 +142,9 @@ impl Rerotation {
                 let sine = sine_q * cosine_p - cosine_q * sine_p;
                 let cosine = cosine_q * cosine_p + sine_q * sine_p;
                 if same {
-                    (sine.to_f64(), cosine.to_f64())
+                    (unsigned(sine), cosine.to_f64())
                 } else {
-                    ((sine * scale).to_f64(), (cosine * scale).to_f64())
+                    (unsigned(sine * scale), (cosine * scale).to_f64())
                 }
             })
             .collect();
@@ -156,8 +158,8 @@ impl Rerotation {
         same.then(|| self.to.1 - self.from.1)
     }
 
-    /// (sine, cosine) of the angle by which each pair turns, multiplied by the quotient of
-    /// the attention factors.
+    /// Returns (sine, cosine) of the angle by which each pair rotates, multiplied by the ratio of
+    /// the attention factors. A sine of zero is +0.
     pub fn rotations(&self) -> &[(f64, f64)] {
         &self.turns
     }

@@ -45,7 +45,8 @@ pub enum VectorConvention {
 pub struct Shift {
     encoding: Sinusoidal,
     steps: i64,
-    /// (sin, cos) of steps x inv_freq, correctly rounded.
+    /// (sin, cos) of steps x inv_freq, correctly rounded; a sine of zero is +0, which is why
+    /// sines are negated by `0.0 - sine`.
     turns: Vec<(f64, f64)>,
 }
 
@@ -81,7 +82,7 @@ impl Sinusoidal {
                     self.inner
                         .rows
                         .pair::<f64>(pair, Position::Whole(size), Rungs::Ladder);
-                (if steps < 0 { -sine } else { sine }, cosine)
+                (if steps < 0 { 0.0 - sine } else { sine }, cosine)
             })
             .collect();
         Ok(Shift {
@@ -98,7 +99,7 @@ impl Shift {
         self.steps
     }
 
-    /// (sin, cos) of the angle by which each pair turns.
+    /// Returns (sin, cos) of the angle by which each pair rotates. A sine of zero is +0.
     pub fn rotations(&self) -> &[(f64, f64)] {
         &self.turns
     }
@@ -135,7 +136,7 @@ impl Shift {
             turns: self
                 .turns
                 .iter()
-                .map(|(sine, cosine)| (-sine, *cosine))
+                .map(|(sine, cosine)| (0.0 - sine, *cosine))
                 .collect(),
         }
     }
@@ -167,10 +168,10 @@ impl Shift {
             let (s, c) = columns.of_pair(pair);
             let off_diagonal = match convention {
                 VectorConvention::Row => *sine,
-                VectorConvention::Column => -sine,
+                VectorConvention::Column => 0.0 - sine,
             };
             entries[s * width + s] = *cosine;
-            entries[s * width + c] = -off_diagonal;
+            entries[s * width + c] = 0.0 - off_diagonal;
             entries[c * width + s] = off_diagonal;
             entries[c * width + c] = *cosine;
         }

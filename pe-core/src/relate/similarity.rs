@@ -14,14 +14,13 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
 use crate::rows::columns::Columns;
 use crate::rows::recurrence::{BLOCK, Rotation};
 use crate::rows::writer::Source;
+use crate::sincos::backend::Backend;
 use crate::sincos::{self, Rungs};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::table::Table;
@@ -243,7 +242,8 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                let mut rotation = Rotation::new(Arch::new(), &halves, &columns, start as u32);
+                let mut rotation =
+                    Rotation::new(Backend::best().arch(), &halves, &columns, start as u32);
                 for block in rows.chunks_mut(BLOCK * 2 * pairs) {
                     rotation.write(block);
                 }

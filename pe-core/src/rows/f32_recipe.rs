@@ -44,7 +44,7 @@ fn sin_cos(radian: &Frequency, angle: f32) -> (f32, f32) {
 
 /// The same from f64 arithmetic, where both are decided by it.
 fn short(angle: f32) -> Option<(f32, f32)> {
-    let (sine, cosine) = single_f64::sin_cos(turn(angle)?);
+    let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(turn(angle)?);
     Some((decided_f64(sine)?, decided_f64(cosine)?))
 }
 
@@ -102,7 +102,7 @@ mod tests {
                     2,
                 );
                 let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
-                let (sine, cosine) = single_f64::sin_cos(turn(angle).unwrap());
+                let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(turn(angle).unwrap());
                 let near = |value: f64, bits: u128| {
                     (value.abs() - bits as f64 * unit).abs() < SINGLE_ERROR
                 };

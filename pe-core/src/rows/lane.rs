@@ -12,6 +12,7 @@ use pulp::Simd;
 use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{PairSlices, TwinSlices};
 use crate::sincos::hi_lo::Angle;
+use crate::sincos::single_f64::fused;
 
 /// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
@@ -67,16 +68,6 @@ impl<'a> Turned<'a> {
             fine: parts(fine),
             error,
         }
-    }
-}
-
-/// a b + c, fused where the instruction set can.
-#[inline(always)]
-fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
-    if S::IS_SCALAR {
-        a * b + c
-    } else {
-        a.mul_add(b, c)
     }
 }
 

@@ -82,15 +82,16 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
         let [high, middle, low] = self.pieces;
-        let position = u64::from(self.position);
+        // Half the instructions of a product are saved where both factors are seen to have 32 bits.
+        let times = |piece: u64| (piece & 0xffff_ffff) * u64::from(self.position);
         let pairs = high.iter().zip(middle).zip(low).map(
             #[inline(always)]
             |((high, middle), low)| {
                 // Modulo one turn: what overflows 64 bits are whole turns.
-                let angle = (high.wrapping_mul(position) << 32)
-                    .wrapping_add(middle.wrapping_mul(position))
-                    .wrapping_add(low.wrapping_mul(position) >> 32);
-                single_f64::sin_cos(angle)
+                let angle = (times(*high) << 32)
+                    .wrapping_add(times(*middle))
+                    .wrapping_add(times(*low) >> 32);
+                single_f64::sin_cos::<S>(angle)
             },
         );
         T::write(pairs, self.out) != 0

@@ -1,6 +1,11 @@
-//! The instruction sets: chosen at run time, and forced by the tests.
+//! The instruction sets: chosen at run time, and forced by tests and benchmarks.
+
+use std::sync::OnceLock;
 
 use pulp::Arch;
+
+/// The set that [`Backend::best`] returns.
+static BEST: OnceLock<Backend> = OnceLock::new();
 
 /// An instruction set: for the tests.
 #[doc(hidden)]
@@ -8,9 +13,15 @@ use pulp::Arch;
 pub struct Backend(Arch);
 
 impl Backend {
-    /// The widest that this machine has.
+    /// Returns the widest set of this machine, or the forced one.
     pub fn best() -> Self {
-        Self(Arch::new())
+        *BEST.get_or_init(|| Self(Arch::new()))
+    }
+
+    /// Makes [`best`](Self::best) return this set for the rest of the process. Returns whether it
+    /// did: after the first `best` it is too late.
+    pub fn force(self) -> bool {
+        BEST.set(self).is_ok()
     }
 
     /// For [`Arch::dispatch`].
@@ -43,7 +54,19 @@ impl Backend {
 mod tests {
     use super::*;
 
-    /// The tests go through this list: what is missing in it they do not try.
+    #[test]
+    fn a_set_is_forced_before_the_first_use_or_not_at_all() {
+        // Other tests of this process may have asked before, or ask while this one runs.
+        let before = Backend::best();
+        assert!(!Backend(Arch::Scalar).force());
+        let after = Backend::best();
+        assert_eq!(
+            std::mem::discriminant(&after.arch()),
+            std::mem::discriminant(&before.arch())
+        );
+    }
+
+    /// The tests iterate over this list, so a missing instruction set is never tested.
     #[test]
     fn all_instruction_sets_of_this_machine_are_listed() {
         let mut expected = vec!["scalar"];

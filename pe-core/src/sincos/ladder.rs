@@ -50,7 +50,7 @@ pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs
     let reduced = turn.reduce();
     let (mut sine, mut cosine) = (None, None);
     if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
-        let (s, c) = single_f64::sin_cos((turn.0 >> 64) as u64);
+        let (s, c) = single_f64::sin_cos::<pulp::Scalar>((turn.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);
     }
@@ -125,21 +125,28 @@ mod tests {
         ((value - signed(high)) - signed(bits - high)).abs()
     }
 
+    /// With fused operations, as `Scalar128b` has them, and without.
     #[test]
     fn the_f64_rung_stays_within_half_its_bound() {
-        let mut worst = 0f64;
-        for turn in angles() {
-            let reduced = turn.reduce();
-            let (sine, cosine) = single_f64::sin_cos((turn.0 >> 64) as u64);
-            let narrow = narrow(reduced, 0);
-            worst = worst
-                .max(gap(sine, narrow.sine_negative, narrow.sine))
-                .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+        let ways = [
+            single_f64::sin_cos::<pulp::Scalar>,
+            single_f64::sin_cos::<pulp::Scalar128b>,
+        ];
+        for way in ways {
+            let mut worst = 0f64;
+            for turn in angles() {
+                let reduced = turn.reduce();
+                let (sine, cosine) = way((turn.0 >> 64) as u64);
+                let narrow = narrow(reduced, 0);
+                worst = worst
+                    .max(gap(sine, narrow.sine_negative, narrow.sine))
+                    .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+            }
+            assert!(
+                worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
+                "{worst:e}"
+            );
         }
-        assert!(
-            worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
-            "{worst:e}"
-        );
     }
 
     /// Identities that hold to the last few units only if both functions do.
@@ -190,7 +197,7 @@ mod tests {
                 "{twelfth}: {:?}",
                 of(turn * twelfth)
             );
-            let (s, c) = single_f64::sin_cos(((turn * twelfth) >> 64) as u64);
+            let (s, c) = single_f64::sin_cos::<pulp::Scalar>(((turn * twelfth) >> 64) as u64);
             assert!(near((s, c), expected), "{twelfth}");
         }
     }
@@ -200,7 +207,8 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) = single_f64::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            let (s, c) =
+                single_f64::sin_cos::<pulp::Scalar>((one.turn.times(position).0 >> 64) as u64);
             decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
         let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();

@@ -1,47 +1,58 @@
 //! Sines and cosines in f64 arithmetic: the first rung.
 
+use pulp::Simd;
+
 /// Sine and cosine of `angle` / 2^64 turns, with an error below 2^-50 even if the
 /// angle is 4 units off.
 ///
 /// 4 units are 2^-59.3 radians. The remainder is rounded to 53 bits once, and
 /// multiplied once by a rounded constant: relative 3 x 2^-53, at an eighth of a
-/// turn 2.6e-16. The polynomials end with two roundings of numbers below one.
+/// turn 2.6e-16. The polynomials end with two roundings of numbers below one (one, if fused).
 #[inline(always)]
-pub(crate) fn sin_cos(angle: u64) -> (f64, f64) {
-    // 2 pi / 2^64.
-    const UNIT: f64 = std::f64::consts::TAU / 18_446_744_073_709_551_616.0;
-    // A number below 2^52 in the low bits of this is itself plus 2^52 as an f64.
+pub(crate) fn sin_cos<S: Simd>(angle: u64) -> (f64, f64) {
+    // 2 pi / 2^66.
+    const UNIT: f64 = std::f64::consts::TAU / 73_786_976_294_838_206_464.0;
+    // In the low bits of the first, 32 bits h are 2^84 + 2^32 h; of the second, 2^52 + h.
+    const TWO_84: u64 = 0x4530_0000_0000_0000;
     const TWO_52: u64 = 0x4330_0000_0000_0000;
-    const OFFSET_52: f64 = (1u64 << 52) as f64;
-    // The nearest quarter turn, and the remainder plus an eighth of a turn.
-    let ahead = angle.wrapping_add(1 << 61);
-    let quadrant = ahead >> 62;
-    let shifted = ahead & ((1 << 62) - 1);
-    let high = f64::from_bits(TWO_52 | (shifted >> 32)) - (OFFSET_52 + (1u64 << 29) as f64);
-    let low = f64::from_bits(TWO_52 | (shifted & 0xffff_ffff)) - OFFSET_52;
-    let x = (high * 4_294_967_296.0 + low) * UNIT;
+    // 2^84 + 2^63 + 2^52.
+    const OFFSET: f64 = f64::from_bits(TWO_84 | 1 << 31 | 1 << 20);
+    const SIGN: u64 = 1 << 63;
+    // The distance from the nearest quarter turn, in units of 2^-66 turns: an i64. Its upper half
+    // gets 2^31 added, as nothing below 0 fits there.
+    let rest = angle << 2;
+    let high = f64::from_bits((rest >> 32) ^ (TWO_84 | 1 << 31));
+    let low = f64::from_bits(rest & 0xffff_ffff | TWO_52);
+    let x = (high - OFFSET + low) * UNIT;
     let y = x * x;
-    let s = x + x * y * polynomial(y, &SIN);
-    let c = 1.0 + y * polynomial(y, &COS);
-    let (sine, cosine) = if quadrant & 1 == 0 { (s, c) } else { (c, s) };
+    let s = fused::<S>(x * y, polynomial::<S>(y, &SIN), x).to_bits();
+    let c = fused::<S>(y, polynomial::<S>(y, &COS), 1.0).to_bits();
+    // Its upper two bits are the quadrant; in odd ones sine and cosine change places.
+    let ahead = angle.wrapping_add(1 << 61);
+    let odd = ((ahead << 1) as i64 >> 63) as u64;
+    let change = (s ^ c) & odd;
     // Sines are negative in quadrants 2 and 3, cosines in 1 and 2.
-    let sine_sign = (quadrant & 2) << 62;
-    let cosine_sign = ((quadrant + 1) & 2) << 62;
+    let sine_sign = ahead & SIGN;
+    let cosine_sign = ahead.wrapping_add(1 << 62) & SIGN;
     (
-        f64::from_bits(sine.to_bits() ^ sine_sign),
-        f64::from_bits(cosine.to_bits() ^ cosine_sign),
+        f64::from_bits(s ^ change ^ sine_sign),
+        f64::from_bits(c ^ change ^ cosine_sign),
     )
 }
 
 #[inline(always)]
-fn polynomial(y: f64, coefficients: &[f64; 8]) -> f64 {
-    let [c0, c1, c2, c3, c4, c5, c6, c7] = *coefficients;
-    ((((((c7 * y + c6) * y + c5) * y + c4) * y + c3) * y + c2) * y + c1) * y + c0
+fn polynomial<S: Simd>(y: f64, coefficients: &[f64; 8]) -> f64 {
+    let [rest @ .., last] = coefficients;
+    let mut sum = *last;
+    for coefficient in rest.iter().rev() {
+        sum = fused::<S>(sum, y, *coefficient);
+    }
+    sum
 }
 
-/// -1/3!, 1/5!, ...; the first term left out is below 2^-68.
+/// -1/3!, 1/5!, ...; the first term left out is below 2^-63.
 const SIN: [f64; 8] = taylor(3);
-/// -1/2!, 1/4!, ...
+/// -1/2!, 1/4!, ...; below 2^-58.
 const COS: [f64; 8] = taylor(2);
 
 const fn taylor(first: u64) -> [f64; 8] {
@@ -61,4 +72,14 @@ const fn taylor(first: u64) -> [f64; 8] {
         k += 1;
     }
     out
+}
+
+/// a b + c, fused where the instruction set can.
+#[inline(always)]
+pub(crate) fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
+    if S::IS_SCALAR {
+        a * b + c
+    } else {
+        a.mul_add(b, c)
+    }
 }

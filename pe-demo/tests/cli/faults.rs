@@ -20,8 +20,8 @@ use ground::Ground;
 /// stands on standard error.
 type Fault<'a> = (&'a str, i32, &'a [&'a str]);
 
-/// Runs cases on one ground, each with backtraces asked for.
-fn all(faults: &[Fault<'_>]) {
+/// Runs cases on one ground, each with backtraces asked for. Their number is a figure of DESIGN.md.
+fn all<const COUNT: usize>(faults: &[Fault<'_>; COUNT]) {
     let ground = Ground::new();
     let before = ground.files();
     for (line, code, parts) in faults {

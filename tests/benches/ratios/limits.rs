@@ -1,8 +1,9 @@
-//! What the memory allows: the same bytes filled, copied or changed, and nothing else done.
+//! What the memory allows: the same bytes filled, copied or changed, and nothing else done; and
+//! what Candle allows: an operation that does nothing else either.
 
 use std::hint::black_box;
 
-use candle_core::{DType, Result};
+use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape};
 
 /// Fills memory asked for afresh, on one thread.
 pub(crate) fn fresh_fill(count: usize) -> Result<()> {
@@ -73,5 +74,25 @@ pub(crate) fn change(words: &mut [u32]) -> Result<()> {
 fn change_here(words: &mut [u32]) {
     for word in words {
         *word = word.wrapping_add(1);
+    }
+}
+
+/// What Candle takes for an operation that only copies a contiguous tensor.
+pub(crate) struct EmptyOp;
+
+impl CustomOp1 for EmptyOp {
+    fn name(&self) -> &'static str {
+        "empty"
+    }
+
+    fn cpu_fwd(&self, xs: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let count = layout.shape().elem_count();
+        let copied = match xs {
+            CpuStorage::F32(xs) => CpuStorage::F32(xs[..count].to_vec()),
+            CpuStorage::BF16(xs) => CpuStorage::BF16(xs[..count].to_vec()),
+            CpuStorage::F16(xs) => CpuStorage::F16(xs[..count].to_vec()),
+            _ => candle_core::bail!("the benchmarks have other types"),
+        };
+        Ok((copied, layout.shape().clone()))
     }
 }

@@ -1,7 +1,8 @@
 //! Tables, layers and files against memory's limit, the plain composition and Candle's own way:
 //! `cargo bench -p pe-tests`, with `RAYON_NUM_THREADS=1` for one thread and with `--features
 //! mimalloc` for another allocator. Words after `--` pick the rows that contain one of them;
-//! `--json FILE` keeps the figures for the scripts in `benches/scripts`.
+//! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set; `--json FILE` keeps
+//! the figures for the scripts in `benches/scripts`.
 
 mod additions;
 mod dropout;

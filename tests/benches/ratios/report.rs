@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use candle_core::{Error, Result};
 use pe_core::Backend;
+use pe_tests::isa;
 use serde_json::{Value, json};
 
 use crate::harness::{Bound, Row, Times};
@@ -15,18 +16,21 @@ pub(crate) struct Report {
     filters: Vec<String>,
     json: Option<PathBuf>,
     rows: Vec<Value>,
+    isa: String,
     versions: Value,
     missed: Vec<String>,
     judged: usize,
 }
 
 impl Report {
-    /// Arguments: words that a row must contain one of, and `--json FILE`.
+    /// Reads the arguments: words that a row must contain one of, `--json FILE`, and `--isa NAME`
+    /// for another instruction set than the best.
     pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
         let mut report = Self {
             filters: Vec::new(),
             json: None,
             rows: Vec::new(),
+            isa: isa::available().pop().unwrap_or_default().to_owned(),
             versions: versions(),
             missed: Vec::new(),
             judged: 0,
@@ -39,16 +43,23 @@ impl Report {
                     Some(file) => report.json = Some(file.into()),
                     None => return Err(Error::Msg("--json needs the name of a file".to_owned())),
                 },
+                "--isa" => {
+                    report.isa = arguments.next().unwrap_or_default();
+                    isa::force(&report.isa)?;
+                }
                 flag if flag.starts_with('-') => {
-                    let reason = format!("{flag} is not known: [--json FILE] [WORD IN A ROW ...]");
+                    let reason = format!(
+                        "{flag} is not known: [--json FILE] [--isa NAME] [WORD IN A ROW ...]"
+                    );
                     return Err(Error::Msg(reason));
                 }
                 _ => report.filters.push(argument),
             }
         }
         println!(
-            "{}, {} threads, allocator: {}\n",
+            "{}, {}, {} threads, allocator: {}\n",
             processor(),
+            report.isa,
             rayon::current_num_threads(),
             allocator()
         );
@@ -127,6 +138,7 @@ impl Report {
             "format": 1,
             "time": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
             "machine": machine(),
+            "isa": self.isa,
             "threads": rayon::current_num_threads(),
             "allocator": allocator(),
             "versions": self.versions,
@@ -220,6 +232,7 @@ fn machine() -> Value {
         "processor": processor(),
         "cores": std::thread::available_parallelism().map_or(0, usize::from),
         "instructions": Backend::available().last().map(|(name, _)| *name),
+        "sets": isa::available(),
         "caches": caches,
         "huge_pages": read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "system": std::env::consts::OS,

@@ -21,25 +21,34 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
             let layer = layer(width, 64, 0.0, dtype)?;
             let xs = activations((1, 1, width), dtype)?;
             let pe = layer.encoding(40, 1)?;
-            Row::new(SUBJECT, name, Caches::Warm)
+            let (wide_layer, wide) = (
+                crate::layer(width, 64, 0.0, DType::F32)?,
+                activations((1, 1, width), DType::F32)?,
+            );
+            let mut row = Row::new(SUBJECT, name, Caches::Warm)
                 .budget(Duration::from_millis(400))
                 .with("ours", || {
                     layer.forward_at(black_box(&xs), 40, false).map(drop)
                 })
-                .bound(
-                    "ours",
-                    match dtype {
-                        DType::BF16 => Bound::Faster(20.0, "candle"),
-                        _ => Bound::AtMost(1.0, "candle"),
-                    },
-                )
+                .bound("ours", Bound::AtMost(1.2, "ours in f32"))
+                .bound("ours", Bound::AtMost(1.0, "candle"))
+                .with("empty operation", || {
+                    black_box(&xs).apply_op1_no_bwd(&limits::EmptyOp).map(drop)
+                })
+                .with("ours in f32", || {
+                    wide_layer.forward_at(black_box(&wide), 40, false).map(drop)
+                })
                 .with("copy", limits::fresh_copy(dtype, width))
                 .with("plain", || {
                     let sum = layer.forward_at_composed(black_box(&xs), 40, false);
                     sum.map(drop)
                 })
-                .with("candle", || black_box(&xs).broadcast_add(&pe).map(drop))
-                .run(report)?;
+                .with("candle", || black_box(&xs).broadcast_add(&pe).map(drop));
+            // Wider tokens take longer to add than to copy.
+            if width == 512 {
+                row = row.bound("ours", Bound::AtMost(1.2, "empty operation"));
+            }
+            row.run(report)?;
         }
     }
     Ok(())

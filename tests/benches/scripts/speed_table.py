@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Writes README's speed table from the benchmark's JSON files.
+"""Writes the speed tables from the benchmark's JSON files.
 
-    python3 speed_table.py FOLDER [README.md]
+    python3 speed_table.py FOLDER [--write]
 
 FOLDER holds `one.json` and `all.json` (the benchmark on one thread and on all), and perhaps
-`torch-one.json`, `torch-all.json` and `mimalloc.json`: see measure.py. The table replaces what
-stands between `<!-- speed:begin -->` and `<!-- speed:end -->`; without a README it is printed.
+`torch-one.json`, `torch-all.json`, `mimalloc.json`, and `one-avx2.json`, `all-avx2.json`,
+`one-portable.json`, `all-portable.json` with those instruction sets forced: see measure.py. With
+--write the long table replaces the text between `<!-- speed:begin -->` and `<!-- speed:end -->`
+in tests/benches/README.md, and the short one that in the README of the repository; without it
+both are printed.
 """
 
 import json
@@ -15,6 +18,14 @@ from datetime import datetime, timezone
 
 BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
 LARGE = "(8, 2048, 1024)"
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+
+# Columns for the instruction sets that most processors have, where the best is another.
+SETS = {"avx2": "here, AVX2", "portable": "here, portable"}
+# The lines of the short table.
+SHORT = ["exact table 5000 x 512", "exact table 32768 x 4096", "add [8, 2048, 1024], f32",
+         "add [8, 2048, 1024], bf16", "add and drop, forward, f32",
+         "load 8192 x 1024, f32, every entry checked"]
 
 # What the table calls a work; on one thread or all; subject and name of the row; ours, the
 # memory's limit, Candle's way.
@@ -91,19 +102,24 @@ def described(run):
             f"{date.day} {date:%B %Y}")
 
 
-def table(folder):
+def table(folder, short):
     runs = {name: load(folder, name) for name in ("one", "all", "mimalloc")}
     peers = {"one": load(folder, "torch-one"), "all": load(folder, "torch-all")}
     if not runs["one"] or not runs["all"]:
         sys.exit(f"{folder} must hold one.json and all.json")
+    forced = {name: {threads: load(folder, f"{threads}-{name}") for threads in ("one", "all")}
+              for name in SETS}
+    forced = {} if short else {name: of for name, of in forced.items() if any(of.values())}
+    mimalloc = None if short else runs["mimalloc"]
     columns = ["work", "threads", "here", "limit", "Candle"]
     columns += ["torch"] if any(peers.values()) else []
-    columns += ["here, mimalloc"] if runs["mimalloc"] else []
+    columns += [SETS[name] for name in forced]
+    columns += ["here, mimalloc"] if mimalloc else []
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for what, threads, subject, name, ours, limit, candle in LINES:
         run = runs[threads]
         here = median(run, subject, name, ours)
-        if here is None:
+        if here is None or short and what not in SHORT:
             continue
         cells = [what, str(run["threads"]), words(here),
                  cell(median(run, subject, name, limit), here),
@@ -113,8 +129,10 @@ def table(folder):
             first = ours in ("f32", "ours", "ours, not verified")
             peer = median(peers[threads], subject, name, "torch") if first else None
             cells.append(cell(peer, here))
-        if runs["mimalloc"]:
-            other = median(runs["mimalloc"], subject, name, ours)
+        for of in forced.values():
+            cells.append(cell(median(of[threads], subject, name, ours), here))
+        if mimalloc:
+            other = median(mimalloc, subject, name, ours)
             cells.append(cell(other if threads == "all" else None, here))
         lines.append("| " + " | ".join(cells) + " |")
     notes = [f"Medians, in brackets how many times ours. {described(runs['all'])}."]
@@ -123,28 +141,29 @@ def table(folder):
         versions = peer["versions"]
         notes.append(f"torch {versions['torch'].split('+')[0]} ran by itself, before or after, "
                      "with as many threads.")
-    judged = [bound for run in ("one", "all") for row in runs[run]["rows"]
-              for bound in row["bounds"]]
-    met = sum(bound["met"] for bound in judged)
-    notes.append(f"{met} of the benchmark's {len(judged)} bounds on its ratios were met.")
     return "\n".join(lines + ["", " ".join(notes)])
 
 
-def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    text = table(sys.argv[1])
-    if len(sys.argv) == 2:
-        print(text)
-        return
-    with open(sys.argv[2], encoding="utf-8") as file:
+def replace(path, text):
+    with open(path, encoding="utf-8") as file:
         readme = file.read()
     if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        sys.exit(f"{sys.argv[2]} must hold {BEGIN} and {END} once each")
+        sys.exit(f"{path} must hold {BEGIN} and {END} once each")
     before, rest = readme.split(BEGIN)
     after = rest.split(END)[1]
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    short, long = (table(sys.argv[1], short) for short in (True, False))
+    if len(sys.argv) == 2:
+        print(short, long, sep="\n\n")
+        return
+    replace(os.path.join(ROOT, "README.md"), short)
+    replace(os.path.join(ROOT, "tests", "benches", "README.md"), long)
 
 
 if __name__ == "__main__":

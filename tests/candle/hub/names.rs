@@ -160,7 +160,7 @@ fn invalid_names_are_refused_before_any_request() {
             "{name:?}: {error}"
         );
     }
-    assert!(repos.len() + revisions.len() + files.len() > 80);
+    assert_eq!(repos.len() + revisions.len() + files.len(), 83);
     assert!(server.requests().is_empty());
     assert!(files_below(dir.path()).is_empty());
     // The message shows no character that a reader would not see, whatever it quotes.

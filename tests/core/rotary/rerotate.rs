@@ -127,13 +127,35 @@ fn rotations_are_correctly_rounded() {
     }
 }
 
-/// By no steps nothing turns: sine +0 and cosine 1, bit for bit.
+/// A shift by no steps rotates nothing, and a pair of frequency 0 rotates by no shift: sine +0 and
+/// cosine 1, bit for bit.
 #[test]
-fn by_no_steps_all_turns_are_one_and_plus_zero() {
-    let shift = plain(8).shift(0).unwrap();
-    assert_eq!(shift.rotations().len(), 4);
-    for (sine, cosine) in shift.rotations() {
-        assert_eq!((sine.to_bits(), *cosine), (0, 1.0));
+fn still_pairs_are_one_and_plus_zero() {
+    let still = Rotary::new(RotaryConfig {
+        scaling: RopeScaling::Custom {
+            inv_freq: vec![0.0, 0.0],
+            attention_factor: 1.0,
+        },
+        ..RotaryConfig::new(4)
+    });
+    let still = still.unwrap().frequencies(0).unwrap();
+    let set = plain(8);
+    let there = |steps| still.shift(steps).unwrap();
+    for shift in [
+        set.shift(0).unwrap(),
+        set.shift(0).unwrap().inverse(),
+        set.rerotate(9, &set, 9).unwrap(),
+        there(0),
+        there(7),
+        there(-7),
+        there(7).inverse(),
+        there(-7).inverse(),
+        there(-7).compose(&there(3)).unwrap(),
+    ] {
+        assert!(!shift.rotations().is_empty());
+        for (sine, cosine) in shift.rotations() {
+            assert_eq!((sine.to_bits(), *cosine), (0, 1.0), "{:?}", shift.steps());
+        }
     }
 }
 

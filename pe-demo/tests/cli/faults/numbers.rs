@@ -105,12 +105,12 @@ fn numbers_outside_what_an_option_takes_are_named_with_it() {
         .zip(&parts)
         .map(|((line, _), parts)| (line.as_str(), 2, &parts[..]))
         .collect();
-    all(&faults);
+    all::<98>(faults.as_slice().try_into().expect("98 cases"));
 }
 
 #[test]
 fn numbers_that_make_no_sense_together_or_ask_for_too_much() {
-    all(&[
+    all::<17>(&[
         ("exec $pe a --d-model 7", 2, &["--d-model 7 is odd"]),
         (
             "exec $pe a --d-model 8 --heads 3",

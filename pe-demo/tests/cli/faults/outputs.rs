@@ -6,7 +6,7 @@ const FULL: &str = "File too large";
 
 #[test]
 fn files_beyond_the_limit_of_the_process_leave_the_old_ones() {
-    all(&[
+    all::<16>(&[
         (
             "ulimit -f 2; exec $pe export --d-model 64 --max-seq-len 4096 -o old.safetensors",
             1,
@@ -91,7 +91,7 @@ fn files_beyond_the_limit_of_the_process_leave_the_old_ones() {
 
 #[test]
 fn only_files_are_replaced() {
-    all(&[
+    all::<23>(&[
         (
             "exec $pe export --d-model 8 --max-seq-len 3 -o /dev/full",
             1,
@@ -177,7 +177,7 @@ fn only_files_are_replaced() {
 
 #[test]
 fn what_is_read_is_not_written_over() {
-    all(&[
+    all::<14>(&[
         (
             "exec $pe --d-model 8 --file text.jsonl -o text.jsonl",
             2,

@@ -5,7 +5,7 @@ use super::all;
 #[test]
 fn environments() {
     let small = "a --no-table --d-model 8 --layers 1 >/dev/null";
-    all(&[
+    all::<17>(&[
         (&format!("exec env -i $pe {small}"), 0, &[]),
         (&format!("unset HOME TERM; exec $pe {small}"), 0, &[]),
         (&format!("TMPDIR=/no/such/folder exec $pe {small}"), 0, &[]),
@@ -57,7 +57,7 @@ fn environments() {
 #[cfg(feature = "hub")]
 #[test]
 fn repositories_that_cannot_be_had() {
-    all(&[
+    all::<11>(&[
         (
             "exec $pe --tokenizer no/such",
             1,
@@ -98,7 +98,7 @@ fn repositories_that_cannot_be_had() {
 
 #[test]
 fn unknown_words_are_refused_with_what_is_known() {
-    all(&[
+    all::<20>(&[
         (
             "exec $pe --maxseqlen 3",
             2,
