@@ -8,6 +8,6 @@ mod ladder;
 pub(crate) mod scaled;
 pub(crate) mod single_f64;
 
-pub(crate) use fixed::full_values;
+pub(crate) use fixed::sin_cos_320;
 pub use ladder::Rungs;
 pub(crate) use ladder::sin_cos;

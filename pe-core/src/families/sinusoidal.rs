@@ -10,7 +10,7 @@ use crate::limits::{MAX_D_MODEL, POSITIONS};
 use crate::rows::columns::Columns;
 use crate::rows::element::Element;
 use crate::rows::recurrence::BLOCK;
-use crate::rows::single::Pieces;
+use crate::rows::single::Limbs;
 use crate::rows::threads::{self, Threads};
 use crate::rows::writer::{Rows, Source};
 use crate::sincos::Rungs;
@@ -85,7 +85,7 @@ impl Sinusoidal {
             .inv_freq(config.base, config.spacing, width, pairs)?;
         let source = match recipe {
             None => Source::Exact {
-                pieces: Pieces::new(&exact),
+                limbs: Limbs::new(&exact),
                 frequencies: exact,
             },
             Some(inv_freq) => Source::Recipe {

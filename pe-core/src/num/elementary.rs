@@ -28,7 +28,7 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    fn is_less_in_size_than(&self, other: &Self) -> bool {
+    fn is_smaller_in_magnitude_than(&self, other: &Self) -> bool {
         self.integer < other.integer
             || (self.integer == other.integer && self.fraction.sub(other.fraction).1)
     }
@@ -43,7 +43,7 @@ impl Real {
                 fraction,
             };
         }
-        let (big, small) = if self.is_less_in_size_than(&other) {
+        let (big, small) = if self.is_smaller_in_magnitude_than(&other) {
             (other, self)
         } else {
             (self, other)
@@ -185,7 +185,7 @@ impl Real {
         for _ in 0..SQUARINGS {
             value = value.mul(value);
         }
-        Wide::normalised(value, k)
+        Wide::normalized(value, k)
     }
 }
 

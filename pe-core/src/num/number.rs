@@ -45,7 +45,7 @@ impl From<u64> for Number {
         Self::from(if value == 0 {
             Wide::ZERO
         } else {
-            Wide::normalised(words, 64)
+            Wide::normalized(words, 64)
         })
     }
 }
@@ -59,7 +59,7 @@ impl From<Real> for Number {
         let size = if all == Fixed::ZERO {
             Wide::ZERO
         } else {
-            Wide::normalised(all, 64)
+            Wide::normalized(all, 64)
         };
         Self {
             negative: real.negative,
@@ -200,7 +200,7 @@ impl Add for Number {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (big, small) = if self.size.cmp_size(&other.size) == Ordering::Less {
+        let (big, small) = if self.size.cmp_magnitude(&other.size) == Ordering::Less {
             (other, self)
         } else {
             (self, other)
@@ -229,7 +229,7 @@ impl Add for Number {
         }
         Self {
             negative: big.negative,
-            size: Wide::normalised(sum, exponent),
+            size: Wide::normalized(sum, exponent),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Wide {
 
     /// The number `fraction` x 2^`exponent` with the mantissa moved up to its
     /// top bit. `fraction` must not be zero.
-    pub(crate) fn normalised<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
+    pub(crate) fn normalized<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
         let zeros = fraction.leading_zeros();
         Self {
             mantissa: fraction.shl(zeros).resize(),
@@ -77,12 +77,12 @@ impl Wide {
 
     /// 1 / (2 pi).
     pub(crate) fn inv_two_pi() -> Self {
-        Self::normalised(Fixed(INV_TWO_PI), 0)
+        Self::normalized(Fixed(INV_TWO_PI), 0)
     }
 
     /// 2 pi.
     pub(crate) fn two_pi() -> Self {
-        Self::normalised(Fixed(PI_OVER_4), 3)
+        Self::normalized(Fixed(PI_OVER_4), 3)
     }
 
     /// The product.
@@ -101,7 +101,7 @@ impl Wide {
     }
 
     /// The order of two numbers.
-    pub(crate) fn cmp_size(&self, other: &Self) -> std::cmp::Ordering {
+    pub(crate) fn cmp_magnitude(&self, other: &Self) -> std::cmp::Ordering {
         match (self.is_zero(), other.is_zero()) {
             (true, _) | (_, true) => other.is_zero().cmp(&self.is_zero()),
             _ => self.exponent.cmp(&other.exponent).then_with(|| {

@@ -35,12 +35,12 @@ pub struct Rerotation {
     to: (RotaryFrequencies, i64),
     /// (sine, cosine) of each pair's angle times the quotient of the factors, correctly
     /// rounded.
-    turns: Vec<(f64, f64)>,
+    rotations: Vec<(f64, f64)>,
 }
 
 impl PartialEq for Rerotation {
     fn eq(&self, other: &Self) -> bool {
-        self.turns == other.turns
+        self.rotations == other.rotations
     }
 }
 
@@ -82,12 +82,12 @@ impl RotaryFrequencies {
         let values = match &self.inner.source {
             Source::Exact { radians, .. } => {
                 let frequency = Frequency::from_radians(radians[pair]);
-                sincos::full_values(frequency.wide, size, 0)
+                sincos::sin_cos_320(frequency.wide, size, 0)
             }
             Source::F32(inv_freq) => {
                 let angle = inv_freq[pair] * size as f32;
                 let frequency = Frequency::from_radians(Wide::from_f64(f64::from(angle)));
-                sincos::full_values(frequency.wide, 1, 0)
+                sincos::sin_cos_320(frequency.wide, 1, 0)
             }
         };
         let of = |(negative, size): (bool, Wide)| {
@@ -133,7 +133,7 @@ impl Rerotation {
         let pairs = from.0.pairs();
         let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
         let same = from.0.attention_factor() == to.0.attention_factor();
-        let turns = (0..pairs)
+        let rotations = (0..pairs)
             .map(|pair| {
                 let (sine_p, cosine_p) = from.0.angle(pair, from.1);
                 let (sine_q, cosine_q) = to.0.angle(pair, to.1);
@@ -146,7 +146,11 @@ impl Rerotation {
                 }
             })
             .collect();
-        Self { from, to, turns }
+        Self {
+            from,
+            to,
+            rotations,
+        }
     }
 
     /// The number of positions, for an operator within one set.
@@ -159,7 +163,7 @@ impl Rerotation {
     /// (sine, cosine) of the angle by which each pair turns, multiplied by the quotient of
     /// the attention factors.
     pub fn rotations(&self) -> &[(f64, f64)] {
-        &self.turns
+        &self.rotations
     }
 
     /// Moves one head in place; columns beyond the rotary width are left alone. The
@@ -168,7 +172,7 @@ impl Rerotation {
     /// # Errors
     /// If the head is narrower than the rotary width.
     pub fn apply<T: Element>(&self, layout: PairLayout, head: &mut [T]) -> Result<()> {
-        let pairs = self.turns.len();
+        let pairs = self.rotations.len();
         if head.len() < 2 * pairs {
             return Err(Error::Length {
                 what: "the head to rotate",
@@ -176,7 +180,7 @@ impl Rerotation {
                 expected: 2 * pairs as u64,
             });
         }
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (a, b) = layout.columns(pair, pairs);
             let (x, y) = (head[a].to_f64(), head[b].to_f64());
             head[a] = T::from_f64(x * cosine - y * sine);
@@ -199,7 +203,7 @@ impl Rerotation {
     pub fn compose(&self, next: &Self) -> Result<Self> {
         if !self.to.0.is_same_set(&next.from.0) {
             return Err(Error::Mismatch {
-                left: format!("a set of {} pairs", self.turns.len()),
+                left: format!("a set of {} pairs", self.rotations.len()),
                 right: "another set of frequencies".to_owned(),
             });
         }

@@ -46,7 +46,7 @@ pub struct Shift {
     encoding: Sinusoidal,
     steps: i64,
     /// (sin, cos) of steps x inv_freq, correctly rounded.
-    turns: Vec<(f64, f64)>,
+    rotations: Vec<(f64, f64)>,
 }
 
 impl Sinusoidal {
@@ -75,7 +75,7 @@ impl Sinusoidal {
             return Err(undefined("an f32 recipe"));
         }
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
-        let turns = (0..columns.pairs)
+        let rotations = (0..columns.pairs)
             .map(|pair| {
                 let (sine, cosine) =
                     self.inner
@@ -87,7 +87,7 @@ impl Sinusoidal {
         Ok(Shift {
             encoding: self.clone(),
             steps,
-            turns,
+            rotations,
         })
     }
 }
@@ -100,7 +100,7 @@ impl Shift {
 
     /// (sin, cos) of the angle by which each pair turns.
     pub fn rotations(&self) -> &[(f64, f64)] {
-        &self.turns
+        &self.rotations
     }
 
     /// Moves one encoding, in place: O(d). The arithmetic is f64 with one
@@ -118,7 +118,7 @@ impl Shift {
                 expected: columns.width as u64,
             });
         }
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (s, c) = columns.of_pair(pair);
             let (sin_p, cos_p) = (row[s].to_f64(), row[c].to_f64());
             row[s] = T::from_f64(sin_p * cosine + cos_p * sine);
@@ -132,8 +132,8 @@ impl Shift {
         Self {
             encoding: self.encoding.clone(),
             steps: -self.steps,
-            turns: self
-                .turns
+            rotations: self
+                .rotations
                 .iter()
                 .map(|(sine, cosine)| (-sine, *cosine))
                 .collect(),
@@ -163,7 +163,7 @@ impl Shift {
         let width = columns.width;
         let mut matrix = Table::zeros(width as u64, width)?;
         let entries: &mut [f64] = matrix.as_mut_slice();
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (s, c) = columns.of_pair(pair);
             let off_diagonal = match convention {
                 VectorConvention::Row => *sine,

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
 use crate::rows::columns::Columns;
-use crate::rows::recurrence::{BLOCK, Rotation};
+use crate::rows::recurrence::{BLOCK, Recurrence};
 use crate::rows::writer::Source;
 use crate::sincos::{self, Rungs};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
@@ -152,7 +152,7 @@ impl Sinusoidal {
     /// position: `sqrt(d - 2 sum cos w)`, computed as `sqrt(4 sum sin^2(w / 2))`.
     ///
     /// ```
-    /// let distance = pe_core::Sinusoidal::paper(500)?.neighbour_distance()?;
+    /// let distance = pe_core::Sinusoidal::paper(500)?.neighbor_distance()?;
     /// assert!((distance - 3.671985659248802).abs() < 1e-14);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -160,8 +160,8 @@ impl Sinusoidal {
     /// # Errors
     /// For an f32 recipe, and for specifications in which the distance is not
     /// constant (a pair cut in half, a padding row).
-    pub fn neighbour_distance(&self) -> Result<f64> {
-        self.lags_decide("the neighbour distance")?;
+    pub fn neighbor_distance(&self) -> Result<f64> {
+        self.lags_decide("the neighbor distance")?;
         Ok((4.0 * self.half_chords(1..2)?[0]).sqrt())
     }
 
@@ -175,7 +175,7 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// As [`Sinusoidal::neighbour_distance`]; `max_lag` above 2^32.
+    /// As [`Sinusoidal::neighbor_distance`]; `max_lag` above 2^32.
     pub fn first_non_monotone_lag(&self, max_lag: u64) -> Result<Option<u64>> {
         self.lags_decide("the first non-monotone lag")?;
         check_range(&(0..max_lag))?;
@@ -226,7 +226,7 @@ impl Sinusoidal {
             return Ok(out);
         }
         let columns = Columns::new(2 * pairs, SinusoidLayout::Concatenated, OddWidth::Reject)?;
-        // At most 8 MiB of rows at a time, or as many rows as rotation needs to pay.
+        // At most 8 MiB of rows at a time, or as many rows as recurrence needs to pay.
         const BLOCK_ENTRIES: u64 = 1 << 20;
         let block = (BLOCK_ENTRIES / (2 * pairs as u64)).max(8);
         let block = block.min(lags.end - lags.start);
@@ -243,9 +243,9 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                let mut rotation = Rotation::new(Arch::new(), &halves, &columns, start as u32);
+                let mut recurrence = Recurrence::new(Arch::new(), &halves, &columns, start as u32);
                 for block in rows.chunks_mut(BLOCK * 2 * pairs) {
-                    rotation.write(block);
+                    recurrence.write(block);
                 }
             }
             for row in rows.chunks_exact(2 * pairs) {

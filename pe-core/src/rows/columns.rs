@@ -61,7 +61,7 @@ impl<'a, T> PairSlices<'a, T> {
 }
 
 /// The same parts of two rows.
-pub(crate) enum TwinSlices<'a, T> {
+pub(crate) enum MirroredSlices<'a, T> {
     /// sin, cos, sin, cos ... of either row.
     Interleaved([&'a mut [T]; 2]),
     /// Sines and cosines of either row, equally many.
@@ -73,7 +73,7 @@ pub(crate) enum TwinSlices<'a, T> {
     },
 }
 
-impl<'a, T> TwinSlices<'a, T> {
+impl<'a, T> MirroredSlices<'a, T> {
     /// The first `pairs` pairs and the rest.
     #[inline(always)]
     pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
@@ -110,13 +110,13 @@ impl<'a, T> TwinSlices<'a, T> {
 
     /// The same slices for a shorter time.
     #[inline(always)]
-    pub(crate) fn reborrow(&mut self) -> TwinSlices<'_, T> {
+    pub(crate) fn reborrow(&mut self) -> MirroredSlices<'_, T> {
         match self {
-            Self::Interleaved([a, b]) => TwinSlices::Interleaved([a, b]),
+            Self::Interleaved([a, b]) => MirroredSlices::Interleaved([a, b]),
             Self::Halves {
                 sines: [sa, sb],
                 cosines: [ca, cb],
-            } => TwinSlices::Halves {
+            } => MirroredSlices::Halves {
                 sines: [sa, sb],
                 cosines: [ca, cb],
             },
@@ -124,15 +124,15 @@ impl<'a, T> TwinSlices<'a, T> {
     }
 
     /// The sine and cosine of one pair in one of the rows, if they are there.
-    pub(crate) fn pair(&mut self, twin: usize, pair: usize) -> Option<(&mut T, &mut T)> {
+    pub(crate) fn pair(&mut self, side: usize, pair: usize) -> Option<(&mut T, &mut T)> {
         match self {
-            Self::Interleaved(rows) => match rows.get_mut(twin)?.chunks_exact_mut(2).nth(pair)? {
+            Self::Interleaved(rows) => match rows.get_mut(side)?.chunks_exact_mut(2).nth(pair)? {
                 [sine, cosine] => Some((sine, cosine)),
                 _ => None,
             },
             Self::Halves { sines, cosines } => Some((
-                sines.get_mut(twin)?.get_mut(pair)?,
-                cosines.get_mut(twin)?.get_mut(pair)?,
+                sines.get_mut(side)?.get_mut(pair)?,
+                cosines.get_mut(side)?.get_mut(pair)?,
             )),
         }
     }
@@ -219,10 +219,14 @@ impl Columns {
 
     /// The whole pairs of two rows, to be written.
     #[inline(always)]
-    pub(crate) fn split_twins<'a, T>(&self, a: &'a mut [T], b: &'a mut [T]) -> TwinSlices<'a, T> {
+    pub(crate) fn split_mirrored<'a, T>(
+        &self,
+        a: &'a mut [T],
+        b: &'a mut [T],
+    ) -> MirroredSlices<'a, T> {
         let whole = self.whole_pairs();
         if self.layout == SinusoidLayout::Interleaved {
-            return TwinSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
+            return MirroredSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
         }
         let (first_a, second_a) = a.split_at_mut(self.pairs);
         let (first_b, second_b) = b.split_at_mut(self.pairs);
@@ -232,7 +236,7 @@ impl Columns {
             SinusoidLayout::ConcatenatedCosFirst => (second, first),
             _ => (first, second),
         };
-        TwinSlices::Halves { sines, cosines }
+        MirroredSlices::Halves { sines, cosines }
     }
 }
 
@@ -287,22 +291,22 @@ mod tests {
                     let mut rows: [Vec<usize>; 2] =
                         [(0..width).collect(), (100..100 + width).collect()];
                     let [a, b] = &mut rows;
-                    let mut twins = columns.split_twins(a, b);
+                    let mut mirrored = columns.split_mirrored(a, b);
                     let mut left: Vec<usize> = (0..width).collect();
                     for pair in 0..columns.whole_pairs() {
                         let (sine, cosine) = columns.of_pair(pair);
                         assert_eq!(columns.at(sine), Column::Sine(pair), "{columns:?}");
                         assert_eq!(columns.at(cosine), Column::Cosine(pair), "{columns:?}");
-                        for twin in 0..2 {
-                            let found = twins.pair(twin, pair).map(|(s, c)| (*s, *c));
-                            let expected = (100 * twin + sine, 100 * twin + cosine);
+                        for side in 0..2 {
+                            let found = mirrored.pair(side, pair).map(|(s, c)| (*s, *c));
+                            let expected = (100 * side + sine, 100 * side + cosine);
                             assert_eq!(found, Some(expected), "{columns:?}");
                         }
                         left.retain(|column| *column != sine && *column != cosine);
                     }
                     // Neither a third row nor half a pair.
-                    assert_eq!(twins.pair(2, 0), None);
-                    assert_eq!(twins.pair(0, columns.whole_pairs()), None);
+                    assert_eq!(mirrored.pair(2, 0), None);
+                    assert_eq!(mirrored.pair(0, columns.whole_pairs()), None);
                     let lone: Vec<usize> = columns.odd_one_out().into_iter().collect();
                     assert_eq!(left, lone, "{columns:?}");
                 }

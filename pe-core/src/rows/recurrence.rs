@@ -23,15 +23,15 @@ use std::marker::PhantomData;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::round::SINGLE_ERROR;
-use crate::rows::columns::{Columns, TwinSlices};
-use crate::rows::lane::{Lane, Suspects, Turned};
+use crate::rows::columns::{Columns, MirroredSlices};
+use crate::rows::lane::{Failures, Lane, RecurrenceRun};
 use crate::sincos::double_f64;
 use crate::sincos::double_f64::RUN;
-use crate::sincos::hi_lo::Split;
+use crate::sincos::hi_lo::Angles;
 use crate::sincos::scaled;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 use crate::turns::position::Position;
 
 /// Rows that share their seeds.
@@ -86,7 +86,7 @@ fn single_error(factor: f64) -> f64 {
 
 /// Writes the pairs of `split` part after part, times `scale` if they are single.
 #[inline(always)]
-fn collect<T: Lane>(split: &Split, scale: f64, out: &mut [f64]) {
+fn collect<T: Lane>(split: &Angles, scale: f64, out: &mut [f64]) {
     let pairs = split.len();
     let (first, rest) = out.split_at_mut(pairs);
     if T::SINGLE {
@@ -105,13 +105,13 @@ fn collect<T: Lane>(split: &Split, scale: f64, out: &mut [f64]) {
 }
 
 /// The phase at a whole position, plus half a position.
-fn half_past(frequency: &Frequency, position: u64) -> Turn {
-    let whole = frequency.turn.0.wrapping_mul(u128::from(position));
-    Turn(whole.wrapping_add(frequency.halved().turn.0))
+fn half_past(frequency: &Frequency, position: u64) -> Phase {
+    let whole = frequency.phase.0.wrapping_mul(u128::from(position));
+    Phase(whole.wrapping_add(frequency.halved().phase.0))
 }
 
 /// Consecutive rows from some position on, block after block.
-pub(crate) struct Rotation<'a, T> {
+pub(crate) struct Recurrence<'a, T> {
     arch: Arch,
     frequencies: &'a [Frequency],
     columns: &'a Columns,
@@ -121,19 +121,19 @@ pub(crate) struct Rotation<'a, T> {
     factor: f64,
     /// Blocks since the seeds were made afresh.
     age: usize,
-    seeds: Split,
-    block_step: Split,
+    seeds: Angles,
+    block_step: Angles,
     /// The seeds, and the turns by 1/2, 3/2 ... positions, as the lane takes them.
     seed_row: Vec<f64>,
     fine: Vec<f64>,
     /// Pairs left to the ladder: (row in the block, pair).
-    undecided: Vec<(usize, usize)>,
-    /// The twins of a short block's rows that are beyond its end.
-    unwanted: Vec<T>,
+    hard_cases: Vec<(usize, usize)>,
+    /// The mirrored of a short block's rows that are beyond its end.
+    discarded: Vec<T>,
     lane: PhantomData<T>,
 }
 
-impl<'a, T: Lane> Rotation<'a, T> {
+impl<'a, T: Lane> Recurrence<'a, T> {
     /// Makes the fine table for rows from `start` on.
     pub(crate) fn new(
         arch: Arch,
@@ -154,18 +154,18 @@ impl<'a, T: Lane> Rotation<'a, T> {
     ) -> Self {
         let pairs = columns.whole_pairs();
         let frequencies = &frequencies[..pairs];
-        let mut one = Split::with_capacity(pairs);
-        double_f64::angles(arch, frequencies, |f| f.turn, &mut one);
-        let mut block_step = Split::with_capacity(pairs);
+        let mut one = Angles::with_capacity(pairs);
+        double_f64::angles(arch, frequencies, |f| f.phase, &mut one);
+        let mut block_step = Angles::with_capacity(pairs);
         double_f64::angles(
             arch,
             frequencies,
-            |f| f.turn.times(BLOCK as u32),
+            |f| f.phase.times(BLOCK as u32),
             &mut block_step,
         );
         let numbers = parts::<T>() * pairs;
         let mut fine = vec![0.0; HALF * numbers];
-        let mut seeds = Split::with_capacity(pairs);
+        let mut seeds = Angles::with_capacity(pairs);
         double_f64::angles(arch, frequencies, |f| half_past(f, 0), &mut seeds);
         arch.dispatch(FineTable::<T> {
             angle: &mut seeds,
@@ -184,8 +184,8 @@ impl<'a, T: Lane> Rotation<'a, T> {
             block_step,
             seed_row: vec![0.0; numbers],
             fine,
-            undecided: Vec::new(),
-            unwanted: vec![T::default(); columns.width],
+            hard_cases: Vec::new(),
+            discarded: vec![T::default(); columns.width],
             lane: PhantomData,
         }
     }
@@ -217,10 +217,10 @@ impl<'a, T: Lane> Rotation<'a, T> {
             error: single_error(self.factor),
             columns: self.columns,
             out: &mut *block,
-            unwanted: &mut self.unwanted,
-            undecided: &mut self.undecided,
+            discarded: &mut self.discarded,
+            hard_cases: &mut self.hard_cases,
         });
-        for (row, pair) in self.undecided.drain(..) {
+        for (row, pair) in self.hard_cases.drain(..) {
             // Twins beyond a short block's end have no row, nor need they have a position.
             let position = first + row as u64;
             let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
@@ -228,9 +228,9 @@ impl<'a, T: Lane> Rotation<'a, T> {
             };
             let (frequency, position) = (&self.frequencies[pair], position as u32);
             let (sine, cosine) = if self.factor == 1.0 {
-                sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp)
+                sincos::sin_cos(frequency, Position::Whole(position), Rungs::From128)
             } else {
-                scaled::sin_cos(frequency, position, self.factor, Rungs::NarrowUp)
+                scaled::sin_cos(frequency, position, self.factor, Rungs::From128)
             };
             let (s, c) = self.columns.of_pair(pair);
             row[s] = sine;
@@ -245,8 +245,8 @@ impl<'a, T: Lane> Rotation<'a, T> {
 
 /// Fills the fine table.
 struct FineTable<'a, T> {
-    angle: &'a mut Split,
-    step: &'a Split,
+    angle: &'a mut Angles,
+    step: &'a Angles,
     out: &'a mut [f64],
     lane: PhantomData<T>,
 }
@@ -266,8 +266,8 @@ impl<T: Lane> WithSimd for FineTable<'_, T> {
 
 /// Moves the seeds to the next block.
 struct Advance<'a> {
-    angle: &'a mut Split,
-    step: &'a Split,
+    angle: &'a mut Angles,
+    step: &'a Angles,
 }
 
 impl WithSimd for Advance<'_> {
@@ -286,8 +286,8 @@ struct Block<'a, T> {
     error: f64,
     columns: &'a Columns,
     out: &'a mut [T],
-    unwanted: &'a mut [T],
-    undecided: &'a mut Vec<(usize, usize)>,
+    discarded: &'a mut [T],
+    hard_cases: &'a mut Vec<(usize, usize)>,
 }
 
 impl<T: Lane> WithSimd for Block<'_, T> {
@@ -298,26 +298,26 @@ impl<T: Lane> WithSimd for Block<'_, T> {
         let width = self.columns.width;
         let pairs = self.columns.whole_pairs();
         let (before, after) = self.out.split_at_mut(self.out.len().min(HALF * width));
-        // A short block lacks rows at its end: the twins next to the middle, if it does not reach that.
+        // A short block lacks rows at its end: the mirrored next to the middle, if it does not reach that.
         let missing = HALF - before.len() / width;
         let mut before = before.chunks_exact_mut(width).rev();
         let mut after = after.chunks_exact_mut(width);
         let fine = self.fine.chunks_exact(self.seeds.len());
-        let mut suspects = Suspects::default();
+        let mut failures = Failures::default();
         for (step, fine) in fine.enumerate().skip(missing) {
             let Some(before) = before.next() else { break };
-            let after = after.next().unwrap_or(&mut *self.unwanted);
-            let mut rest = self.columns.split_twins(before, after);
+            let after = after.next().unwrap_or(&mut *self.discarded);
+            let mut rest = self.columns.split_mirrored(before, after);
             let mut first = 0;
             while first < pairs {
                 let count = RUN.min(pairs - first);
                 let (mut out, more) = rest.split_at(count);
                 rest = more;
-                let run = Turned::of(self.seeds, fine, self.error, pairs, first, count);
-                T::turn(simd, run, out.reborrow(), &mut suspects);
-                if !suspects.0.is_empty() {
+                let run = RecurrenceRun::of(self.seeds, fine, self.error, pairs, first, count);
+                T::write_mirrored(simd, run, out.reborrow(), &mut failures);
+                if !failures.0.is_empty() {
                     let rows = [HALF - 1 - step, HALF + step];
-                    settle::<T>(run, out, &mut suspects, rows, first, self.undecided);
+                    resolve::<T>(run, out, &mut failures, rows, first, self.hard_cases);
                 }
                 first += count;
             }
@@ -325,21 +325,21 @@ impl<T: Lane> WithSimd for Block<'_, T> {
     }
 }
 
-/// Decides the suspects of a run one by one, and lists those that only the ladder can.
+/// Decides the failures of a run one by one, and lists those that only the ladder can.
 #[cold]
 #[inline(never)]
-fn settle<T: Lane>(
-    run: Turned<'_>,
-    mut out: TwinSlices<'_, T>,
-    suspects: &mut Suspects,
+fn resolve<T: Lane>(
+    run: RecurrenceRun<'_>,
+    mut out: MirroredSlices<'_, T>,
+    failures: &mut Failures,
     rows: [usize; 2],
     first: usize,
-    undecided: &mut Vec<(usize, usize)>,
+    hard_cases: &mut Vec<(usize, usize)>,
 ) {
-    for (pair, twin) in suspects.0.drain(..) {
-        match (T::decide(run, pair, twin), out.pair(twin, pair)) {
+    for (pair, side) in failures.0.drain(..) {
+        match (T::decide(run, pair, side), out.pair(side, pair)) {
             (Some((sine, cosine)), Some(to)) => (*to.0, *to.1) = (sine, cosine),
-            _ => undecided.push((rows[twin & 1], first + pair)),
+            _ => hard_cases.push((rows[side & 1], first + pair)),
         }
     }
 }
@@ -348,7 +348,7 @@ fn settle<T: Lane>(
 mod tests {
     use super::*;
     use crate::rows::lane::double::DOUBLE_ERROR;
-    use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
+    use crate::sincos::hi_lo::{Angle, resplit, sum_and_difference};
     use crate::spec::spacing::{Base, Spacing};
     use crate::turns::frequency;
 
@@ -370,7 +370,7 @@ mod tests {
 
     /// The angles half past a position, by the 128-bit path.
     fn exact(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| double_f64::narrow_angle(half_past(f, position));
+        let of = |f: &Frequency| double_f64::angle_128(half_past(f, position));
         frequencies.iter().map(of).collect()
     }
 
@@ -380,17 +380,17 @@ mod tests {
         sine.abs().max(cosine.abs())
     }
 
-    /// Seeds as `Rotation` moves them up to the last block before a renewal, each turned by the
+    /// Seeds as `Recurrence` moves them up to the last block before a renewal, each turned by the
     /// last row of the fine table.
     fn worst_of_renewal(blocks: usize, start: u64) -> f64 {
         let arch = Arch::new();
         let frequencies = frequencies();
-        let made = |phase: &dyn Fn(&Frequency) -> Turn| {
-            let mut split = Split::with_capacity(PAIRS);
+        let made = |phase: &dyn Fn(&Frequency) -> Phase| {
+            let mut split = Angles::with_capacity(PAIRS);
             double_f64::angles(arch, &frequencies, phase, &mut split);
             split
         };
-        let (one, step) = (made(&|f| f.turn), made(&|f| f.turn.times(BLOCK as u32)));
+        let (one, step) = (made(&|f| f.phase), made(&|f| f.phase.times(BLOCK as u32)));
         let mut fine = made(&|f| half_past(f, 0));
         for _ in 1..HALF {
             fine.advance(&one);
@@ -400,7 +400,7 @@ mod tests {
         for block in 0..blocks as u64 {
             let forth = exact_whole(&frequencies, start + BLOCK as u64 * block + HALF as u64);
             for (pair, forth) in forth.into_iter().enumerate() {
-                let [sine, _, cosine, _] = turned_both_ways(seeds.get(pair), fine.get(pair));
+                let [sine, _, cosine, _] = sum_and_difference(seeds.get(pair), fine.get(pair));
                 let ((sh, sl), (ch, cl)) = (resplit(sine), resplit(cosine));
                 worst = worst.max(gap([sh, sl, ch, cl], forth));
             }
@@ -410,12 +410,12 @@ mod tests {
     }
 
     fn exact_whole(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| double_f64::narrow_angle(f.turn.times(position as u32));
+        let of = |f: &Frequency| double_f64::angle_128(f.phase.times(position as u32));
         frequencies.iter().map(of).collect()
     }
 
     #[test]
-    fn two_part_rotations_stay_within_the_double_bound() {
+    fn double_double_recurrences_stay_within_the_double_bound() {
         let worst = [1, 1_000_003, 4_000_000_000]
             .map(|start| worst_of_renewal(blocks_per_renewal::<f64>(), start));
         let worst = worst.into_iter().fold(0.0, f64::max);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rotation_stays_within_the_single_bound() {
+    fn one_addition_stays_within_the_single_bound() {
         let frequencies = frequencies();
         /// Just below 2, with digits to the end.
         const FACTOR: f64 = 1.999_999_7;
@@ -447,10 +447,10 @@ mod tests {
                 for ((a, b), exact) in seeds.iter().zip(&fine).zip(forth) {
                     let single = |x: &Angle| (x[0] + x[1], x[2] + x[3]);
                     for extra in [SINGLE_ERROR, 0.0] {
-                        let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
-                            single(a),
-                            single(b),
-                            extra,
+                        let [_, (sine, cosine)] = crate::rows::lane::sum_and_difference::<
+                            pulp::Scalar,
+                        >(
+                            single(a), single(b), extra
                         );
                         let down = if extra == 0.0 { 0.0 } else { 2.0 * extra };
                         let back = extra - down;
@@ -461,7 +461,7 @@ mod tests {
                     // The same with a factor; `mul_add` finds what rounds off its products.
                     let error = 2.0 * SINGLE_ERROR;
                     let by = |x: (f64, f64)| (x.0 * FACTOR, x.1 * FACTOR);
-                    let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
+                    let [_, (sine, cosine)] = crate::rows::lane::sum_and_difference::<pulp::Scalar>(
                         by(single(a)),
                         single(b),
                         error,

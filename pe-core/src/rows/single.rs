@@ -16,18 +16,18 @@ use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-/// The top 96 bits of each frequency as a turn, in 32-bit pieces, most
+/// The top 96 bits of each frequency as a turn, in 32-bit limbs, most
 /// significant first.
 #[derive(Debug, Clone)]
-pub(crate) struct Pieces([Vec<u64>; 3]);
+pub(crate) struct Limbs([Vec<u64>; 3]);
 
-impl Pieces {
+impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
-        let piece = |shift: u32| {
-            let piece = |f: &Frequency| (f.turn.0 >> shift) as u64 & 0xffff_ffff;
-            frequencies.iter().map(piece).collect()
+        let limb = |shift: u32| {
+            let limb = |f: &Frequency| (f.phase.0 >> shift) as u64 & 0xffff_ffff;
+            frequencies.iter().map(limb).collect()
         };
-        Self([piece(96), piece(64), piece(32)])
+        Self([limb(96), limb(64), limb(32)])
     }
 }
 
@@ -35,7 +35,7 @@ impl Pieces {
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
     frequencies: &[Frequency],
-    pieces: &Pieces,
+    limbs: &Limbs,
     columns: &Columns,
     position: u32,
     row: &mut [T],
@@ -45,33 +45,33 @@ pub(crate) fn fill_row<T: Lane>(
         let first = index * RUN;
         let (_, out) = columns.split(row).split_at(first);
         let (out, _) = out.split_at(frequencies.len());
-        let unsettled = if T::SINGLE {
+        let failed = if T::SINGLE {
             let end = first + frequencies.len();
-            let [high, middle, low] = &pieces.0;
+            let [high, middle, low] = &limbs.0;
             arch.dispatch(Run {
-                pieces: [&high[first..end], &middle[first..end], &low[first..end]],
+                limbs: [&high[first..end], &middle[first..end], &low[first..end]],
                 position,
                 out,
             })
         } else {
             let mut reduced = Reduced::NONE;
             for (at, frequency) in frequencies.iter().enumerate() {
-                reduced.set(at, frequency.turn.times(position));
+                reduced.set(at, frequency.phase.times(position));
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
                 out,
             })
         };
-        if unsettled {
-            settle(frequencies, columns, first, position, row);
+        if failed {
+            fill_by_ladder(frequencies, columns, first, position, row);
         }
     }
 }
 
 /// A run of pairs on the instruction set chosen (see `rows::recurrence` on why a structure).
 struct Run<'a, T> {
-    pieces: [&'a [u64]; 3],
+    limbs: [&'a [u64]; 3],
     position: u32,
     out: PairSlices<'a, T>,
 }
@@ -81,7 +81,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [high, middle, low] = self.pieces;
+        let [high, middle, low] = self.limbs;
         let position = u64::from(self.position);
         let pairs = high.iter().zip(middle).zip(low).map(
             #[inline(always)]
@@ -130,7 +130,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
 
 /// Makes the entries of the pairs from `first` on by the ladder, which decides each for itself.
 #[cold]
-fn settle<T: Lane>(
+fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
     columns: &Columns,
     first: usize,

@@ -9,9 +9,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::num::fixed::Fixed;
 use crate::sincos::fixed::{COS_2, SIN_2};
-use crate::sincos::hi_lo::{Angle, Split, resplit, split};
+use crate::sincos::hi_lo::{Angle, Angles, resplit, split};
 use crate::turns::frequency::Frequency;
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 
 /// Pairs computed in one run.
 pub(crate) const RUN: usize = 64;
@@ -29,8 +29,8 @@ pub(crate) const PRECISE_ERROR: f64 = 1.0 / ((1u128 << 76) as f64);
 pub(crate) fn angles(
     arch: Arch,
     frequencies: &[Frequency],
-    phase: impl Fn(&Frequency) -> Turn,
-    out: &mut Split,
+    phase: impl Fn(&Frequency) -> Phase,
+    out: &mut Angles,
 ) {
     for (first, frequencies) in frequencies.chunks(RUN).enumerate() {
         let mut reduced = Reduced::NONE;
@@ -67,7 +67,7 @@ impl Reduced {
     };
 
     #[inline(always)]
-    pub(crate) fn set(&mut self, at: usize, phase: Turn) {
+    pub(crate) fn set(&mut self, at: usize, phase: Phase) {
         const UNIT_32: f64 = 1.0 / (1u64 << 32) as f64;
         const UNIT_95: f64 = UNIT_32 * UNIT_32 / (1u64 << 31) as f64;
         // The nearest quarter turn, and the remainder plus an eighth of a turn.
@@ -188,10 +188,10 @@ const fn tail(coefficients: &[Fixed<2>; 17], first: usize) -> [f64; 6] {
 
 /// The same by the 128-bit path.
 #[cfg(test)]
-pub(crate) fn narrow_angle(phase: Turn) -> Angle {
-    let narrow = crate::sincos::fixed::narrow(phase.reduce(), 0);
-    let (sh, sl) = split(narrow.sine_negative, narrow.sine);
-    let (ch, cl) = split(narrow.cosine_negative, narrow.cosine);
+pub(crate) fn angle_128(phase: Phase) -> Angle {
+    let values = crate::sincos::fixed::sin_cos_128(phase.reduce(), 0);
+    let (sh, sl) = split(values.sine_negative, values.sine);
+    let (ch, cl) = split(values.cosine_negative, values.cosine);
     [sh, sl, ch, cl]
 }
 
@@ -205,26 +205,26 @@ mod tests {
     #[test]
     fn sines_and_cosines_stay_within_the_bound() {
         let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
-        let spread = (1..40_000u128).map(|n| Turn(golden.wrapping_mul(n)));
+        let spread = (1..40_000u128).map(|n| Phase(golden.wrapping_mul(n)));
         let edges = (0..16u128).flat_map(|part| {
             (0..124).flat_map(move |shift| {
                 let at = part << 124;
-                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)].map(Turn)
+                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)].map(Phase)
             })
         });
         let frequencies: Vec<Frequency> = spread
             .chain(edges)
-            .map(|turn| Frequency {
-                turn,
+            .map(|phase| Frequency {
+                phase,
                 wide: Wide::ONE,
             })
             .collect();
         for (name, backend) in Backend::available() {
-            let mut out = Split::with_capacity(frequencies.len());
-            angles(backend.arch(), &frequencies, |f| f.turn, &mut out);
+            let mut out = Angles::with_capacity(frequencies.len());
+            angles(backend.arch(), &frequencies, |f| f.phase, &mut out);
             let mut worst = 0f64;
             for (pair, frequency) in frequencies.iter().enumerate() {
-                let (found, exact) = (out.get(pair), narrow_angle(frequency.turn));
+                let (found, exact) = (out.get(pair), angle_128(frequency.phase));
                 assert!(
                     found[1].abs() <= 0.6 / (1u64 << 26) as f64
                         && found[3].abs() <= 0.6 / (1u64 << 26) as f64

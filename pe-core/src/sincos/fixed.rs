@@ -5,7 +5,7 @@ use crate::num::wide::{PI_OVER_4, Wide};
 use crate::turns::phase::{self, Reduced};
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
-pub(crate) struct Narrow {
+pub(crate) struct SinCos128 {
     pub(crate) sine_negative: bool,
     pub(crate) sine: u128,
     pub(crate) cosine_negative: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Narrow {
 /// arithmetic itself loses less than 64 units: multiplication and subtraction
 /// lose at most two per Horner step, each step is scaled by at most 0.62.
 #[inline]
-pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
+pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
     let eight_times = if reduced.remainder >= 1 << 125 {
         u128::MAX
     } else {
@@ -37,7 +37,7 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
         2 => (!negative, sine, true, cosine),
         _ => (true, cosine, negative, sine),
     };
-    Narrow {
+    SinCos128 {
         sine_negative,
         sine,
         cosine_negative,
@@ -47,7 +47,7 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
 }
 
 /// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
-pub(crate) fn full_values(
+pub(crate) fn sin_cos_320(
     frequency: Wide,
     mantissa: u64,
     exponent: i32,
@@ -59,8 +59,8 @@ pub(crate) fn full_values(
         let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
         x.mul(x)
     };
-    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
+    let sine = Wide::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalized(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
     Some(match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],

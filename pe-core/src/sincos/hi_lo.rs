@@ -9,14 +9,14 @@ pub(crate) type Angle = [f64; 4];
 
 /// The angles of many pairs.
 #[derive(Debug, Clone)]
-pub(crate) struct Split {
+pub(crate) struct Angles {
     pub(crate) sin_high: Vec<f64>,
     pub(crate) sin_low: Vec<f64>,
     pub(crate) cos_high: Vec<f64>,
     pub(crate) cos_low: Vec<f64>,
 }
 
-impl Split {
+impl Angles {
     pub(crate) fn with_capacity(len: usize) -> Self {
         let zeros = || vec![0.0; len];
         Self {
@@ -41,7 +41,7 @@ impl Split {
         ]
     }
 
-    /// Turned by `step`, pair by pair.
+    /// RecurrenceRun by `step`, pair by pair.
     #[inline(always)]
     pub(crate) fn advance(&mut self, step: &Self) {
         let pairs = self.sin_high.len();
@@ -52,7 +52,7 @@ impl Split {
         for i in 0..pairs {
             let a = [sh[i], sl[i], ch[i], cl[i]];
             let b = [th[i], tl[i], uh[i], ul[i]];
-            let [sine, _, cosine, _] = turned_both_ways(a, b);
+            let [sine, _, cosine, _] = sum_and_difference(a, b);
             (sh[i], sl[i]) = resplit(sine);
             (ch[i], cl[i]) = resplit(cosine);
         }
@@ -75,7 +75,7 @@ pub(crate) const fn split(negative: bool, bits: u128) -> (f64, f64) {
 ///
 /// A rest has six terms of at most 2^-27 and loses less than 2^-76.5.
 #[inline(always)]
-pub(crate) fn turned_both_ways(a: Angle, b: Angle) -> [(f64, f64); 4] {
+pub(crate) fn sum_and_difference(a: Angle, b: Angle) -> [(f64, f64); 4] {
     let [sh, sl, ch, cl] = a;
     let [th, tl, uh, ul] = b;
     // sin a cos b, cos a sin b, cos a cos b, sin a sin b.

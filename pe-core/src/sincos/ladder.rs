@@ -15,7 +15,7 @@
 
 use crate::num::wide::Wide;
 use crate::round::{self, Float, decided_f64};
-use crate::sincos::fixed::{full_values, narrow};
+use crate::sincos::fixed::{sin_cos_128, sin_cos_320};
 use crate::sincos::single_f64;
 use crate::turns::frequency::Frequency;
 use crate::turns::phase;
@@ -29,11 +29,11 @@ pub enum Rungs {
     /// All three rungs, each only where the one before cannot decide.
     Ladder,
     /// The same, with ranges made by rotation however short they are.
-    Rotation,
+    Recurrence,
     /// Without the f64 rung.
-    NarrowUp,
+    From128,
     /// The 320-bit rung alone.
-    FullOnly,
+    Only320,
 }
 
 /// The sine and cosine of `frequency` x `position`, each the nearest `T`.
@@ -42,23 +42,23 @@ pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs
     if mantissa == 0 {
         return (T::rounded(0.0), T::rounded(1.0));
     }
-    let (turn, error) = match position {
+    let (phase, error) = match position {
         // The turn of one position is less than one unit too low.
-        Position::Whole(p) => (frequency.turn.times(p), u128::from(p)),
-        Position::Real(_) => (phase::turn_at(frequency.wide, mantissa, exponent), 2),
+        Position::Whole(p) => (frequency.phase.times(p), u128::from(p)),
+        Position::Real(_) => (phase::phase_at(frequency.wide, mantissa, exponent), 2),
     };
-    let reduced = turn.reduce();
+    let reduced = phase.reduce();
     let (mut sine, mut cosine) = (None, None);
-    if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
-        let (s, c) = single_f64::sin_cos((turn.0 >> 64) as u64);
+    if matches!(rungs, Rungs::Ladder | Rungs::Recurrence) {
+        let (s, c) = single_f64::sin_cos((phase.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);
     }
-    if rungs != Rungs::FullOnly && (sine.is_none() || cosine.is_none()) {
-        let narrow = narrow(reduced, error);
-        sine = sine.or_else(|| round::decided(narrow.sine_negative, narrow.sine, narrow.error));
+    if rungs != Rungs::Only320 && (sine.is_none() || cosine.is_none()) {
+        let values = sin_cos_128(reduced, error);
+        sine = sine.or_else(|| round::decided(values.sine_negative, values.sine, values.error));
         cosine =
-            cosine.or_else(|| round::decided(narrow.cosine_negative, narrow.cosine, narrow.error));
+            cosine.or_else(|| round::decided(values.cosine_negative, values.cosine, values.error));
     }
     let (sine, cosine) = match (sine, cosine) {
         (Some(sine), Some(cosine)) => (sine, cosine),
@@ -82,7 +82,7 @@ fn negate<T: Float>(value: T) -> T {
 /// f64; among the 2^46 entries of the largest table one is expected with a
 /// probability of 2^-44 or less.
 fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
-    let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
+    let Some([sine, cosine]) = sin_cos_320(frequency, mantissa, exponent) else {
         return (T::rounded(0.0), T::rounded(1.0));
     };
     let of = |(negative, value)| round::nearest::<T>(negative, round::magnitude(value));
@@ -94,11 +94,11 @@ mod tests {
     use super::*;
     use crate::num::fixed::Fixed;
     use crate::round::SINGLE_ERROR;
-    use crate::sincos::fixed::Narrow;
-    use crate::turns::phase::Turn;
+    use crate::sincos::fixed::SinCos128;
+    use crate::turns::phase::Phase;
 
     /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
-    fn angles() -> impl Iterator<Item = Turn> {
+    fn angles() -> impl Iterator<Item = Phase> {
         let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
         let spread = (1..20_000u128).map(move |n| golden.wrapping_mul(n));
         let eighths = (0..8u128).flat_map(|eighth| {
@@ -107,10 +107,10 @@ mod tests {
                 [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)]
             })
         });
-        spread.chain(eighths).map(Turn)
+        spread.chain(eighths).map(Phase)
     }
 
-    /// `value` in units of 2^-128 against a [`Narrow`] value.
+    /// `value` in units of 2^-128 against a [`SinCos128`] value.
     fn gap(value: f64, negative: bool, bits: u128) -> f64 {
         let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
         // Subtract the leading part exactly, then compare the rest.
@@ -128,13 +128,13 @@ mod tests {
     #[test]
     fn the_f64_rung_stays_within_half_its_bound() {
         let mut worst = 0f64;
-        for turn in angles() {
-            let reduced = turn.reduce();
-            let (sine, cosine) = single_f64::sin_cos((turn.0 >> 64) as u64);
-            let narrow = narrow(reduced, 0);
+        for phase in angles() {
+            let reduced = phase.reduce();
+            let (sine, cosine) = single_f64::sin_cos((phase.0 >> 64) as u64);
+            let values = sin_cos_128(reduced, 0);
             worst = worst
-                .max(gap(sine, narrow.sine_negative, narrow.sine))
-                .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+                .max(gap(sine, values.sine_negative, values.sine))
+                .max(gap(cosine, values.cosine_negative, values.cosine));
         }
         assert!(
             worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
@@ -145,24 +145,24 @@ mod tests {
     /// Identities that hold to the last few units only if both functions do.
     #[test]
     fn the_128_bit_rung_stays_within_its_bound() {
-        for turn in angles() {
-            let Narrow {
+        for phase in angles() {
+            let SinCos128 {
                 sine,
                 cosine,
                 error,
                 ..
-            } = narrow(turn.reduce(), 0);
+            } = sin_cos_128(phase.reduce(), 0);
             let square = |x: u128| Fixed::from_bits(x).mul(Fixed::from_bits(x)).top128();
             // sin^2 + cos^2 = 2^128 units = 0 modulo one.
             let off = square(sine).wrapping_add(square(cosine)) as i128;
-            assert!(off.unsigned_abs() <= 3 * error, "{turn:?}: {off}");
+            assert!(off.unsigned_abs() <= 3 * error, "{phase:?}: {off}");
         }
     }
 
     #[test]
     fn quadrants_turn_the_right_way() {
         let of = |turn: u128| {
-            let n = narrow(Turn(turn).reduce(), 0);
+            let n = sin_cos_128(Phase(turn).reduce(), 0);
             let signed = |negative: bool, bits: u128| {
                 let value = bits as f64 / (1u128 << 127) as f64 / 2.0;
                 if negative { -value } else { value }
@@ -200,17 +200,17 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) = single_f64::sin_cos((one.turn.times(position).0 >> 64) as u64);
+            let (s, c) = single_f64::sin_cos((one.phase.times(position).0 >> 64) as u64);
             decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
-        let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
-        assert!((1..100).contains(&undecided), "{undecided}");
+        let hard = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
+        assert!((1..100).contains(&hard), "{hard}");
         // A sine far below 2^-94 is beyond the 128-bit rung.
         let slow = Frequency::from_radians(Wide {
             exponent: -400,
             ..Wide::ONE
         });
-        let n = narrow(slow.turn.times(3).reduce(), 4);
+        let n = sin_cos_128(slow.phase.times(3).reduce(), 4);
         assert_eq!(
             round::decided::<f64>(n.sine_negative, n.sine, n.error),
             None

@@ -32,21 +32,22 @@ pub(crate) fn scale_row<T: Float>(
     sin: &mut [T],
     cos: &mut [T],
 ) {
-    let mut unsettled = 0;
+    let mut failed = 0;
     for (values, out) in [(sines, &mut *sin), (cosines, &mut *cos)] {
         for (value, out) in values.iter().zip(out) {
-            let (product, bad) = settle(*value * factor);
+            let (product, bad) = round_and_test(*value * factor);
             *out = product;
-            unsettled |= bad;
+            failed |= bad;
         }
     }
-    if unsettled == 0 {
+    if failed == 0 {
         return;
     }
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let bad = settle::<T>(sines[pair] * factor).1 | settle::<T>(cosines[pair] * factor).1;
+        let bad = round_and_test::<T>(sines[pair] * factor).1
+            | round_and_test::<T>(cosines[pair] * factor).1;
         if bad != 0 {
-            (sin[pair], cos[pair]) = sin_cos(frequency, position, factor, Rungs::NarrowUp);
+            (sin[pair], cos[pair]) = sin_cos(frequency, position, factor, Rungs::From128);
         }
     }
 }
@@ -54,7 +55,7 @@ pub(crate) fn scale_row<T: Float>(
 /// The product rounded, and non-zero if another number within the error rounds
 /// differently.
 #[inline(always)]
-fn settle<T: Float>(product: f64) -> (T, u64) {
+fn round_and_test<T: Float>(product: f64) -> (T, u64) {
     let low = T::rounded(product - product * RELATIVE_ERROR);
     let high = T::rounded(product + product * RELATIVE_ERROR);
     (high, low.pattern() ^ high.pattern())
@@ -68,17 +69,17 @@ pub(crate) fn sin_cos<T: Float>(
     rungs: Rungs,
 ) -> (T, T) {
     let (mut sine, mut cosine) = (None, None);
-    if rungs != Rungs::FullOnly {
-        let reduced = frequency.turn.times(position).reduce();
+    if rungs != Rungs::Only320 {
+        let reduced = frequency.phase.times(position).reduce();
         // The turn of one position is less than one unit too low.
-        let narrow = fixed::narrow(reduced, u128::from(position));
-        sine = decided(narrow.sine_negative, narrow.sine, narrow.error, factor);
-        cosine = decided(narrow.cosine_negative, narrow.cosine, narrow.error, factor);
+        let values = fixed::sin_cos_128(reduced, u128::from(position));
+        sine = decided(values.sine_negative, values.sine, values.error, factor);
+        cosine = decided(values.cosine_negative, values.cosine, values.error, factor);
     }
     if let (Some(sine), Some(cosine)) = (sine, cosine) {
         return (sine, cosine);
     }
-    let Some([s, c]) = fixed::full_values(frequency.wide, u64::from(position), 0) else {
+    let Some([s, c]) = fixed::sin_cos_320(frequency.wide, u64::from(position), 0) else {
         return (T::default(), T::rounded(factor));
     };
     let wide = Wide::from_f64(factor);
@@ -127,22 +128,22 @@ mod tests {
 
     /// Nearly every product is kept, and none that is within its error of a midpoint.
     #[test]
-    fn products_are_settled_away_from_midpoints_alone() {
+    fn products_fail_the_rounding_test_next_to_midpoints_alone() {
         for product in [0.3, -0.3, 1.0, 7.25, -1e-3] {
-            assert_eq!(settle::<f32>(product), (product as f32, 0));
+            assert_eq!(round_and_test::<f32>(product), (product as f32, 0));
         }
-        assert_eq!(settle::<bf16>(0.1), (bf16::from_f32(0.1), 0));
+        assert_eq!(round_and_test::<bf16>(0.1), (bf16::from_f32(0.1), 0));
         let midpoint = 1.0 + f64::from(f32::EPSILON) / 2.0;
         for ulps in -1i64..=1 {
             let near = f64::from_bits(midpoint.to_bits().wrapping_add_signed(ulps));
             for product in [near, -near, near / 1024.0] {
-                assert_ne!(settle::<f32>(product).1, 0, "{product:?}");
+                assert_ne!(round_and_test::<f32>(product).1, 0, "{product:?}");
             }
         }
         // Beyond 2^-51 of itself a midpoint is far away.
         for ulps in [-9i64, 9] {
             let near = f64::from_bits(midpoint.to_bits().wrapping_add_signed(ulps));
-            assert_eq!(settle::<f32>(near), (near as f32, 0));
+            assert_eq!(round_and_test::<f32>(near), (near as f32, 0));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Frequencies: how far each pair of columns turns per position.
 //!
 //! A frequency is held twice: as a [`Wide`] number of turns with 320 bits, and
-//! as the 128-bit [`Turn`] that it makes modulo one. People get them as
+//! as the 128-bit [`Phase`] that it makes modulo one. People get them as
 //! `inv_freq` (radians per position) and `wavelength` (positions per turn).
 
 use crate::error::{Error, Result};
@@ -9,12 +9,12 @@ use crate::num::elementary::Real;
 use crate::num::wide::{Wide, decompose};
 use crate::round::{self, Magnitude, to_f64};
 use crate::spec::spacing::{Base, Spacing};
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 
 /// One frequency, in turns per position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Frequency {
-    pub(crate) turn: Turn,
+    pub(crate) phase: Phase,
     pub(crate) wide: Wide,
 }
 
@@ -48,7 +48,7 @@ impl Frequency {
     pub(crate) fn from_radians(radians: Wide) -> Self {
         let wide = radians.mul(Wide::inv_two_pi());
         Self {
-            turn: Turn::from_wide(wide),
+            phase: Phase::from_wide(wide),
             wide,
         }
     }
@@ -65,7 +65,7 @@ impl Frequency {
             ..self.wide
         };
         Self {
-            turn: Turn::from_wide(wide),
+            phase: Phase::from_wide(wide),
             wide,
         }
     }

@@ -1,6 +1,6 @@
 //! Angles as fractions of one turn.
 //!
-//! A [`Turn`] is an unsigned 128-bit fraction of a full turn. Adding,
+//! A [`Phase`] is an unsigned 128-bit fraction of a full turn. Adding,
 //! subtracting and multiplying by a whole number wrap around exactly where the
 //! angle does, so the reduction of `position x frequency` modulo one turn, the
 //! step at which floating-point code loses its digits, is exact and free.
@@ -10,7 +10,7 @@ use crate::num::wide::Wide;
 
 /// An angle: the bits divided by 2^128, in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Turn(pub(crate) u128);
+pub(crate) struct Phase(pub(crate) u128);
 
 /// An angle split into the nearest quarter turn and what remains.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub(crate) struct Reduced {
     pub(crate) remainder: u128,
 }
 
-impl Turn {
+impl Phase {
     /// The fraction of a turn in `wide`, rounded down: less than one unit of error.
     pub(crate) fn from_wide(wide: Wide) -> Self {
         let shift = wide.exponent;
@@ -76,7 +76,7 @@ pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> Wide
         return WideReduced {
             quadrant: 0,
             negative: false,
-            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalised(fraction, scale)),
+            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalized(fraction, scale)),
         };
     }
     let fraction = fraction.shl(scale.unsigned_abs());
@@ -90,19 +90,19 @@ pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> Wide
     WideReduced {
         quadrant,
         negative,
-        remainder: (size != Fixed::ZERO).then(|| Wide::normalised(size, 0)),
+        remainder: (size != Fixed::ZERO).then(|| Wide::normalized(size, 0)),
     }
 }
 
-/// The same angle as a [`Turn`], with less than two units of error.
-pub(crate) fn turn_at(frequency: Wide, mantissa: u64, exponent: i32) -> Turn {
+/// The same angle as a [`Phase`], with less than two units of error.
+pub(crate) fn phase_at(frequency: Wide, mantissa: u64, exponent: i32) -> Phase {
     let (fraction, scale) = product(frequency, mantissa, exponent);
     let shifted = if scale >= 0 {
         fraction.shl(scale.unsigned_abs())
     } else {
         fraction.shr(scale.unsigned_abs().min(384))
     };
-    Turn(shifted.top128())
+    Phase(shifted.top128())
 }
 
 /// `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::num::wide::Wide;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
-use crate::rows::single::Pieces;
+use crate::rows::single::Limbs;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::turns::frequency::Frequency;
 use crate::turns::scaling::Set;
@@ -53,7 +53,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Turning {
     pub(crate) frequencies: Vec<Frequency>,
-    pub(crate) pieces: Pieces,
+    pub(crate) limbs: Limbs,
     /// All sines, then all cosines.
     pub(crate) columns: Columns,
 }
@@ -75,7 +75,7 @@ impl RotaryFrequencies {
                     .map(|f| Frequency::from_radians(*f))
                     .collect();
                 let turning = Turning {
-                    pieces: Pieces::new(&frequencies),
+                    limbs: Limbs::new(&frequencies),
                     columns: Columns::new(
                         2 * frequencies.len(),
                         SinusoidLayout::Concatenated,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
 use crate::rows::element::Element;
 use crate::rows::f32_recipe;
-use crate::rows::recurrence::{self, BLOCK, Rotation};
+use crate::rows::recurrence::{self, BLOCK, Recurrence};
 use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
@@ -123,12 +123,12 @@ impl RotaryFrequencies {
             && !turning.frequencies.is_empty()
         {
             let many =
-                |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
+                |few: usize| rungs == Rungs::Recurrence || rungs == Rungs::Ladder && rows >= few;
             let factor = self.inner.attention_factor;
             let from = (backend.arch(), start as u32);
             if recurrence::takes::<T>(factor) && many(recurrence::few_rows::<T>()) {
-                let rotation = (turning, from, factor);
-                rotated::<T, T>(rotation, cos, sin, pairs, |_, [s, c], [sin, cos]| {
+                let recurrence = (turning, from, factor);
+                fill_by_recurrence::<T, T>(recurrence, cos, sin, pairs, |_, [s, c], [sin, cos]| {
                     sin[..s.len()].copy_from_slice(s);
                     cos[..c.len()].copy_from_slice(c);
                     still(factor, s.len(), cos, sin);
@@ -137,11 +137,17 @@ impl RotaryFrequencies {
             }
             if factor != 1.0 && T::SINGLE && many(recurrence::few_rows::<f64>()) {
                 let frequencies = &turning.frequencies;
-                let rotation = (turning, from, 1.0);
-                rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {
-                    scaled::scale_row(frequencies, at, factor, s, c, sin, cos);
-                    still(factor, s.len(), cos, sin);
-                });
+                let recurrence = (turning, from, 1.0);
+                fill_by_recurrence::<T, f64>(
+                    recurrence,
+                    cos,
+                    sin,
+                    pairs,
+                    |at, [s, c], [sin, cos]| {
+                        scaled::scale_row(frequencies, at, factor, s, c, sin, cos);
+                        still(factor, s.len(), cos, sin);
+                    },
+                );
                 return Ok(());
             }
         }
@@ -157,7 +163,7 @@ impl RotaryFrequencies {
 /// Rows of `pairs` cosines and sines each, on lanes of type `L`: `finish` makes one of its
 /// position and the sines and cosines of the pairs that turn, times `factor`. The arrays hold
 /// sines first.
-fn rotated<T: Element, L: Element>(
+fn fill_by_recurrence<T: Element, L: Element>(
     (turning, (arch, start), factor): (&Turning, (Arch, u32), f64),
     cos: &mut [T],
     sin: &mut [T],
@@ -169,7 +175,7 @@ fn rotated<T: Element, L: Element>(
         columns,
         ..
     } = turning;
-    let mut rotation = Rotation::<L>::scaled(arch, frequencies, columns, start, factor);
+    let mut recurrence = Recurrence::<L>::scaled(arch, frequencies, columns, start, factor);
     let rows = (cos.len() / pairs).min(BLOCK);
     let mut block = vec![L::default(); rows * columns.width];
     let mut position = start;
@@ -178,7 +184,7 @@ fn rotated<T: Element, L: Element>(
         .zip(sin.chunks_mut(BLOCK * pairs))
     {
         let block = &mut block[..cos.len() / pairs * columns.width];
-        rotation.write(block);
+        recurrence.write(block);
         let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
         for (row, (cos, sin)) in block.chunks_exact(columns.width).zip(outs) {
             let (sines, cosines) = row.split_at(frequencies.len());
@@ -225,13 +231,13 @@ impl<'a, T: Element> RowWriter<'a, T> {
             Source::Exact { turning, .. } => {
                 let Turning {
                     frequencies,
-                    pieces,
+                    limbs,
                     columns,
                 } = turning;
                 let pairs = frequencies.len();
                 if factor == 1.0 && T::SINGLE && self.rungs == Rungs::Ladder {
                     let arch = self.backend.arch();
-                    single::fill_row(arch, frequencies, pieces, columns, position, &mut self.row);
+                    single::fill_row(arch, frequencies, limbs, columns, position, &mut self.row);
                     sin[..pairs].copy_from_slice(&self.row[..pairs]);
                     cos[..pairs].copy_from_slice(&self.row[pairs..]);
                 } else {
@@ -259,7 +265,7 @@ mod tests {
     use super::*;
     use crate::{RopeScaling, Rotary, RotaryConfig};
 
-    /// Factors at the ends of those that the rotation takes, and just beyond.
+    /// Factors at the ends of those that the recurrence takes, and just beyond.
     #[test]
     fn factors_at_the_ends_of_the_range_round_once() -> Result<()> {
         fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64) -> Result<()> {
@@ -273,9 +279,9 @@ mod tests {
                     .map(|entry| entry.pattern())
                     .collect())
             };
-            let wanted = patterns(Backend::best(), Rungs::FullOnly)?;
+            let wanted = patterns(Backend::best(), Rungs::Only320)?;
             for (name, backend) in Backend::available() {
-                let found = patterns(backend, Rungs::Rotation)?;
+                let found = patterns(backend, Rungs::Recurrence)?;
                 assert!(found == wanted, "{} {name} from {start}", T::NAME);
             }
             Ok(())

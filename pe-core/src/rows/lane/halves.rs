@@ -4,12 +4,12 @@
 use half::{bf16, f16};
 use pulp::Simd;
 
-use super::{Lane, SCAN, Suspects, Turned, both_ways, decide_single};
-use crate::rows::columns::{PairSlices, TwinSlices};
+use super::{Failures, Lane, RecurrenceRun, SCAN, decide_single, sum_and_difference};
+use crate::rows::columns::{MirroredSlices, PairSlices};
 use crate::sincos::double_f64::RUN;
 
 macro_rules! half_lane {
-    ($type:ty, $scale:expr, $settle:expr) => {
+    ($type:ty, $scale:expr, $round:expr) => {
         impl Lane for $type {
             const SCALE: f64 = $scale;
 
@@ -23,7 +23,7 @@ macro_rules! half_lane {
                             single[0] = (sine * $scale) as f32;
                             single[1] = (cosine * $scale) as f32;
                         }
-                        $settle(&singles, out, &mut closest);
+                        $round(&singles, out, &mut closest);
                     }
                     PairSlices::Halves { sines, cosines } => {
                         let mut singles = [[0f32; RUN]; 2];
@@ -32,48 +32,49 @@ macro_rules! half_lane {
                             *s = (sine * $scale) as f32;
                             *c = (cosine * $scale) as f32;
                         }
-                        $settle(&singles[0], sines, &mut closest);
-                        $settle(&singles[1], cosines, &mut closest);
+                        $round(&singles[0], sines, &mut closest);
+                        $round(&singles[1], cosines, &mut closest);
                     }
                 }
-                u32::from(closest.unsettled::<Self>())
+                u32::from(closest.fails::<Self>())
             }
 
             #[inline(always)]
-            fn turn<S: Simd>(
+            fn write_mirrored<S: Simd>(
                 _: S,
-                run: Turned<'_>,
-                out: TwinSlices<'_, Self>,
-                suspects: &mut Suspects,
+                run: RecurrenceRun<'_>,
+                out: MirroredSlices<'_, Self>,
+                failures: &mut Failures,
             ) {
                 let ([sa, ca, ..], [sb, cb, ..]) = (run.seeds, run.fine);
                 let angles = sa.iter().zip(ca).zip(sb.iter().zip(cb));
                 let mut closest = Closest::NONE;
-                let unsettled = |singles: &[f32]| {
+                let fails = |singles: &[f32]| {
                     let mut closest = Closest::NONE;
-                    $settle(singles, &mut [Self::default(); SCAN], &mut closest);
-                    closest.unsettled::<Self>()
+                    $round(singles, &mut [Self::default(); SCAN], &mut closest);
+                    closest.fails::<Self>()
                 };
                 match out {
-                    TwinSlices::Interleaved([before, after]) => {
+                    MirroredSlices::Interleaved([before, after]) => {
                         let mut singles = [[0f32; 2 * RUN]; 2];
                         let [first, second] = &mut singles;
                         let rows = first.chunks_exact_mut(2).zip(second.chunks_exact_mut(2));
                         for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                            let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), 0.0);
+                            let [(s0, c0), (s1, c1)] =
+                                sum_and_difference::<S>((*sa, *ca), (*sb, *cb), 0.0);
                             before[0] = s0 as f32;
                             before[1] = c0 as f32;
                             after[0] = s1 as f32;
                             after[1] = c1 as f32;
                         }
-                        $settle(&singles[0], before, &mut closest);
-                        $settle(&singles[1], after, &mut closest);
-                        if closest.unsettled::<Self>() {
-                            suspects.list(&singles[0][..2 * sa.len()], unsettled, |at| (at / 2, 0));
-                            suspects.list(&singles[1][..2 * sa.len()], unsettled, |at| (at / 2, 1));
+                        $round(&singles[0], before, &mut closest);
+                        $round(&singles[1], after, &mut closest);
+                        if closest.fails::<Self>() {
+                            failures.list(&singles[0][..2 * sa.len()], fails, |at| (at / 2, 0));
+                            failures.list(&singles[1][..2 * sa.len()], fails, |at| (at / 2, 1));
                         }
                     }
-                    TwinSlices::Halves {
+                    MirroredSlices::Halves {
                         sines: [sines0, sines1],
                         cosines: [cosines0, cosines1],
                     } => {
@@ -81,26 +82,27 @@ macro_rules! half_lane {
                         let [s0, c0, s1, c1] = &mut singles;
                         let rows = s0.iter_mut().zip(c0).zip(s1.iter_mut().zip(c1));
                         for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                            let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), 0.0);
+                            let [(s0, c0), (s1, c1)] =
+                                sum_and_difference::<S>((*sa, *ca), (*sb, *cb), 0.0);
                             (*before.0, *before.1) = (s0 as f32, c0 as f32);
                             (*after.0, *after.1) = (s1 as f32, c1 as f32);
                         }
-                        $settle(&singles[0], sines0, &mut closest);
-                        $settle(&singles[1], cosines0, &mut closest);
-                        $settle(&singles[2], sines1, &mut closest);
-                        $settle(&singles[3], cosines1, &mut closest);
-                        if closest.unsettled::<Self>() {
-                            suspects.list(&singles[0][..sa.len()], unsettled, |at| (at, 0));
-                            suspects.list(&singles[1][..sa.len()], unsettled, |at| (at, 0));
-                            suspects.list(&singles[2][..sa.len()], unsettled, |at| (at, 1));
-                            suspects.list(&singles[3][..sa.len()], unsettled, |at| (at, 1));
+                        $round(&singles[0], sines0, &mut closest);
+                        $round(&singles[1], cosines0, &mut closest);
+                        $round(&singles[2], sines1, &mut closest);
+                        $round(&singles[3], cosines1, &mut closest);
+                        if closest.fails::<Self>() {
+                            failures.list(&singles[0][..sa.len()], fails, |at| (at, 0));
+                            failures.list(&singles[1][..sa.len()], fails, |at| (at, 0));
+                            failures.list(&singles[2][..sa.len()], fails, |at| (at, 1));
+                            failures.list(&singles[3][..sa.len()], fails, |at| (at, 1));
                         }
                     }
                 }
             }
 
-            fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)> {
-                decide_single(run, pair, twin)
+            fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)> {
+                decide_single(run, pair, side)
             }
         }
     };
@@ -130,7 +132,7 @@ impl Closest {
     };
 
     #[inline(always)]
-    pub(super) fn unsettled<T: Lane>(self) -> bool {
+    pub(super) fn fails<T: Lane>(self) -> bool {
         // 2^-24, from where on half a unit of f32 is 2^-48 or more; or 2^-14, scaled, where the normal numbers of
         // f16 begin: its subnormal numbers are left to the caller.
         let smallest: u32 = if T::SCALE == 1.0 { 127 - 24 } else { 1 };
