@@ -70,8 +70,6 @@ fn main() -> Result<(), pe_core::Error> {
         }
         println!();
     }
-    println!(
-        "\nExact table: 0 % wrong by construction, largest error 3.0e-8 (half a unit in the last place)."
-    );
+    println!("\nExact table: 0% wrong by construction, largest error 3.0e-8 (half an ulp).");
     Ok(())
 }

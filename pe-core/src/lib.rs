@@ -117,8 +117,7 @@
 //!
 //! # Features
 //!
-//! * `rayon`: builds large tables on the threads of rayon's pool, with the same bits. A caller that
-//!   is itself a thread of a pool builds its table alone, so that it never waits for other jobs.
+//! * `rayon`: builds large tables on several threads, with the same bits.
 //! * `serde`: serializes specifications.
 //! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
 

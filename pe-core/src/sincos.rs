@@ -1,4 +1,4 @@
-//! From one phase to its sine and cosine.
+//! Sine and cosine of one phase.
 
 pub(crate) mod backend;
 pub(crate) mod double_f64;

@@ -2,7 +2,7 @@
 //!
 //! `Fixed<N>` holds a number in [0, 1) as `N` words, least significant first: the integer that the
 //! words form, divided by 2^(64 N). Multiplication and division drop everything below the last
-//! word. Each has an error of less than one ulp, always towards zero, and the same on every
+//! word. Each has an error of less than one ulp, always toward zero, and the same on every
 //! machine. `N = 2` serves the 128-bit rung, `N = 5` frequencies and the 320-bit rung, `N = 7` the
 //! logarithm and the exponential; other lengths are intermediate results.
 
@@ -32,7 +32,7 @@ impl<const N: usize> Fixed<N> {
     /// Returns the product, rounded down.
     #[inline]
     pub(crate) fn mul(self, other: Self) -> Self {
-        // Computed column by column; only the high half is kept.
+        // Computed column by column. Only the high half is kept.
         let mut out = [0u64; N];
         let mut low: u128 = 0;
         let mut high: u128 = 0;
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn products_of_two_words_are_the_high_half() {
-        // Halves and quarters are exact; the largest value squared loses two units.
+        // Halves and quarters are exact. The largest value squared loses two units.
         let half = bits(1 << 127);
         assert_eq!(half.mul(half).top128(), 1 << 126);
         assert_eq!(bits(u128::MAX).mul(bits(u128::MAX)).top128(), u128::MAX - 1);

@@ -1,9 +1,9 @@
-//! Moving a vector that is already rotated to another position.
+//! Re-rotation of a vector to another position.
 //!
-//! A cached key that was rotated for position `p` serves at position `q` after one more
-//! rotation by the difference of the two angles. The same goes for another set of
-//! frequencies: from set A at `p` to set B at `q` each pair turns by
-//! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
+//! A cached key that was rotated for position `p` becomes valid at position `q` after one more
+//! rotation, by the difference of the two angles. The same holds for another set of frequencies:
+//! from set A at `p` to set B at `q`, each pair rotates by `q x B_i - p x A_i` and is multiplied by
+//! the ratio of the attention factors.
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
@@ -14,8 +14,8 @@ use crate::sincos;
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::frequency::Frequency;
 
-/// The operator that turns a head rotated with one set of frequencies at one position into
-/// the same head rotated with another set at another position.
+/// Operator that maps a head rotated with one set of frequencies at one position to the same head
+/// rotated with another set at another position.
 ///
 /// ```
 /// use pe_core::{PairLayout, Rotary, RotaryConfig};
@@ -33,8 +33,7 @@ use crate::turns::frequency::Frequency;
 pub struct Rerotation {
     from: (RotaryFrequencies, i64),
     to: (RotaryFrequencies, i64),
-    /// (sine, cosine) of each pair's angle times the quotient of the factors, correctly
-    /// rounded.
+    /// (sine, cosine) of each pair's angle times the ratio of the factors, correctly rounded.
     rotations: Vec<(f64, f64)>,
 }
 
@@ -45,13 +44,14 @@ impl PartialEq for Rerotation {
 }
 
 impl RotaryFrequencies {
-    /// The operator that moves a vector rotated with these frequencies by `steps`
-    /// positions, wherever it stands.
+    /// Returns the operator that moves a vector rotated with these frequencies by `steps`
+    /// positions, from any position.
     ///
     /// # Errors
-    /// If `steps` is beyond 2^32 - 1 in size; for frequencies of the recipe `hf-f32`, whose
-    /// rows at different positions are not rotations of each other by one angle (use
-    /// [`RotaryFrequencies::rerotate`]).
+    /// Returns an error if
+    /// - `steps` exceeds 2^32 - 1 in magnitude,
+    /// - the frequencies have the recipe `hf-f32`. Its rows at different positions are not
+    ///   rotations of each other by one angle; use [`RotaryFrequencies::rerotate`].
     pub fn shift(&self, steps: i64) -> Result<Rerotation> {
         if matches!(self.inner.source, Source::F32(_)) {
             return Err(Error::Undefined {
@@ -62,13 +62,13 @@ impl RotaryFrequencies {
         Rerotation::new((self.clone(), 0), (self.clone(), steps))
     }
 
-    /// The operator that takes a vector rotated with these frequencies at position `from` to
-    /// what the set `other` makes of it at position `to`.
+    /// Returns the operator that maps a vector rotated with these frequencies at position `from` to
+    /// the vector rotated with the set `other` at position `to`.
     ///
-    /// With the recipe `hf-f32` the angles are the f32 ones of the tables.
+    /// With the recipe `hf-f32`, the angles are the f32 angles of the tables.
     ///
     /// # Errors
-    /// If the sets have different numbers of pairs.
+    /// Returns an error if the sets have different numbers of pairs.
     pub fn rerotate(&self, from: u32, other: &Self, to: u32) -> Result<Rerotation> {
         Rerotation::new(
             (self.clone(), i64::from(from)),
@@ -76,7 +76,7 @@ impl RotaryFrequencies {
         )
     }
 
-    /// Sine and cosine of a pair's angle at a position of any sign, to 300 bits.
+    /// Computes sine and cosine of a pair's angle at a position of any sign, in 320-bit arithmetic.
     fn angle(&self, pair: usize, position: i64) -> (Number, Number) {
         let size = position.unsigned_abs();
         let values = match &self.inner.source {
@@ -128,7 +128,8 @@ impl Rerotation {
         Ok(Self::between(from, to))
     }
 
-    /// The operator between sets of equally many pairs at positions below 2^32 in size.
+    /// Computes the operator between sets with the same number of pairs, at positions below 2^32 in
+    /// magnitude.
     fn between(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Self {
         let pairs = from.0.pairs();
         let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
@@ -153,7 +154,7 @@ impl Rerotation {
         }
     }
 
-    /// The number of positions, for an operator within one set.
+    /// Returns the number of positions, for an operator within one set.
     pub fn steps(&self) -> Option<i64> {
         let exact = matches!(self.from.0.inner.source, Source::Exact { .. });
         let same = exact && self.from.0.is_same_set(&self.to.0);
@@ -166,11 +167,11 @@ impl Rerotation {
         &self.rotations
     }
 
-    /// Moves one head in place; columns beyond the rotary width are left alone. The
-    /// arithmetic is f64 with one rounding to `T`.
+    /// Moves one head in place. Columns beyond the rotary width are unchanged. The arithmetic is
+    /// f64 with one rounding to `T`.
     ///
     /// # Errors
-    /// If the head is narrower than the rotary width.
+    /// Returns an error if the head is narrower than the rotary width.
     pub fn apply<T: Element>(&self, layout: PairLayout, head: &mut [T]) -> Result<()> {
         let pairs = self.rotations.len();
         if head.len() < 2 * pairs {
@@ -189,17 +190,18 @@ impl Rerotation {
         Ok(())
     }
 
-    /// The operator back.
+    /// Returns the inverse operator.
     pub fn inverse(&self) -> Self {
         Self::between(self.to.clone(), self.from.clone())
     }
 
-    /// This operator and then another in one, its angles computed anew.
+    /// Returns this operator followed by `next`, with recomputed angles.
     ///
     /// # Errors
-    /// If the second does not start with the set (and the position) where the first ends,
-    /// except that operators within one set always go together; if the sum of the steps is
-    /// beyond 2^32 - 1 in size.
+    /// Returns an error if
+    /// - `next` does not start with the set (and the position) where this operator ends, except
+    ///   that two operators within one set always compose,
+    /// - the sum of the steps exceeds 2^32 - 1 in magnitude.
     pub fn compose(&self, next: &Self) -> Result<Self> {
         if !self.to.0.is_same_set(&next.from.0) {
             return Err(Error::Mismatch {
@@ -207,7 +209,7 @@ impl Rerotation {
                 right: "another set of frequencies".to_owned(),
             });
         }
-        // A step within one set can start anywhere.
+        // An operator within one set can start anywhere.
         match (self.steps(), next.steps()) {
             (Some(first), Some(second)) => self.from.0.shift(first + second),
             (Some(first), None) => {

@@ -1,9 +1,9 @@
-//! Moving an encoding by k positions: a rotation of each pair.
+//! The shift of an encoding by k positions: a rotation of each pair.
 //!
-//! The encoding of `p + k` is a linear function of the encoding of `p` that does not
-//! depend on `p` (Vaswani et al., 2017, section 3.5): each pair (sin, cos) turns by
-//! the angle `k x inv_freq`. [`Shift`] holds the `d/2` rotations and applies them in
-//! O(d); [`Shift::matrix`] writes them out as the dense matrix of the textbooks.
+//! The encoding of `p + k` is a linear function of the encoding of `p` that does not depend on `p`
+//! (Vaswani et al., 2017, section 3.5): each pair (sin, cos) rotates by the angle `k x inv_freq`.
+//! [`Shift`] stores the `d/2` rotations and applies them in O(d). [`Shift::matrix`] expands them to
+//! the dense matrix of the textbooks.
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
@@ -13,7 +13,7 @@ use crate::spec::recipe::Recipe;
 use crate::table::Table;
 use crate::turns::position::Position;
 
-/// On which side of the matrix the encoding stands.
+/// Side of the matrix on which the encoding is multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VectorConvention {
     /// `PE(p + k) = PE(p) M`: per pair `[[cos, -sin], [sin, cos]]` for (sin, cos) rows.
@@ -22,8 +22,7 @@ pub enum VectorConvention {
     Column,
 }
 
-/// The operator that turns the encoding of every position `p` into that of
-/// `p + steps`.
+/// Operator that maps the encoding of every position `p` to the encoding of `p + steps`.
 ///
 /// ```
 /// use pe_core::Sinusoidal;
@@ -36,7 +35,7 @@ pub enum VectorConvention {
 /// let expected = table.row(7).unwrap();
 /// assert!(row.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15));
 ///
-/// // Going back is the inverse; shifts add up.
+/// // The inverse goes back, and shifts add up.
 /// shift.inverse().apply(&mut row)?;
 /// assert_eq!(shift.compose(&encoding.shift(4)?)?.steps(), 7);
 /// # Ok::<(), pe_core::Error>(())
@@ -50,22 +49,23 @@ pub struct Shift {
 }
 
 impl Sinusoidal {
-    /// The shift by `steps` positions, forwards or backwards.
+    /// Returns the shift by `steps` positions, forward or backward.
     ///
-    /// The angles are those of the exact frequencies, correctly rounded to f64.
+    /// The sines and cosines are those of the exact frequencies, correctly rounded to f64.
     ///
     /// # Errors
-    /// If `steps` is beyond 2^32 - 1 in size; for a specification that cuts a pair in
-    /// half ([`OddWidth::Truncate`](crate::OddWidth) or `RoundUp` at an odd width), has
-    /// a `padding_idx`, or follows an f32 recipe: their rows are not rotations of
-    /// each other.
+    /// Returns an error if
+    /// - `steps` exceeds 2^32 - 1 in magnitude,
+    /// - the specification truncates a pair ([`OddWidth::Truncate`](crate::OddWidth) or `RoundUp`
+    ///   at an odd width), has a `padding_idx`, or follows an f32 recipe. Their rows are not
+    ///   rotations of each other.
     pub fn shift(&self, steps: i64) -> Result<Shift> {
         let undefined = |why| Error::Undefined {
             what: "the shift operator",
             why,
         };
         let columns = &self.inner.rows.columns;
-        if columns.pairs > columns.whole_pairs() {
+        if columns.pairs > columns.complete_pairs() {
             return Err(undefined("an odd width that cuts a pair in half"));
         }
         if self.config().padding_idx.is_some() {
@@ -80,7 +80,7 @@ impl Sinusoidal {
                 let (sine, cosine) =
                     self.inner
                         .rows
-                        .pair::<f64>(pair, Position::Whole(size), Rungs::Ladder);
+                        .pair::<f64>(pair, Position::Integer(size), Rungs::Ladder);
                 (if steps < 0 { -sine } else { sine }, cosine)
             })
             .collect();
@@ -93,7 +93,7 @@ impl Sinusoidal {
 }
 
 impl Shift {
-    /// The number of positions.
+    /// Returns the number of positions.
     pub fn steps(&self) -> i64 {
         self.steps
     }
@@ -103,12 +103,11 @@ impl Shift {
         &self.rotations
     }
 
-    /// Moves one encoding, in place: O(d). The arithmetic is f64 with one
-    /// rounding to `T` at the end; in f64 the error is below 3 x 2^-53 for entries up
-    /// to one in size.
+    /// Moves one encoding in place, in O(d). The arithmetic is f64 with one rounding to `T` at the
+    /// end. In f64 the error is below 3 x 2^-53 for entries of magnitude up to one.
     ///
     /// # Errors
-    /// If the row does not have the encoding's width.
+    /// Returns an error if the row does not have the width of the encoding.
     pub fn apply<T: Element>(&self, row: &mut [T]) -> Result<()> {
         let columns = &self.encoding.inner.rows.columns;
         if row.len() != columns.width {
@@ -127,7 +126,7 @@ impl Shift {
         Ok(())
     }
 
-    /// The shift back.
+    /// Returns the inverse shift.
     pub fn inverse(&self) -> Self {
         Self {
             encoding: self.encoding.clone(),
@@ -140,10 +139,10 @@ impl Shift {
         }
     }
 
-    /// Both shifts in one; exact, since the angles are computed anew for the sum.
+    /// Returns both shifts in one. It is exact because the angles are recomputed for the sum.
     ///
     /// # Errors
-    /// If the specifications differ, or the sum is beyond 2^32 - 1 in size.
+    /// Returns an error if the specifications differ, or if the sum exceeds 2^32 - 1 in magnitude.
     pub fn compose(&self, other: &Self) -> Result<Self> {
         if self.encoding != other.encoding {
             return Err(Error::Mismatch {
@@ -154,10 +153,12 @@ impl Shift {
         self.encoding.shift(self.steps + other.steps)
     }
 
-    /// The dense d x d matrix, orthogonal; a padding column maps to itself.
+    /// Returns the dense d x d matrix, which is orthogonal up to rounding. A padding column maps to
+    /// itself.
     ///
     /// # Errors
-    /// If the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES).
+    /// Returns an error if the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
+    /// memory is exhausted.
     pub fn matrix(&self, convention: VectorConvention) -> Result<Table<f64>> {
         let columns = &self.encoding.inner.rows.columns;
         let width = columns.width;

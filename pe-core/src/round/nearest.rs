@@ -100,7 +100,7 @@ float!(
     |len| vec![0u16; len].reinterpret_into()
 );
 
-/// Returns the `f32` next to `value` towards zero, with its last bit set if that is inexact.
+/// Returns the `f32` next to `value` toward zero, with its last bit set if that is inexact.
 #[inline]
 fn to_odd_f32(value: f64) -> f32 {
     let nearest = value as f32;

@@ -1,8 +1,8 @@
-//! The f64 rung in bulk: sines and cosines of many pairs, rounded and checked.
+//! The f64 rung in bulk: sines and cosines of many pairs, rounded and tested.
 //!
-//! A value known to within [`SINGLE_ERROR`] is *passed* if everything within the
-//! bound rounds to the same float. Lanes write the rounded values and report
-//! whether any was not passed; the caller has those made again by the ladder.
+//! A value known to within [`SINGLE_ERROR`] passes the rounding test if everything within the bound
+//! rounds to the same float. Lanes write the rounded values and report whether any value failed.
+//! The caller has the ladder recompute the failures.
 
 pub(crate) mod double;
 mod halves;
@@ -13,22 +13,24 @@ use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{MirroredSlices, PairSlices};
 use crate::sincos::hi_lo::Angle;
 
-/// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
+/// The fast paths of an element type; the supertrait that seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
-    /// What [`Lane::write_mirrored`] wants single seeds multiplied by: a power of two.
+    /// Power of two that scales plain f64 seeds for [`Lane::write_mirrored`].
     const SCALE: f64 = 1.0;
 
-    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs; non-zero if one is not passed.
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) pairs. Returns a nonzero value if one
+    /// failed the rounding test.
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32;
 
-    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs in two parts; non-zero if one is not passed.
-    /// For the types that single values settle it never does.
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs. Returns a
+    /// nonzero value if one failed the rounding test, as it always does for types that plain f64
+    /// values decide.
     fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> u32 {
         1
     }
 
-    /// Writes a run of seeds turned back and forth by fine angles, and lists what may not
-    /// be passed.
+    /// Writes the pairs at seeds minus fine angles and at seeds plus fine angles into two mirrored
+    /// rows, and lists the pairs that may have failed the rounding test.
     fn write_mirrored<S: Simd>(
         simd: S,
         run: RecurrenceRun<'_>,
@@ -36,16 +38,18 @@ pub(crate) trait Lane: Float {
         failures: &mut Failures,
     );
 
-    /// One pair of such a run, turned back (`side` 0) or forth (1), if it can be decided.
+    /// Computes one of these pairs, before (`side` 0) or after (1) the seed, if it passes the
+    /// rounding test alone.
     fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)>;
 }
 
-/// A run of seeds and the fine angles that turn them, part by part; single values have two parts.
+/// A run of seeds and the fine angles that are added to them, part by part. Plain f64 values have
+/// two parts, double-double values four.
 #[derive(Clone, Copy)]
 pub(crate) struct RecurrenceRun<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
-    /// Bound on the error of single values.
+    /// Bound on the error of plain f64 values.
     pub(crate) error: f64,
 }
 
@@ -75,7 +79,7 @@ impl<'a> RecurrenceRun<'a> {
     }
 }
 
-/// a b + c, fused where the instruction set can.
+/// Returns a b + c, fused if the instruction set supports it.
 #[inline(always)]
 fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     if S::IS_SCALAR {
@@ -85,7 +89,7 @@ fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
-/// The single values of one pair: (sine, cosine) turned back and forth, all plus `extra`.
+/// Computes (sine, cosine) of a - b and of a + b in plain f64, each plus `extra`.
 #[inline(always)]
 pub(crate) fn sum_and_difference<S: Simd>(
     a: (f64, f64),
@@ -205,7 +209,7 @@ fn test_f32(value: f64) -> (f32, u32) {
     test_f32_above(value + SINGLE_ERROR, SINGLE_ERROR)
 }
 
-/// For a value with the bound `error` added already.
+/// Tests a value to which the bound `error` is already added.
 #[inline(always)]
 fn test_f32_above(above: f64, error: f64) -> (f32, u32) {
     let low = (above - 2.0 * error) as f32;
@@ -213,7 +217,7 @@ fn test_f32_above(above: f64, error: f64) -> (f32, u32) {
     (high, low.to_bits() ^ high.to_bits())
 }
 
-/// Pairs of a run that need a second look: (pair, side).
+/// Pairs to test one by one because their run failed in bulk: (pair, side).
 #[derive(Debug, Default)]
 pub(crate) struct Failures(pub(crate) Vec<(usize, usize)>);
 
@@ -225,7 +229,7 @@ impl Failures {
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
     }
 
-    /// What `failed` finds among the values, which stand at `place`.
+    /// Lists the values for which `fails` holds. `place` maps an index to its pair and side.
     #[cold]
     #[inline(never)]
     fn list(
@@ -247,7 +251,7 @@ impl Failures {
     }
 }
 
-/// Values looked at together in search of those that are not passed.
+/// Number of values tested at once in the search for failures.
 const SCAN: usize = 16;
 
 #[cfg(test)]
@@ -255,7 +259,7 @@ mod tests {
     use super::halves::{Closest, round_bf16, round_f16};
     use super::*;
 
-    /// What a type's check lets pass, one rounding would give as well.
+    /// Every value that passes is the result of one rounding.
     #[test]
     fn values_that_pass_are_rounded_once() {
         let mut passed = [0; 3];
@@ -264,8 +268,7 @@ mod tests {
             bits = bits
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            // Magnitudes from 2^-30 to 1, often with long runs of zeros, where
-            // midpoints are.
+            // Magnitudes from 2^-30 to 1, often with long runs of zeros, where midpoints are.
             let exponent = 1023 - 30 + bits % 30;
             let mantissa = if bits & 1 << 40 == 0 {
                 (bits >> 12) & !0u64.wrapping_shl((bits % 13) as u32 * 4)

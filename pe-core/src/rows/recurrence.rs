@@ -1,22 +1,21 @@
-//! Consecutive rows by rotation: the way most entries are made.
+//! Consecutive rows by recurrence, which computes most entries.
 //!
-//! The pair (sin, cos) at position `a + b` is the pair at `a` turned by `b`
-//! positions. A block of 32 rows needs the pairs at its middle (the *seeds*)
-//! and the turns by 1/2, 3/2 ... 31/2 positions (the *fine table*, made once per call).
-//! The rows on either side of the middle share their products:
+//! The pair (sin, cos) at position `a + b` follows from the pairs at `a` and `b` by angle addition.
+//! A block of 32 rows needs the pairs at its middle (the *seeds*) and those at 1/2, 3/2 ... 31/2
+//! positions (the *fine table*, computed once per call). Mirrored rows, at equal distances before
+//! and after the middle, share their products:
 //!
 //! ```text
 //! sin(a ± b) = sin a cos b ± cos a sin b      cos(a ± b) = cos a cos b ∓ sin a sin b
 //! ```
 //!
-//! so each entry costs one multiplication and one addition. Seeds move from
-//! block to block by a rotation in some 80 bits, and are made afresh by
-//! [`double_f64`] now and then, before their errors can add up.
+//! so each entry costs one multiplication and one addition. The recurrence advances the seeds from
+//! block to block in about 80 bits. [`double_f64`] recomputes them periodically, before their
+//! errors add up.
 //!
-//! Every entry is checked: its value plus and minus the error bound must round
-//! to the same float. The few that do not are made again by the ladder of
-//! [`sincos`], so the bits do not depend on how rows are cut
-//! into blocks, nor on the instruction set.
+//! Every entry is tested: its value plus and minus the error bound must round to the same float.
+//! The ladder of [`sincos`] recomputes the hard cases, so the bits depend neither on how rows are
+//! cut into blocks nor on the instruction set.
 
 use std::marker::PhantomData;
 
@@ -34,48 +33,49 @@ use crate::turns::frequency::Frequency;
 use crate::turns::phase::Phase;
 use crate::turns::position::Position;
 
-/// Rows that share their seeds.
+/// Number of rows that share their seeds.
 pub(crate) const BLOCK: usize = 32;
 const HALF: usize = BLOCK / 2;
 
-/// Blocks between two seeds made afresh.
+/// Returns the number of blocks after which the seeds are recomputed.
 ///
-/// Errors are vectors (of the sine, of the cosine), whose lengths rotations keep. With
-/// e = [`PRECISE_ERROR`](double_f64::PRECISE_ERROR), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
-/// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
-/// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
-/// stays within [`DOUBLE_ERROR`](crate::rows::lane::double::DOUBLE_ERROR). For the other types 4,096
-/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`].
+/// Errors are vectors (of the sine, of the cosine), and angle addition keeps their lengths. With e
+/// = [`PRECISE_ERROR`](double_f64::PRECISE_ERROR), 2^-76, recomputed seeds have an error of 1.5 e,
+/// and each addition contributes 1.5 e for its step and 1.5 e of its own. In f64 tables the seeds
+/// have been advanced up to 15 times and the fine table 15 times: below 1.5 (2 + 2 x 30) e <
+/// 2^-69.4, and the last addition stays within
+/// [`DOUBLE_ERROR`](crate::rows::lane::double::DOUBLE_ERROR). For the other types 4,096 additions
+/// are below 2^-62, negligible compared with [`SINGLE_ERROR`].
 const fn blocks_per_renewal<T: Lane>() -> usize {
     if T::SINGLE { 4096 } else { 16 }
 }
 
-/// Rows below which single rows are faster than setting up a rotation, as measured
-/// at widths 64 to 4096.
+/// Returns the number of rows below which single rows are faster than setting up a recurrence, as
+/// measured at widths 64 to 4096.
 pub(crate) const fn few_rows<T: Lane>() -> usize {
     if T::SINGLE { 56 } else { 10 }
 }
 
-/// The f64 numbers that seeds and fine entries have in a table of `T`: sine and
-/// cosine, or both in two parts.
+/// Returns the number of f64 values of a seed or fine entry in a table of `T`: sine and cosine,
+/// each as a plain f64 or in two parts.
 const fn parts<T: Lane>() -> usize {
     if T::SINGLE { 2 } else { 4 }
 }
 
-/// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
+/// Returns whether rows of `T` can be multiplied by `factor` before their one rounding.
 ///
-/// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`], as [`single_error`] tells. Far below 1/2 too
-/// many entries would come too close to the bound. Entries of two parts take none.
-pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
+/// A value and its error grow with the factor. Below 2 the error stays within twice
+/// [`SINGLE_ERROR`] (see [`single_error`]). Far below 1/2 too many entries would be hard cases.
+/// Double-double entries accept no factor.
+pub(crate) fn accepts_factor<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
 }
 
-/// Bound on the error of single values that have been multiplied by a factor.
+/// Returns the bound on the error of plain f64 values that include a factor.
 ///
-/// With u = 2^-53 that product errs by u of itself: 4u and not 3u for an entry, 8u with a factor
-/// below 2, and the three steps of adding and subtracting the bound err by 2u each at sizes up to
-/// 2: 14u < 2^-49.
+/// With u = 2^-53, the product with the factor has a relative error of u: 4u instead of 3u for an
+/// entry, 8u with a factor below 2. The three steps of adding and subtracting the bound have an
+/// error of 2u each for magnitudes up to 2: 14u < 2^-49.
 fn single_error(factor: f64) -> f64 {
     if factor == 1.0 {
         SINGLE_ERROR
@@ -84,7 +84,7 @@ fn single_error(factor: f64) -> f64 {
     }
 }
 
-/// Writes the pairs of `split` part after part, times `scale` if they are single.
+/// Writes the angles part after part, multiplied by `scale` if they are plain f64 values.
 #[inline(always)]
 fn collect<T: Lane>(split: &Angles, scale: f64, out: &mut [f64]) {
     let pairs = split.len();
@@ -104,37 +104,37 @@ fn collect<T: Lane>(split: &Angles, scale: f64, out: &mut [f64]) {
     }
 }
 
-/// The phase at a whole position, plus half a position.
+/// Returns the phase at an integer position plus one half.
 fn half_past(frequency: &Frequency, position: u64) -> Phase {
     let whole = frequency.phase.0.wrapping_mul(u128::from(position));
     Phase(whole.wrapping_add(frequency.halved().phase.0))
 }
 
-/// Consecutive rows from some position on, block after block.
+/// Consecutive rows from a starting position, block after block.
 pub(crate) struct Recurrence<'a, T> {
     arch: Arch,
     frequencies: &'a [Frequency],
     columns: &'a Columns,
-    /// The first position of the next block.
+    /// First position of the next block.
     position: u64,
-    /// What the entries are multiplied by.
+    /// Factor that multiplies the entries.
     factor: f64,
-    /// Blocks since the seeds were made afresh.
+    /// Blocks since the seeds were recomputed.
     age: usize,
     seeds: Angles,
     block_step: Angles,
-    /// The seeds, and the turns by 1/2, 3/2 ... positions, as the lane takes them.
+    /// The seeds, and the pairs at 1/2, 3/2 ... positions, in the layout that the lane reads.
     seed_row: Vec<f64>,
     fine: Vec<f64>,
     /// Pairs left to the ladder: (row in the block, pair).
     hard_cases: Vec<(usize, usize)>,
-    /// The mirrored of a short block's rows that are beyond its end.
+    /// Output of mirrored rows beyond the end of a short block.
     discarded: Vec<T>,
     lane: PhantomData<T>,
 }
 
 impl<'a, T: Lane> Recurrence<'a, T> {
-    /// Makes the fine table for rows from `start` on.
+    /// Computes the fine table for rows starting at position `start`.
     pub(crate) fn new(
         arch: Arch,
         frequencies: &'a [Frequency],
@@ -144,7 +144,7 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         Self::scaled(arch, frequencies, columns, start, 1.0)
     }
 
-    /// The same, with all entries multiplied by a factor that the lane [`takes`].
+    /// Does the same with all entries multiplied by a factor for which [`accepts_factor`] holds.
     pub(crate) fn scaled(
         arch: Arch,
         frequencies: &'a [Frequency],
@@ -152,7 +152,7 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         start: u32,
         factor: f64,
     ) -> Self {
-        let pairs = columns.whole_pairs();
+        let pairs = columns.complete_pairs();
         let frequencies = &frequencies[..pairs];
         let mut one = Angles::with_capacity(pairs);
         double_f64::angles(arch, frequencies, |f| f.phase, &mut one);
@@ -190,8 +190,8 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         }
     }
 
-    /// Writes the whole pairs of the next [`BLOCK`] rows, or of fewer for the last
-    /// block. The odd column, if any, is left alone.
+    /// Writes the complete pairs of the next [`BLOCK`] rows, or of fewer for the last block. An odd
+    /// column is left unchanged.
     pub(crate) fn write(&mut self, block: &mut [T]) {
         let first = self.position;
         if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
@@ -221,14 +221,14 @@ impl<'a, T: Lane> Recurrence<'a, T> {
             hard_cases: &mut self.hard_cases,
         });
         for (row, pair) in self.hard_cases.drain(..) {
-            // Twins beyond a short block's end have no row, nor need they have a position.
+            // Mirrored rows beyond the end of a short block do not exist, and may have no position.
             let position = first + row as u64;
             let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
                 continue;
             };
             let (frequency, position) = (&self.frequencies[pair], position as u32);
             let (sine, cosine) = if self.factor == 1.0 {
-                sincos::sin_cos(frequency, Position::Whole(position), Rungs::From128)
+                sincos::sin_cos(frequency, Position::Integer(position), Rungs::From128)
             } else {
                 scaled::sin_cos(frequency, position, self.factor, Rungs::From128)
             };
@@ -239,9 +239,8 @@ impl<'a, T: Lane> Recurrence<'a, T> {
     }
 }
 
-// What runs on the instruction set chosen: structures rather than closures,
-// because only their inlining is certain, and code that is not inlined
-// is compiled for the plain instruction set.
+// The code for the chosen instruction set is in structures rather than closures. Only their
+// inlining is certain, and code that is not inlined is compiled for the baseline instruction set.
 
 /// Fills the fine table.
 struct FineTable<'a, T> {
@@ -264,7 +263,7 @@ impl<T: Lane> WithSimd for FineTable<'_, T> {
     }
 }
 
-/// Moves the seeds to the next block.
+/// Advances the seeds to the next block.
 struct Advance<'a> {
     angle: &'a mut Angles,
     step: &'a Angles,
@@ -296,9 +295,10 @@ impl<T: Lane> WithSimd for Block<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let width = self.columns.width;
-        let pairs = self.columns.whole_pairs();
+        let pairs = self.columns.complete_pairs();
         let (before, after) = self.out.split_at_mut(self.out.len().min(HALF * width));
-        // A short block lacks rows at its end: the mirrored next to the middle, if it does not reach that.
+        // A short block lacks rows at its end. If it ends before its middle, the mirrored rows next
+        // to the middle are missing.
         let missing = HALF - before.len() / width;
         let mut before = before.chunks_exact_mut(width).rev();
         let mut after = after.chunks_exact_mut(width);
@@ -325,7 +325,8 @@ impl<T: Lane> WithSimd for Block<'_, T> {
     }
 }
 
-/// Decides the failures of a run one by one, and lists those that only the ladder can.
+/// Tests the failures of a run one by one, and lists the hard cases that only the ladder can
+/// decide.
 #[cold]
 #[inline(never)]
 fn resolve<T: Lane>(
@@ -354,7 +355,8 @@ mod tests {
 
     const PAIRS: usize = 24;
 
-    /// The bounds are those that the counts of roundings ask for, and not so wide that much is left to the ladder.
+    /// The bounds cover the counted roundings and are not so wide that many entries become hard
+    /// cases.
     #[test]
     fn bounds_of_single_values() {
         let unit = f64::EPSILON / 2.0;
@@ -368,7 +370,7 @@ mod tests {
         frequency::geometric(Base::Value(10000.0), Spacing::Paper, 2 * PAIRS, PAIRS).unwrap()
     }
 
-    /// The angles half past a position, by the 128-bit path.
+    /// Returns the angles half past a position, from the 128-bit path.
     fn exact(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
         let of = |f: &Frequency| double_f64::angle_128(half_past(f, position));
         frequencies.iter().map(of).collect()
@@ -380,8 +382,8 @@ mod tests {
         sine.abs().max(cosine.abs())
     }
 
-    /// Seeds as `Recurrence` moves them up to the last block before a renewal, each turned by the
-    /// last row of the fine table.
+    /// Advances seeds as `Recurrence` does up to the last block before a renewal, adds the last row
+    /// of the fine table to each, and returns the largest error.
     fn worst_of_renewal(blocks: usize, start: u64) -> f64 {
         let arch = Arch::new();
         let frequencies = frequencies();
@@ -426,7 +428,7 @@ mod tests {
         );
     }
 
-    /// What 4,096 blocks add up to is nothing beside the error of single values.
+    /// The errors of 4,096 blocks are negligible compared with the error of plain f64 values.
     #[test]
     fn seeds_of_single_values_stay_good_between_renewals() {
         let worst = worst_of_renewal(blocks_per_renewal::<f32>(), 1_000_003);
@@ -436,7 +438,7 @@ mod tests {
     #[test]
     fn one_addition_stays_within_the_single_bound() {
         let frequencies = frequencies();
-        /// Just below 2, with digits to the end.
+        /// Just below 2, with all digits in use.
         const FACTOR: f64 = 1.999_999_7;
         let (mut worst, mut scaled) = (0f64, 0f64);
         for start in (0..2_000_000_000).step_by(99_999_989) {
@@ -458,7 +460,8 @@ mod tests {
                             .max((((sine - down) - exact[0]) - exact[1] - back).abs())
                             .max((((cosine - down) - exact[2]) - exact[3] - back).abs());
                     }
-                    // The same with a factor; `mul_add` finds what rounds off its products.
+                    // The same with a factor. `mul_add` recovers the rounding error of its
+                    // products.
                     let error = 2.0 * SINGLE_ERROR;
                     let by = |x: (f64, f64)| (x.0 * FACTOR, x.1 * FACTOR);
                     let [_, (sine, cosine)] = crate::rows::lane::sum_and_difference::<pulp::Scalar>(

@@ -1,10 +1,9 @@
-//! Single rows: each pair's angle and a polynomial, in lanes.
+//! Single rows: the phase of each pair and a polynomial, in lanes.
 //!
-//! A row on its own, such as that of one token while decoding, is too little work
-//! for a rotation. The top 64 bits of `position x frequency` come from three
-//! 32-bit products per pair; then everything is f64 arithmetic without branches,
-//! for as many pairs at once as the instruction set has room for. Nothing is
-//! allocated.
+//! One row, such as that of one token in incremental decoding, is too little work for a recurrence.
+//! The top 64 bits of `position x frequency` come from three 32-bit products per pair. The rest is
+//! f64 arithmetic without branches, for as many pairs at once as the instruction set can hold.
+//! Nothing is allocated.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -16,8 +15,7 @@ use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-/// The top 96 bits of each frequency as a turn, in 32-bit limbs, most
-/// significant first.
+/// Top 96 bits of each frequency modulo one turn, in 32-bit limbs, most significant first.
 #[derive(Debug, Clone)]
 pub(crate) struct Limbs([Vec<u64>; 3]);
 
@@ -31,7 +29,7 @@ impl Limbs {
     }
 }
 
-/// Writes the whole pairs of one row; the odd column, if any, is left alone.
+/// Writes the complete pairs of one row. An odd column is left unchanged.
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
     frequencies: &[Frequency],
@@ -40,7 +38,7 @@ pub(crate) fn fill_row<T: Lane>(
     position: u32,
     row: &mut [T],
 ) {
-    let frequencies = &frequencies[..columns.whole_pairs()];
+    let frequencies = &frequencies[..columns.complete_pairs()];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
         let (_, out) = columns.split(row).split_at(first);
@@ -69,7 +67,8 @@ pub(crate) fn fill_row<T: Lane>(
     }
 }
 
-/// A run of pairs on the instruction set chosen (see `rows::recurrence` on why a structure).
+/// A run of pairs on the chosen instruction set (`rows::recurrence` explains why this is a
+/// structure).
 struct Run<'a, T> {
     limbs: [&'a [u64]; 3],
     position: u32,
@@ -86,7 +85,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
         let pairs = high.iter().zip(middle).zip(low).map(
             #[inline(always)]
             |((high, middle), low)| {
-                // Modulo one turn: what overflows 64 bits are whole turns.
+                // Modulo one turn: the bits beyond 64 are complete turns.
                 let angle = (high.wrapping_mul(position) << 32)
                     .wrapping_add(middle.wrapping_mul(position))
                     .wrapping_add(low.wrapping_mul(position) >> 32);
@@ -97,7 +96,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     }
 }
 
-/// A run of a type that needs more than f64 arithmetic: see [`double_f64`].
+/// A run of a type that needs more than f64 arithmetic (see [`double_f64`]).
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
     out: PairSlices<'a, T>,
@@ -128,7 +127,8 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
     }
 }
 
-/// Makes the entries of the pairs from `first` on by the ladder, which decides each for itself.
+/// Writes the entries of the pairs starting at `first` by the ladder, which decides each on its
+/// own.
 #[cold]
 fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
@@ -138,7 +138,7 @@ fn fill_by_ladder<T: Lane>(
     row: &mut [T],
 ) {
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let (sine, cosine) = sincos::sin_cos(frequency, Position::Whole(position), Rungs::Ladder);
+        let (sine, cosine) = sincos::sin_cos(frequency, Position::Integer(position), Rungs::Ladder);
         let (s, c) = columns.of_pair(first + pair);
         row[s] = sine;
         row[c] = cosine;

@@ -21,7 +21,7 @@ pub enum Threads {
 /// The fewest rows of a piece: it has to pay for its own seeds and fine table.
 const FEWEST: u64 = 512;
 
-/// Limbs per thread, so that a thread that is held up leaves work to the others.
+/// Pieces per thread, so that a thread that is held up leaves work to the others.
 const SHARES: u64 = 4;
 
 /// Tables below this many bytes are made by one thread: at 10 MiB two took 1.9 ms and one 1.4, at 32 MiB 14 and 19.

@@ -1,4 +1,4 @@
-//! Consecutive rows of an encoding, by the way that suits their number.
+//! Consecutive rows of an encoding, by the method that suits their number.
 
 use crate::rows::columns::{Column, Columns};
 use crate::rows::f32_recipe;
@@ -10,7 +10,7 @@ use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-/// What the entries are computed from.
+/// The frequencies of the entries.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Exact {
@@ -28,12 +28,12 @@ pub(crate) enum Source {
 pub(crate) struct Rows {
     pub(crate) columns: Columns,
     pub(crate) source: Source,
-    /// The position whose row is all zeros.
+    /// Position of the row of zeros.
     pub(crate) padding_idx: Option<u32>,
 }
 
 impl Rows {
-    /// The maker of `rows` consecutive rows, by the way that suits their number.
+    /// Creates the writer of `rows` consecutive rows, by the method that suits their number.
     pub(crate) fn writer<T: Lane>(
         &self,
         backend: Backend,
@@ -45,7 +45,7 @@ impl Rows {
         let many = rows >= recurrence::few_rows::<T>() as u64;
         let recurrence = match &self.source {
             Source::Exact { frequencies, .. }
-                if columns.whole_pairs() > 0
+                if columns.complete_pairs() > 0
                     && rows > 0
                     && (rungs == Rungs::Recurrence || rungs == Rungs::Ladder && many) =>
             {
@@ -63,7 +63,7 @@ impl Rows {
         }
     }
 
-    /// One row.
+    /// Writes one row.
     pub(crate) fn fill_row<T: Lane>(
         &self,
         backend: Backend,
@@ -73,13 +73,13 @@ impl Rows {
     ) {
         let columns = &self.columns;
         match (&self.source, position) {
-            (Source::Exact { frequencies, limbs }, Position::Whole(position))
+            (Source::Exact { frequencies, limbs }, Position::Integer(position))
                 if rungs == Rungs::Ladder =>
             {
                 single::fill_row(backend.arch(), frequencies, limbs, columns, position, row);
             }
             _ => {
-                for pair in 0..columns.whole_pairs() {
+                for pair in 0..columns.complete_pairs() {
                     let (sine, cosine) = self.pair(pair, position, rungs);
                     let (s, c) = columns.of_pair(pair);
                     row[s] = sine;
@@ -90,7 +90,7 @@ impl Rows {
         self.finish_row(position, rungs, row);
     }
 
-    /// What whole pairs do not cover: an odd column, and the row of zeros.
+    /// Writes the columns outside the complete pairs: an odd column, or the row of zeros.
     pub(crate) fn finish_row<T: Lane>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
         if self.is_padding(position) {
             row.fill(T::default());
@@ -104,12 +104,12 @@ impl Rows {
             return false;
         };
         match position {
-            Position::Whole(p) => p == padding,
+            Position::Integer(p) => p == padding,
             Position::Real(t) => t == f64::from(padding),
         }
     }
 
-    /// The sine and cosine of one pair.
+    /// Computes the sine and cosine of one pair.
     pub(crate) fn pair<T: Lane>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
         match &self.source {
             Source::Exact { frequencies, .. } => {
@@ -117,7 +117,7 @@ impl Rows {
             }
             Source::Recipe { inv_freq, radian } => {
                 let position = match position {
-                    Position::Whole(p) => f64::from(p),
+                    Position::Integer(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
                 f32_recipe::entry_pair(radian, inv_freq[pair], position)
@@ -134,12 +134,12 @@ impl Rows {
     }
 }
 
-/// Makes consecutive rows, block after block.
+/// Writer of consecutive rows, block after block.
 pub(crate) struct Writer<'a, T> {
     rows: &'a Rows,
     backend: Backend,
     rungs: Rungs,
-    /// The position of the next row.
+    /// Position of the next row.
     position: u64,
     recurrence: Option<Recurrence<'a, T>>,
 }
@@ -151,7 +151,7 @@ impl<T: Lane> Writer<'_, T> {
             recurrence.write(block);
         }
         for row in block.chunks_exact_mut(self.rows.columns.width) {
-            let position = Position::Whole(self.position as u32);
+            let position = Position::Integer(self.position as u32);
             self.position += 1;
             if self.recurrence.is_some() {
                 self.rows.finish_row(position, self.rungs, row);
@@ -176,8 +176,8 @@ mod tests {
         writer.recurrence.is_some()
     }
 
-    /// Either way makes the same bits; tests that force the recurrence would test nothing if they did
-    /// not get it.
+    /// Both methods produce the same bits, so tests that force the recurrence would prove nothing
+    /// without it.
     #[test]
     fn recurrence_serves_many_rows_and_tests_that_force_it() {
         fn check<T: Lane>() {

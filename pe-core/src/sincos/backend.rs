@@ -1,24 +1,24 @@
-//! The instruction sets: chosen at run time, and forced by the tests.
+//! The instruction sets, chosen at run time and forced by the tests.
 
 use pulp::Arch;
 
-/// An instruction set: for the tests.
+/// An instruction set.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Backend(Arch);
 
 impl Backend {
-    /// The widest that this machine has.
+    /// Returns the widest instruction set of this machine.
     pub fn best() -> Self {
         Self(Arch::new())
     }
 
-    /// For [`Arch::dispatch`].
+    /// Returns the set for [`Arch::dispatch`].
     pub fn arch(self) -> Arch {
         self.0
     }
 
-    /// All that this machine has, with their names.
+    /// Lists all instruction sets of this machine with their names.
     pub fn available() -> Vec<(&'static str, Self)> {
         #[allow(unused_mut)]
         let mut list = vec![("scalar", Self(Arch::Scalar))];
@@ -43,14 +43,15 @@ impl Backend {
 mod tests {
     use super::*;
 
-    /// The tests go through this list: what is missing in it they do not try.
+    /// The tests iterate over this list, so a missing instruction set is never tested.
     #[test]
     fn all_instruction_sets_of_this_machine_are_listed() {
         let mut expected = vec!["scalar"];
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
             use std::is_x86_feature_detected as has;
-            // Processors with AVX2 and FMA have the rest of x86-64-v3, those with AVX-512VL that of v4.
+            // CPUs with AVX2 and FMA have the rest of x86-64-v3, CPUs with AVX-512VL the rest of
+            // v4.
             if has!("avx2") && has!("fma") {
                 expected.push("x86-64-v3 (AVX2, FMA)");
             }
@@ -65,7 +66,7 @@ mod tests {
         let list = Backend::available();
         let names: Vec<_> = list.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, expected);
-        // Each is the one that its name says, and the best comes last.
+        // Each set matches its name, and the best comes last.
         for (name, backend) in &list {
             let found = match backend.arch() {
                 Arch::Scalar => "scalar",

@@ -13,12 +13,12 @@ pub(crate) struct SinCos128 {
     pub(crate) error: u128,
 }
 
-/// Sine and cosine in 128-bit fractions.
+/// Computes sine and cosine in 128-bit fractions.
 ///
-/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
-/// less than 7 radians, both functions have slope at most one, and the
-/// arithmetic itself loses less than 64 units: multiplication and subtraction
-/// lose at most two per Horner step, each step is scaled by at most 0.62.
+/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is less than 7 radians,
+/// and both functions have a slope of at most one. The arithmetic itself loses less than 64 units:
+/// multiplication and subtraction lose at most two per Horner step, and each step is scaled by at
+/// most 0.62.
 #[inline]
 pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
     let eight_times = if reduced.remainder >= 1 << 125 {
@@ -46,7 +46,7 @@ pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
     }
 }
 
-/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
+/// Computes sine and cosine as signs and 320-bit numbers. Returns `None` for the angle 0.
 pub(crate) fn sin_cos_320(
     frequency: Wide,
     mantissa: u64,
@@ -70,7 +70,7 @@ pub(crate) fn sin_cos_320(
     })
 }
 
-/// c0 - y (c1 - y (c2 - ...)).
+/// Evaluates c0 - y (c1 - y (c2 - ...)).
 #[inline]
 fn alternating<const N: usize, const K: usize>(
     y: Fixed<N>,
@@ -83,14 +83,14 @@ fn alternating<const N: usize, const K: usize>(
     sum
 }
 
-// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
-// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
+// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first omitted terms are below 2^-133 (two
+// words) and 2^-327 (five words) at an eighth of a turn.
 pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
 pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
 const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
 const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
 
-/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
+/// Returns 1/first!, 1/(first + 2)!, ... One itself is one unit short.
 const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
     let mut out = [Fixed::ALMOST_ONE; K];
     let mut k = 1;

@@ -1,17 +1,16 @@
-//! From an angle to the nearest representable sine and cosine.
+//! The ladder: from a phase to the nearest representable sine and cosine.
 //!
-//! A ladder of three rungs. Each computes the value with a proven bound on its
-//! error and asks whether every number within the bound rounds to the same
-//! float; only if not does the next rung take over:
+//! The ladder (Ziv's strategy) has three rungs. Each computes the value with a proven bound on its
+//! error and applies the rounding test. If the test fails, the next rung computes the value again:
 //!
-//! 1. `single_f64::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
-//! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
-//! 3. `full`: 320-bit fractions, relative bound below 2^-150.
+//! 1. `single_f64::sin_cos`: f64 arithmetic on the top 64 bits of the phase, bound 2^-50
+//! 2. `fixed::sin_cos_128`: 128-bit fractions, bound about 2^-93 at the largest positions
+//! 3. `fixed::sin_cos_320`: 320-bit fractions, relative bound below 2^-150
 //!
-//! The second rung is reached about once in a million entries, the third
-//! practically only by values far below 2^-60. No entry is ever an exact tie:
-//! for a rational base and a position other than 0 the sine and cosine are
-//! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
+//! About one f32 entry in a million reaches the second rung. An f64 entry starts there. Only values
+//! far below 2^-60 practically reach the third. No entry is ever an exact tie: for a
+//! rational base and a position other than 0, the sine and cosine are transcendental
+//! (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::num::wide::Wide;
 use crate::round::{self, Float, decided_f64};
@@ -21,30 +20,30 @@ use crate::turns::frequency::Frequency;
 use crate::turns::phase;
 use crate::turns::position::Position;
 
-/// How an entry is computed. `Ladder` is the product; the others let the tests
-/// force one rung.
+/// The rungs that compute an entry. The fast paths skip the f64 rung for their hard cases; the
+/// tests force every choice.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rungs {
-    /// All three rungs, each only where the one before cannot decide.
+    /// All three rungs, each only if the one before failed the rounding test.
     Ladder,
-    /// The same, with ranges made by rotation however short they are.
+    /// The same, with ranges by recurrence however short they are.
     Recurrence,
-    /// Without the f64 rung.
+    /// The 128-bit and the 320-bit rung.
     From128,
     /// The 320-bit rung alone.
     Only320,
 }
 
-/// The sine and cosine of `frequency` x `position`, each the nearest `T`.
+/// Computes the sine and cosine of `frequency` x `position`, each as the nearest `T`.
 pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs: Rungs) -> (T, T) {
-    let (backwards, mantissa, exponent) = position.parts();
+    let (negative, mantissa, exponent) = position.parts();
     if mantissa == 0 {
         return (T::rounded(0.0), T::rounded(1.0));
     }
     let (phase, error) = match position {
-        // The turn of one position is less than one unit too low.
-        Position::Whole(p) => (frequency.phase.times(p), u128::from(p)),
+        // The phase of one position is less than one unit too low.
+        Position::Integer(p) => (frequency.phase.times(p), u128::from(p)),
         Position::Real(_) => (phase::phase_at(frequency.wide, mantissa, exponent), 2),
     };
     let reduced = phase.reduce();
@@ -67,7 +66,7 @@ pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs
             (sine.unwrap_or(s), cosine.unwrap_or(c))
         }
     };
-    (if backwards { negate(sine) } else { sine }, cosine)
+    (if negative { negate(sine) } else { sine }, cosine)
 }
 
 fn negate<T: Float>(value: T) -> T {
@@ -75,12 +74,11 @@ fn negate<T: Float>(value: T) -> T {
     T::from_pattern(value.pattern() ^ sign)
 }
 
-/// Sine and cosine in 320-bit fractions, rounded without further question.
+/// Computes sine and cosine in 320-bit fractions, rounded without a test.
 ///
-/// The relative error is below 2^-150, so a wrong rounding would need a value
-/// that agrees with a midpoint of `T` in more than 90 bits beyond the 53 of an
-/// f64; among the 2^46 entries of the largest table one is expected with a
-/// probability of 2^-44 or less.
+/// The relative error is below 2^-150, so a wrong rounding would need a value that agrees with a
+/// midpoint of `T` in more than 90 bits beyond the 53 of an f64. Among 2^46 entries, far
+/// more than the largest table has, one is expected with a probability of 2^-44 or less.
 fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
     let Some([sine, cosine]) = sin_cos_320(frequency, mantissa, exponent) else {
         return (T::rounded(0.0), T::rounded(1.0));
@@ -97,7 +95,7 @@ mod tests {
     use crate::sincos::fixed::SinCos128;
     use crate::turns::phase::Phase;
 
-    /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
+    /// Returns phases spread over the circle and dense at its eighths.
     fn angles() -> impl Iterator<Item = Phase> {
         let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
         let spread = (1..20_000u128).map(move |n| golden.wrapping_mul(n));
@@ -110,7 +108,7 @@ mod tests {
         spread.chain(eighths).map(Phase)
     }
 
-    /// `value` in units of 2^-128 against a [`SinCos128`] value.
+    /// Returns the distance between `value` and `bits` / 2^128 with a sign.
     fn gap(value: f64, negative: bool, bits: u128) -> f64 {
         let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
         // Subtract the leading part exactly, then compare the rest.
@@ -195,7 +193,7 @@ mod tests {
         }
     }
 
-    /// The ladder really climbs: some entry needs each rung.
+    /// Some entry needs each rung.
     #[test]
     fn every_rung_is_needed() {
         let one = Frequency::one();
@@ -215,7 +213,7 @@ mod tests {
             round::decided::<f64>(n.sine_negative, n.sine, n.error),
             None
         );
-        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Whole(3), Rungs::Ladder);
+        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Integer(3), Rungs::Ladder);
         let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
         assert_eq!((sine, cosine), (expected, 1.0));
     }

@@ -1,7 +1,7 @@
 //! Sines and cosines in f64 arithmetic: the first rung.
 
-/// Sine and cosine of `angle` / 2^64 turns, with an error below 2^-50 even if the
-/// angle is 4 units off.
+/// Computes the sine and cosine of `angle` / 2^64 turns, with an error below 2^-50 even if the
+/// angle is off by 4 units.
 ///
 /// 4 units are 2^-59.3 radians. The remainder is rounded to 53 bits once, and
 /// multiplied once by a rounded constant: relative 3 x 2^-53, at an eighth of a
@@ -39,7 +39,7 @@ fn polynomial(y: f64, coefficients: &[f64; 8]) -> f64 {
     ((((((c7 * y + c6) * y + c5) * y + c4) * y + c3) * y + c2) * y + c1) * y + c0
 }
 
-/// -1/3!, 1/5!, ...; the first term left out is below 2^-68.
+/// -1/3!, 1/5!, ...; the first omitted term is below 2^-68.
 const SIN: [f64; 8] = taylor(3);
 /// -1/2!, 1/4!, ...
 const COS: [f64; 8] = taylor(2);

@@ -1,4 +1,4 @@
-//! One dictionary of rope parameters, as it stands in `rope_scaling` or `rope_parameters`.
+//! One dictionary of rope parameters, from `rope_scaling` or `rope_parameters`.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use crate::error::Result;
 use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
-/// A dictionary with its path, and which of its keys were used.
+/// A dictionary with its path and the keys that were used.
 pub(super) struct Parameters<'a> {
     path: String,
     map: &'a Map<String, Value>,
     used: BTreeSet<&'static str>,
 }
 
-/// What the dictionary's surroundings say.
+/// Settings outside the dictionary.
 pub(super) struct Surroundings {
     pub(super) longest: Option<usize>,
     pub(super) original: Option<usize>,
 }
 
-/// Keys that are understood and have nothing to do with frequencies.
+/// Keys that are known and do not affect frequencies.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "llama_4_scaling_beta",
@@ -95,7 +95,7 @@ impl<'a> Parameters<'a> {
         list.iter().map(|item| reader::number(&at, item)).collect()
     }
 
-    /// `rope_type`, or `type` in older files.
+    /// Returns `rope_type`, or `type` in older files.
     fn rope_type(&mut self, reader: &mut Reader) -> Result<String> {
         let mut name = None;
         for key in ["rope_type", "type"] {
@@ -118,7 +118,7 @@ impl<'a> Parameters<'a> {
         Ok(name.unwrap_or("default").to_owned())
     }
 
-    /// The length trained with: given here, or at the model's level, which wins.
+    /// Returns the original training length: from here, or from the model's level, which wins.
     fn original(&mut self, reader: &mut Reader, around: &Surroundings) -> Result<usize> {
         const KEY: &str = "original_max_position_embeddings";
         let here = self.count(reader, KEY, "the length trained with before the scaling")?;
@@ -137,7 +137,7 @@ impl<'a> Parameters<'a> {
             .ok_or_else(|| error(self.at(reader, KEY), "is missing"))
     }
 
-    /// The scaling. `partial` is the part of the head that turns, if it is stated.
+    /// Reads the scaling. `partial` is the rotated fraction of the head, if stated.
     pub(super) fn scaling(
         &mut self,
         reader: &mut Reader,
@@ -223,7 +223,7 @@ impl<'a> Parameters<'a> {
             _ => return Err(error(self.at(reader, "factor"), "is missing")),
         };
         let defaults = YarnScaling::new(factor, original);
-        // 0 stands for the default in transformers.
+        // 0 means the default in transformers.
         let turns = |given: Option<f64>, default| given.filter(|v| *v != 0.0).unwrap_or(default);
         let beta_fast = self.number(
             reader,
@@ -262,7 +262,7 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// The split of the pairs between time, height and width.
+    /// Reads the split of the pairs between time, height, and width.
     pub(super) fn mrope(&mut self, reader: &mut Reader) -> Result<Option<Mrope>> {
         let Some(value) = self.take(
             reader,
@@ -300,7 +300,7 @@ impl<'a> Parameters<'a> {
         }))
     }
 
-    /// Reports what was not used.
+    /// Reports the unused keys.
     pub(super) fn finish(mut self, reader: &mut Reader) {
         for (key, why) in ELSEWHERE {
             self.take(reader, key, why);

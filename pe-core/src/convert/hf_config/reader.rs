@@ -1,4 +1,4 @@
-//! Access to the file's keys, remembering what each was used for.
+//! Access to the keys of the file, with a record of the effect of each.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::HfKey;
 use crate::error::{Error, Result};
 
-/// The objects around the text model's settings, outermost first.
+/// Objects around the text model's settings, outermost first.
 const NESTING: [&str; 5] = [
     "text_config",
     "thinker_config",
@@ -16,11 +16,11 @@ const NESTING: [&str; 5] = [
     "text_model",
 ];
 
-/// Words in the names of keys that are about rotary embeddings.
+/// Substrings in the names of keys about rotary embeddings.
 const WORDS: [&str; 6] = ["rope", "rotary", "theta", "yarn", "ntk", "alibi"];
 
 pub(super) struct Reader {
-    /// The object with the text model's settings, and its path with a dot at the end.
+    /// The object with the text model's settings, and its path with a trailing dot.
     object: Map<String, Value>,
     prefix: String,
     keys: Vec<HfKey>,
@@ -35,7 +35,7 @@ pub(super) fn error(key: impl Into<String>, problem: impl Into<String>) -> Error
     }
 }
 
-/// A value in the words of the file, shortened where it is long.
+/// Returns a value verbatim, shortened if it is long.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 {
@@ -70,7 +70,7 @@ impl Reader {
             used: BTreeSet::new(),
             warnings: Vec::new(),
         };
-        // Outside the text model the same settings may stand once more.
+        // The same settings may appear again outside the text model.
         for (path, object) in outer {
             for (key, value) in &object {
                 if is_about_rotary(key) && !value.is_null() {
@@ -97,12 +97,12 @@ impl Reader {
         });
     }
 
-    /// A key of the text model's settings, if it is there and not null.
+    /// Returns a key of the text model's settings, if it is present and not null.
     pub(super) fn peek(&self, key: &str) -> Option<&Value> {
         self.object.get(key).filter(|value| !value.is_null())
     }
 
-    /// A key that is used; `meaning` says for what.
+    /// Reads a key and records its effect, `meaning`.
     pub(super) fn take(&mut self, key: &str, meaning: impl Into<String>) -> Option<Value> {
         let value = self.peek(key)?.clone();
         self.used.insert(key.to_owned());
@@ -111,13 +111,13 @@ impl Reader {
         Some(value)
     }
 
-    /// A part of a key's value that is used.
+    /// Records the effect of a part of a key's value.
     pub(super) fn note(&mut self, path: &str, value: &Value, meaning: impl Into<String>) {
         let path = self.path(path);
         self.push(path, value, meaning);
     }
 
-    /// A number that is used.
+    /// Reads a number and records its effect.
     pub(super) fn number(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<f64>> {
         let path = self.path(key);
         self.take(key, meaning)
@@ -125,7 +125,7 @@ impl Reader {
             .transpose()
     }
 
-    /// A whole number that is used.
+    /// Reads an integer and records its effect.
     pub(super) fn count(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<usize>> {
         let path = self.path(key);
         self.take(key, meaning)
@@ -133,7 +133,7 @@ impl Reader {
             .transpose()
     }
 
-    /// The first of several names under which a whole number stands.
+    /// Reads the first integer among several names.
     pub(super) fn first_count(&mut self, keys: &[&str], meaning: &str) -> Result<Option<usize>> {
         for key in keys {
             if let Some(found) = self.count(key, meaning)? {
@@ -143,7 +143,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The key with the keys around it.
+    /// Returns the path of a key.
     pub(super) fn path(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
@@ -152,7 +152,7 @@ impl Reader {
         self.warnings.push(format!("{path} ({why})"));
     }
 
-    /// The trace, and the keys about rotary embeddings that nobody asked for.
+    /// Returns the record, and the unused keys about rotary embeddings as warnings.
     pub(super) fn finish(mut self) -> (Vec<HfKey>, Vec<String>) {
         let left: Vec<_> = self
             .object

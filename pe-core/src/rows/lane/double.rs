@@ -1,4 +1,4 @@
-//! The f64 lane: entries in two parts.
+//! The f64 lane: double-double values, rounded once.
 
 use pulp::Simd;
 
@@ -8,15 +8,15 @@ use crate::rows::columns::{MirroredSlices, PairSlices};
 use crate::sincos::double_f64::PRECISE_ERROR;
 use crate::sincos::hi_lo::{Angle, sum_and_difference};
 
-/// Bound on the error of the two-part values handed to [`test_f64`]: 2^-68.
+/// Bound on the error of the double-double values passed to [`test_f64`]: 2^-68.
 pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
 
-/// Bound on the error of single rows of f64: twice that of [`double_f64`](crate::sincos::double_f64), since adding
-/// the bound rounds too.
+/// Bound on the error of single rows of f64: twice that of
+/// [`double_f64`](crate::sincos::double_f64), because adding the bound rounds as well.
 const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
 
 impl Lane for f64 {
-    /// Never settles: 53 bits are the answer here, not the working precision.
+    /// Always fails: here 53 bits are the result, not the working precision.
     #[inline(always)]
     fn write(_: impl Iterator<Item = (f64, f64)>, _: PairSlices<'_, Self>) -> u32 {
         1
@@ -115,7 +115,7 @@ fn angle(((sh, sl), (ch, cl)): ((&f64, &f64), (&f64, &f64))) -> Angle {
     [*sh, *sl, *ch, *cl]
 }
 
-/// Sines forth and back, cosines forth and back, rounded, each with its check.
+/// Computes the sines of a + b and a - b, then the cosines, each rounded and tested.
 #[inline(always)]
 fn tested_sum_and_difference(a: Angle, b: Angle) -> [(f64, u64); 4] {
     let [s1, s0, c1, c0] = sum_and_difference(a, b);
@@ -127,8 +127,8 @@ fn tested_sum_and_difference(a: Angle, b: Angle) -> [(f64, u64); 4] {
     ]
 }
 
-/// `high` + `low`, with `high` at least as large, rounded to f64 and checked against
-/// the error given.
+/// Rounds `high` + `low` to f64 and tests the result against `error`. `high` must be at least as
+/// large as `low` in magnitude.
 #[inline(always)]
 pub(crate) fn test_f64(high: f64, low: f64, error: f64) -> (f64, u64) {
     let below = high + (low - error);
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn low_parts_decide_the_rounding_test() {
         let half_unit = 1.0 / (1u64 << 54) as f64;
-        // 0.5 + half a unit in the last place is a tie; a hair away it is not.
+        // 0.5 + half an ulp is a tie; slightly off it is not.
         assert_ne!(test_f64(0.5, half_unit, DOUBLE_ERROR).1, 0);
         assert_eq!(
             test_f64(0.5, half_unit * (1.0 - 1e-4), DOUBLE_ERROR),
@@ -158,7 +158,7 @@ mod tests {
             test_f64(-0.5, -half_unit * (1.0 + 1e-4), DOUBLE_ERROR),
             (-above, 0)
         );
-        // Differences in the high word count as well.
+        // A difference in the high part counts as well.
         assert_ne!(test_f64(1.0, -half_unit, DOUBLE_ERROR).1, 0);
     }
 }

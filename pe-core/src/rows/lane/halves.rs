@@ -1,5 +1,5 @@
-//! The lanes of bf16 and f16: rounded through f32, first a run of pairs to f32, then that run
-//! as a whole to the half type, each in full registers.
+//! The lanes of bf16 and f16. They round a run of pairs to f32 and then the whole run to the 16-bit
+//! type, each in full registers.
 
 use half::{bf16, f16};
 use pulp::Simd;
@@ -109,19 +109,19 @@ macro_rules! half_lane {
 }
 
 half_lane!(bf16, 1.0, round_bf16);
-// With f32 exponents that begin where those of f16 do.
+// The scaled f32 exponents begin where those of f16 do.
 half_lane!(f16, f64::from_bits((1023 - 112) << 52), round_f16);
 
-/// How close the f32 values of a run come to what they cannot settle.
+/// Distance of the f32 values of a run from the values that f32 cannot decide.
 ///
-/// A half type's entry is the f32 rounded once more. That is right unless the f32 is a
-/// midpoint of the half type (the value then lies on either side of it; next to a
-/// midpoint it lies at least half a unit of f32 away), or so small that the
-/// error, 2^-49 at most, is no longer below half a unit of f32.
+/// A 16-bit entry is the f32 rounded once more. This is right with two exceptions: the f32 is a
+/// midpoint of the 16-bit type, so that the true value is on either side of it, or it is so small
+/// that the error, 2^-49 at most, is not below half an ulp of f32. An f32 next to a midpoint is
+/// safe because the true value is at least half an ulp of f32 away from the midpoint.
 pub(super) struct Closest {
-    /// The smallest distance above a midpoint, in units of some power of two.
+    /// Smallest distance above a midpoint, in units of some power of two.
     midpoint: u32,
-    /// The smallest size, as f32 bits times two.
+    /// Smallest magnitude, as f32 bits times two.
     size: u32,
 }
 
@@ -133,14 +133,14 @@ impl Closest {
 
     #[inline(always)]
     pub(super) fn fails<T: Lane>(self) -> bool {
-        // 2^-24, from where on half a unit of f32 is 2^-48 or more; or 2^-14, scaled, where the normal numbers of
-        // f16 begin: its subnormal numbers are left to the caller.
+        // bf16 needs 2^-24, above which half an ulp of f32 is at least 2^-48. f16 needs 2^-14
+        // (scaled), where its normal numbers begin; the caller computes its subnormal numbers.
         let smallest: u32 = if T::SCALE == 1.0 { 127 - 24 } else { 1 };
         self.midpoint == 0 || self.size < smallest << 24
     }
 }
 
-/// To the nearest bf16; midpoints are rounded up and reported.
+/// Rounds to the nearest bf16. Midpoints are rounded up and reported.
 #[inline(always)]
 pub(super) fn round_bf16(singles: &[f32], out: &mut [bf16], closest: &mut Closest) {
     let Closest {
@@ -157,7 +157,7 @@ pub(super) fn round_bf16(singles: &[f32], out: &mut [bf16], closest: &mut Closes
     *closest = Closest { midpoint, size };
 }
 
-/// The same for f16, of values times 2^-112.
+/// Rounds values times 2^-112 to the nearest f16. Midpoints are rounded up and reported.
 #[inline(always)]
 pub(super) fn round_f16(singles: &[f32], out: &mut [f16], closest: &mut Closest) {
     let Closest {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 
-/// The number of pairs that turn: `floor(partial_rotary_factor x head_dim / 2)`, the
+/// Returns the number of rotated pairs: `floor(partial_rotary_factor x head_dim / 2)`, with the
 /// product in f64.
 fn rotated(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
     if !(0.0..=1.0).contains(&partial_rotary_factor) {
