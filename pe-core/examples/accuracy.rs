@@ -1,5 +1,5 @@
-//! Counts the f32 entries of a table that are not the nearest float, by recipe: `cargo run
-//! --release -p pe-core --example accuracy`.
+//! Counts the f32 entries of a table that are not the nearest float, by recipe:
+//! `cargo run --release -p pe-core --example accuracy`.
 //!
 //! The exact table is the truth. `f64` is position x frequency in f64 with the platform's
 //! functions, rounded once. `f32 exp` and `f32 pow` are the common recipes with everything in f32.

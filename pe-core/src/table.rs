@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::limits::MAX_TABLE_BYTES;
 use crate::round::Float;
 
-/// Size in bytes from which common allocators get memory directly from the operating system.
+/// Smallest size in bytes that common allocators request directly from the operating system.
 const FRESH_PAGES: usize = 32 << 20;
 
 /// State of the memory that a table is written to.

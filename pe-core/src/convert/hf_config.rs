@@ -48,13 +48,13 @@ pub enum UnknownKeys {
 /// Rotary embeddings of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HfRotary {
-    /// Model type that the file states; the text model's type if the file has several.
+    /// Model type in the file. If the file has several, the text model's type.
     pub model_type: Option<String>,
     /// Sets of frequencies: one, or one per type of layer.
     pub layers: Vec<HfLayer>,
     /// Every key that was read, with its effect, in the order of reading.
     pub keys: Vec<HfKey>,
-    /// Keys without effect, and assumptions; empty with [`UnknownKeys::Reject`].
+    /// Keys without effect, and assumptions. Empty with [`UnknownKeys::Reject`].
     pub warnings: Vec<String>,
 }
 

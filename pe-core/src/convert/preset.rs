@@ -9,8 +9,8 @@ use crate::spec::spacing::Spacing;
 
 /// Convention of a library: layout, spacing, and behavior at odd widths.
 ///
-/// A preset fixes the definition that the library implements. The entries are still exact; for the
-/// library's inexact f32 values, set a [`Recipe`](crate::Recipe) as well.
+/// A preset fixes the definition that the library implements. The entries are still exact. For
+/// the library's inexact f32 values, set a [`Recipe`](crate::Recipe) as well.
 ///
 /// ```
 /// use pe_core::{Preset, Sinusoidal};
@@ -23,7 +23,7 @@ use crate::spec::spacing::Spacing;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
-    /// "Attention Is All You Need" (Vaswani et al., 2017, section 3.5); also OpenNMT, ESPnet, and
+    /// "Attention Is All You Need" (Vaswani et al., 2017, section 3.5). Also OpenNMT, ESPnet, and
     /// burn. Odd widths are rejected.
     Paper,
     /// PyTorch's tutorial module, same as the paper.

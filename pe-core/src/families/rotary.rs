@@ -51,14 +51,15 @@ pub use tables::CosSin;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RotaryConfig {
-    /// Number of rotated columns of a head; even, at most [`MAX_D_MODEL`].
+    /// Number of rotated columns of a head, even and at most [`MAX_D_MODEL`].
     pub rotary_dim: usize,
     /// Base of the frequencies: `rope_theta`.
     pub base: f64,
     /// Change of the frequencies for longer sequences.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scaling: RopeScaling,
-    /// Sequence length that the model was built for. Dynamic NTK needs it, and so does LongRoPE without a factor.
+    /// Sequence length that the model was built for. Dynamic NTK needs it, and so does LongRoPE
+    /// without a factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_position_embeddings: Option<usize>,
     /// Exact values, or the roundings of transformers.
@@ -113,7 +114,7 @@ pub struct Rotary {
 #[derive(Debug)]
 struct Inner {
     config: RotaryConfig,
-    /// The set of short sequences; for most scalings the only one.
+    /// The set of short sequences. Most scalings have no other.
     first: RotaryFrequencies,
 }
 

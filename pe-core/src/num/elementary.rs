@@ -389,7 +389,7 @@ mod tests {
         for value in [1.0, 0.1, 1e300, 5e-324, f64::MIN_POSITIVE, 3e-310] {
             let (mantissa, exponent) = decompose(value);
             assert_eq!(mantissa >> 52, 1);
-            // 2^exponent in two factors, neither of which underflows.
+            // 2^exponent in two factors that do not underflow.
             let two_to = |power: i32| f64::from_bits(((1023 + power) as u64) << 52);
             let first = exponent.max(-1000);
             assert_eq!(

@@ -2,9 +2,9 @@
 //!
 //! `Fixed<N>` holds a number in [0, 1) as `N` words, least significant first: the integer that the
 //! words form, divided by 2^(64 N). Multiplication and division drop everything below the last
-//! word. Each has an error of less than one ulp, always toward zero, and the same on every
-//! machine. `N = 2` serves the 128-bit rung, `N = 5` frequencies and the 320-bit rung, `N = 7` the
-//! logarithm and the exponential; other lengths are intermediate results.
+//! word. Each has an error of less than one ulp, always toward zero, and the same on every machine.
+//! `N = 2` serves the 128-bit rung, `N = 5` frequencies and the 320-bit rung, `N = 7` the logarithm
+//! and the exponential. Other lengths are intermediate results.
 
 /// A number in [0, 1), `N` words of 64 bits, least significant word first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::spec::recipe::Recipe;
 use crate::table::Table;
 use crate::turns::position::Position;
 
-/// Side of the matrix on which the encoding is multiplied.
+/// Orientation of the encodings in products with the matrix: row or column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VectorConvention {
     /// `PE(p + k) = PE(p) M`: per pair `[[cos, -sin], [sin, cos]]` for (sin, cos) rows.
@@ -51,7 +51,7 @@ pub struct Shift {
 impl Sinusoidal {
     /// Returns the shift by `steps` positions, forward or backward.
     ///
-    /// The sines and cosines are those of the exact frequencies, correctly rounded to f64.
+    /// The sines and cosines follow from the exact frequencies and are correctly rounded to f64.
     ///
     /// # Errors
     /// Returns an error if

@@ -55,8 +55,8 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the specification follows an f32 recipe, because its rows are not points on
-    /// circles.
+    /// Returns an error if the specification follows an f32 recipe, because its rows are not points
+    /// on circles.
     pub fn similarity(&self, of: Similarity, p: u32, q: u32) -> Result<f64> {
         let row = self.similarity_to(of, p, u64::from(q)..u64::from(q) + 1)?;
         row.first().copied().ok_or(Error::Range {
@@ -68,8 +68,8 @@ impl Sinusoidal {
     /// Computes the similarity of every position of a range to one position.
     ///
     /// # Errors
-    /// Returns an error if the range descends or ends above 2^32, or if the specification follows an f32
-    /// recipe.
+    /// Returns an error if the range descends or ends above 2^32, or if the specification follows
+    /// an f32 recipe.
     pub fn similarity_to(
         &self,
         of: Similarity,
@@ -162,8 +162,8 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the specification follows an f32 recipe, or if the distance is not constant
-    /// (a truncated pair, a padding row).
+    /// Returns an error if the specification follows an f32 recipe, or if the distance is not
+    /// constant (a truncated pair, a padding row).
     pub fn neighbor_distance(&self) -> Result<f64> {
         self.lags_decide("the neighbor distance")?;
         Ok((4.0 * self.half_chords(1..2)?[0]).sqrt())

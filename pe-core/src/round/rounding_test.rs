@@ -8,8 +8,8 @@ use crate::round::nearest::{Float, Magnitude, nearest};
 /// With u = 2^-53, for an entry computed by recurrence: each of the four factors has a relative
 /// error of u, each product another u, together 3u (|sA cB| + |cA sB|) <= 3u. Adding the bound to
 /// one product, adding the other product, and subtracting the bound twice add an error of u each:
-/// 6u < 2^-50.4 (less with fused operations), compared with which the seeds' own errors of 2^-62
-/// are negligible. For single rows see [`single_f64`](crate::sincos::single_f64).
+/// 6u < 2^-50.4 (less with fused operations). The seeds' own errors of 2^-62 are negligible in
+/// comparison. For single rows see [`single_f64`](crate::sincos::single_f64).
 pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// Returns the `T` nearest to all numbers within [`SINGLE_ERROR`] of `value`, if they share one.

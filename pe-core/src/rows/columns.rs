@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 
-/// Columns of a row: `pairs` sines and cosines, of which the last pair may lack one column, and
-/// possibly a column of zeros.
+/// Columns of a row: `pairs` sines and cosines, and possibly a column of zeros. The last pair may
+/// lack one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Columns {
     pub(crate) width: usize,

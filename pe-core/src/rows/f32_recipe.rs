@@ -48,8 +48,8 @@ fn short(angle: f32) -> Option<(f32, f32)> {
 }
 
 /// Computes sine and cosine of the f32 angle `position` x `inv_freq`, each correctly rounded to f32
-/// and from f32 to `T`. `radian` is the frequency of one radian per position, for which an angle is
-/// its own position.
+/// and from f32 to `T`. With `radian`, the frequency of one radian per
+/// position, an angle is its own position.
 pub(crate) fn entry_pair<T: Float>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
     let (sine, cosine) = sin_cos(radian, position as f32 * inv_freq);
     (T::rounded(f64::from(sine)), T::rounded(f64::from(cosine)))

@@ -13,7 +13,7 @@ use crate::round::{Float, SINGLE_ERROR, decided_within};
 use crate::rows::columns::{MirroredSlices, PairSlices};
 use crate::sincos::hi_lo::Angle;
 
-/// The fast paths of an element type; the supertrait that seals [`Element`](crate::Element).
+/// The fast paths of an element type. This supertrait seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
     /// Power of two that scales plain f64 seeds for [`Lane::write_mirrored`].
     const SCALE: f64 = 1.0;
@@ -209,7 +209,7 @@ fn test_f32(value: f64) -> (f32, u32) {
     test_f32_above(value + SINGLE_ERROR, SINGLE_ERROR)
 }
 
-/// Tests a value to which the bound `error` is already added.
+/// Tests a value that already includes the bound `error`.
 #[inline(always)]
 fn test_f32_above(above: f64, error: f64) -> (f32, u32) {
     let low = (above - 2.0 * error) as f32;
@@ -229,7 +229,7 @@ impl Failures {
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
     }
 
-    /// Lists the values for which `fails` holds. `place` maps an index to its pair and side.
+    /// Lists the values that fail. `place` maps an index to its pair and side.
     #[cold]
     #[inline(never)]
     fn list(

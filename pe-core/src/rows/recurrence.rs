@@ -144,7 +144,7 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         Self::scaled(arch, frequencies, columns, start, 1.0)
     }
 
-    /// Does the same with all entries multiplied by a factor for which [`accepts_factor`] holds.
+    /// Does the same with all entries multiplied by a factor that passes [`accepts_factor`].
     pub(crate) fn scaled(
         arch: Arch,
         frequencies: &'a [Frequency],

@@ -1,9 +1,9 @@
 //! Single rows: the phase of each pair and a polynomial, in lanes.
 //!
-//! One row, such as that of one token in incremental decoding, is too little work for a recurrence.
-//! The top 64 bits of `position x frequency` come from three 32-bit products per pair. The rest is
-//! f64 arithmetic without branches, for as many pairs at once as the instruction set can hold.
-//! Nothing is allocated.
+//! One row, such as the row of one token in incremental decoding, is too little work for a
+//! recurrence. The top 64 bits of `position x frequency` come from three 32-bit products per pair.
+//! The rest is f64 arithmetic without branches, for as many pairs at once as the instruction set
+//! can hold. Nothing is allocated.
 
 use pulp::{Arch, Simd, WithSimd};
 

@@ -1,9 +1,9 @@
 //! Double-double sines and cosines of many pairs: the seeds of the recurrence, and single rows of
 //! f64.
 //!
-//! The 128-bit path gives at least 93 correct bits at 150 ns per pair, this one 76 in a tenth of the
-//! time. The phase is reduced modulo a quarter turn in integers. Taylor polynomials then evaluate
-//! the remainder, with their leading terms kept in two parts (see [`split`]).
+//! The 128-bit path gives at least 93 correct bits at 150 ns per pair, this one 76 in a tenth of
+//! the time. The phase is reduced modulo a quarter turn in integers. Taylor polynomials then
+//! evaluate the remainder, with their leading terms kept in two parts (see [`split`]).
 
 use pulp::{Arch, Simd, WithSimd};
 

@@ -20,7 +20,7 @@ use crate::turns::frequency::Frequency;
 use crate::turns::phase;
 use crate::turns::position::Position;
 
-/// The rungs that compute an entry. The fast paths skip the f64 rung for their hard cases; the
+/// The rungs that compute an entry. The fast paths skip the f64 rung for their hard cases. The
 /// tests force every choice.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -99,7 +99,7 @@ pub(crate) fn sin_cos<T: Float>(
 fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
     let (mantissa, exponent) = decompose(factor);
     let of = |bits: u128| {
-        // 192 bits, of which the top 128 after the leading zeros are kept.
+        // 192 bits. The top 128 after the leading zeros are kept.
         let (low, high) = Fixed::from_bits(bits).mul_word(mantissa);
         let all = Fixed([low.0[0], low.0[1], high]);
         let zeros = all.leading_zeros();

@@ -39,7 +39,7 @@ fn polynomial(y: f64, coefficients: &[f64; 8]) -> f64 {
     ((((((c7 * y + c6) * y + c5) * y + c4) * y + c3) * y + c2) * y + c1) * y + c0
 }
 
-/// -1/3!, 1/5!, ...; the first omitted term is below 2^-68.
+/// -1/3!, 1/5!, ... The first omitted term is below 2^-68.
 const SIN: [f64; 8] = taylor(3);
 /// -1/2!, 1/4!, ...
 const COS: [f64; 8] = taylor(2);

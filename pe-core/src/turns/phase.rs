@@ -2,7 +2,7 @@
 //!
 //! A [`Phase`] is an unsigned 128-bit fraction of a turn. Adding, subtracting, and multiplying by
 //! an integer wrap around exactly where the angle does. The reduction of `position x frequency`
-//! modulo one turn, the step in which floating-point code loses its digits, is therefore exact and
+//! modulo one turn, where floating-point code loses its digits, is therefore exact and
 //! free.
 
 use crate::num::fixed::Fixed;

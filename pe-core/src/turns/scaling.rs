@@ -1,4 +1,4 @@
-//! Scalings with which models read longer sequences.
+//! Scalings of the frequencies for longer sequences.
 //!
 //! Each file implements one scaling twice: as the real formula, and with the roundings of
 //! transformers' `ROPE_INIT_FUNCTIONS` (version 5.23). Python computes in f64, torch in f32. A
@@ -52,7 +52,7 @@ pub enum RopeScaling {
     /// Dynamic NTK: the base grows with the sequence length once that exceeds
     /// `max_position_embeddings`, which must be set.
     Dynamic {
-        /// Rate at which the base grows.
+        /// Growth rate of the base.
         factor: f64,
     },
     /// YaRN.

@@ -391,10 +391,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
             "{\"head_dim\": 7, \"rope_theta\": 1e4}",
             "rotary_dim 7 is not an even number",
         ),
-        (
-            "{\"head_dim\": \"x\"}",
-            "head_dim is \"x\", not a whole number",
-        ),
+        ("{\"head_dim\": \"x\"}", "head_dim is \"x\", not an integer"),
         (
             "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"zigzag\"}}",
             "is \"zigzag\", which is unknown; known: default, mrope, linear",

@@ -67,9 +67,9 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
     let mut partial = first_number(
         reader,
         &["partial_rotary_factor", "rotary_pct"],
-        "the part of the head that turns",
+        "the rotated fraction of the head",
     )?;
-    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of columns that turn")? {
+    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of rotated columns")? {
         if rotary_dim > head_dim {
             let problem = format!("{rotary_dim} exceeds head_dim {head_dim}");
             return Err(error(reader.path("rotary_dim"), problem));
@@ -111,7 +111,7 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
         )?,
         original: reader.count(
             "original_max_position_embeddings",
-            "the length trained with before the scaling",
+            "the original training length",
         )?,
     })
 }
@@ -278,7 +278,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> 
         .number(
             reader,
             "partial_rotary_factor",
-            "the part of the head that turns",
+            "the rotated fraction of the head",
         )?
         .or(common.partial);
     let around = Surroundings {

@@ -81,7 +81,7 @@ impl Reader {
                         let meaning = format!("the same as {prefix}{key}");
                         reader.push(path, value, meaning);
                     } else {
-                        reader.warn(&path, "stands outside the text model's settings");
+                        reader.warn(&path, "is outside the text model's settings");
                     }
                 }
             }
@@ -187,5 +187,5 @@ pub(super) fn count(path: &str, value: &Value) -> Result<usize> {
     });
     whole
         .and_then(|count| usize::try_from(count).ok())
-        .ok_or_else(|| error(path, format!("is {}, not a whole number", short(value))))
+        .ok_or_else(|| error(path, format!("is {}, not an integer", short(value))))
 }

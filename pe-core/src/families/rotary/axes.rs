@@ -1,9 +1,9 @@
-//! Positions with several coordinates, of which each pair follows one.
+//! Positions with several coordinates. Each pair follows one of them.
 //!
 //! A token of an image or a video has a time, a row, and a column. [`Mrope`] splits the pairs of a
-//! language model between the three, [`AxialRotary`] those of a vision model between rows and
-//! columns. Both build tables with one row per token, in which every pair is at its own coordinate.
-//! Code that applies ordinary tables applies these unchanged.
+//! language model between the three, [`AxialRotary`] splits the pairs of a vision model between
+//! rows and columns. Both build tables with one row per token and with every pair at its own
+//! coordinate. Code that applies ordinary tables applies these unchanged.
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
@@ -13,7 +13,7 @@ use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
 use crate::turns::scaling::Set;
 
-/// Order in which time, height, and width share the pairs.
+/// Order of time, height, and width among the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -73,7 +73,7 @@ impl Mrope {
         {
             return Err(Error::Undefined {
                 what: "an interleaved mrope_section",
-                why: "sections of which height or width need places beyond the last pair",
+                why: "sections with height or width beyond the last pair",
             });
         }
         Ok(())
@@ -235,7 +235,7 @@ impl AxialRotary {
             return Err(Error::Parameter {
                 name: "head_dim",
                 value: head_dim as f64,
-                expected: "a multiple of 4, as rows and columns need it",
+                expected: "a multiple of 4, as rows and columns require",
             });
         }
         // Checks the width before any list of its size is allocated.
@@ -262,7 +262,7 @@ impl AxialRotary {
         })
     }
 
-    /// Returns the frequencies of all pairs, first those of the rows.
+    /// Returns the frequencies of all pairs, the rows first.
     pub fn frequencies(&self) -> &RotaryFrequencies {
         &self.frequencies
     }

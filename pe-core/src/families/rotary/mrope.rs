@@ -7,7 +7,7 @@ use crate::limits::POSITIONS;
 /// Segment of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MropeSegment {
-    /// Text tokens, for which all three coordinates advance together.
+    /// Text tokens. All three coordinates advance together.
     Text {
         /// Number of tokens.
         tokens: u32,
@@ -90,7 +90,7 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 check_end(next, end)?;
                 total += u64::from(tokens);
                 check_tokens(total)?;
-                // The last position may be 2^32 - 1, in which case the end exceeds a u32.
+                // The last position may be 2^32 - 1. The end then exceeds a u32.
                 let all = (next..end).map(|position| position as u32);
                 for list in [&mut out.time, &mut out.height, &mut out.width] {
                     list.extend(all.clone());

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn low_parts_decide_the_rounding_test() {
         let half_unit = 1.0 / (1u64 << 54) as f64;
-        // 0.5 + half an ulp is a tie; slightly off it is not.
+        // 0.5 + half an ulp is a tie. Slightly off, it is not.
         assert_ne!(test_f64(0.5, half_unit, DOUBLE_ERROR).1, 0);
         assert_eq!(
             test_f64(0.5, half_unit * (1.0 - 1e-4), DOUBLE_ERROR),

@@ -109,7 +109,7 @@ macro_rules! half_lane {
 }
 
 half_lane!(bf16, 1.0, round_bf16);
-// The scaled f32 exponents begin where those of f16 do.
+// The scaled f32 exponents begin where the f16 exponents do.
 half_lane!(f16, f64::from_bits((1023 - 112) << 52), round_f16);
 
 /// Distance of the f32 values of a run from the values that f32 cannot decide.
@@ -134,7 +134,7 @@ impl Closest {
     #[inline(always)]
     pub(super) fn fails<T: Lane>(self) -> bool {
         // bf16 needs 2^-24, above which half an ulp of f32 is at least 2^-48. f16 needs 2^-14
-        // (scaled), where its normal numbers begin; the caller computes its subnormal numbers.
+        // (scaled), where its normal values begin. The caller computes its subnormal values.
         let smallest: u32 = if T::SCALE == 1.0 { 127 - 24 } else { 1 };
         self.midpoint == 0 || self.size < smallest << 24
     }

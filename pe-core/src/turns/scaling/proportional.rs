@@ -1,4 +1,4 @@
-//! Frequencies spread over the whole head, of which only the first are used.
+//! Frequencies spread over the whole head, with only the first in use.
 
 use super::{Context, positive};
 use crate::error::{Error, Result};

@@ -41,10 +41,10 @@ pub struct YarnScaling {
     pub factor: f64,
     /// Original training length.
     pub original_max_position_embeddings: usize,
-    /// Number of turns above which a pair is unchanged; 32 by default.
+    /// Number of turns above which a pair is unchanged. Defaults to 32.
     #[cfg_attr(feature = "serde", serde(default = "default_beta_fast"))]
     pub beta_fast: f64,
-    /// Number of turns below which a pair is divided by the whole factor; 1 by default.
+    /// Number of turns below which a pair is divided by the whole factor. Defaults to 1.
     #[cfg_attr(feature = "serde", serde(default = "default_beta_slow"))]
     pub beta_slow: f64,
     /// Numerator of the derived attention factor.
@@ -56,7 +56,7 @@ pub struct YarnScaling {
     /// Explicit attention factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub attention_factor: Option<f64>,
-    /// Whether the ends of the ramp are rounded to integers; true by default.
+    /// Whether the ends of the ramp are rounded to integers. Defaults to true.
     #[cfg_attr(feature = "serde", serde(default = "default_truncate"))]
     pub truncate: bool,
 }
@@ -126,7 +126,7 @@ impl YarnScaling {
             return Err(Error::Parameter {
                 name: "base",
                 value: context.base,
-                expected: "above 1, as yarn scaling needs it",
+                expected: "above 1, as yarn scaling requires",
             });
         }
         Ok(())
