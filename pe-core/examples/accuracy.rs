@@ -66,7 +66,7 @@ fn main() -> Result<(), pe_core::Error> {
                 }
             }
             let share = 100.0 * wrong as f64 / (ROWS * D_MODEL as u64) as f64;
-            print!("  {:>20}", format!("{share:.4} % {worst:.1e}"));
+            print!("  {:>20}", format!("{share:.4}% {worst:.1e}"));
         }
         println!();
     }
