@@ -1,11 +1,10 @@
-//! How many f32 entries of a table are not the nearest float, by the way they are
-//! computed: `cargo run --release -p pe-core --example accuracy`.
+//! Counts the f32 entries of a table that are not the nearest float, by recipe:
+//! `cargo run --release -p pe-core --example accuracy`.
 //!
-//! The reference is the exact table. `f64` is position x frequency in f64 with the
-//! platform's functions, rounded once; `f32 exp` and `f32 pow` are the common recipes
-//! with everything in f32.
+//! The exact table is the truth. `f64` is position x frequency in f64 with the platform's
+//! functions, rounded once. `f32 exp` and `f32 pow` are the common recipes with everything in f32.
 
-// The platform's functions are what is measured here.
+// This example measures the platform's functions.
 #![allow(clippy::disallowed_methods)]
 
 use pe_core::Sinusoidal;
@@ -14,7 +13,7 @@ const D_MODEL: usize = 128;
 const BASE: f64 = 10000.0;
 const ROWS: u64 = 4096;
 
-/// inv_freq of a pair, and the entry of an angle's function.
+/// Computes the sine and cosine of a pair at a position.
 type Way = fn(u64, usize) -> [f32; 2];
 
 fn in_f64(position: u64, pair: usize) -> [f32; 2] {
@@ -67,12 +66,10 @@ fn main() -> Result<(), pe_core::Error> {
                 }
             }
             let share = 100.0 * wrong as f64 / (ROWS * D_MODEL as u64) as f64;
-            print!("  {:>20}", format!("{share:.4} % {worst:.1e}"));
+            print!("  {:>20}", format!("{share:.4}% {worst:.1e}"));
         }
         println!();
     }
-    println!(
-        "\nExact table: 0 % wrong by construction, largest error 3.0e-8 (half a unit in the last place)."
-    );
+    println!("\nExact table: 0% wrong by construction, largest error 3.0e-8 (half an ulp).");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! From the conventions of other libraries to specifications.
+//! Conventions of other libraries and model files, translated to specifications.
 
 #[cfg(feature = "hf-config")]
 pub mod hf_config;

@@ -1,4 +1,4 @@
-//! The one error type of the crate.
+//! Error type of the crate.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -14,16 +14,16 @@ pub enum Error {
     /// `d_model` is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
     #[error("d_model {d_model} is outside 1..={max}", max = crate::limits::MAX_D_MODEL)]
     DModel {
-        /// The width asked for.
+        /// The given width.
         d_model: usize,
     },
-    /// `d_model` is odd and the specification does not say what to do about it.
+    /// `d_model` is odd and the specification does not define how to handle it.
     #[error(
         "d_model {d_model} is odd: sine and cosine columns come in pairs \
          (choose an OddWidth other than Reject to truncate or pad)"
     )]
     OddDModel {
-        /// The width asked for.
+        /// The given width.
         d_model: usize,
     },
     /// The base (or minimum rate) is not a positive finite number.
@@ -31,34 +31,34 @@ pub enum Error {
     Base {
         /// `base` or `min_rate`.
         name: &'static str,
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// `rotary_dim` is zero, odd or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    /// `rotary_dim` is zero, odd, or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
     #[error(
         "rotary_dim {rotary_dim} is not an even number within 2..={max}",
         max = crate::limits::MAX_D_MODEL
     )]
     RotaryDim {
-        /// The width asked for.
+        /// The given width.
         rotary_dim: usize,
     },
     /// More columns are to be rotated than a head has.
     #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
     RotaryWidth {
-        /// The columns to be rotated.
+        /// Number of columns to rotate.
         rotary_dim: usize,
-        /// The columns there are.
+        /// Number of columns of the head.
         head_dim: usize,
     },
-    /// A parameter is not what it must be.
+    /// A parameter has an invalid value.
     #[error("{name} {value:?} is not {expected}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// The value given.
+        /// The given value.
         value: f64,
-        /// What it must be.
+        /// The values that are valid.
         expected: &'static str,
     },
     /// A frequency is not a finite number within 0 .. 2^32.
@@ -66,42 +66,42 @@ pub enum Error {
     InvFreq {
         /// The frequency.
         value: f64,
-        /// The pair of columns concerned.
+        /// The pair of columns.
         pair: usize,
     },
-    /// The frequency shift leaves no positive denominator, or is no multiple of 2^-104
-    /// above -2^20.
+    /// The frequency shift leaves no positive denominator, or is not a multiple of 2^-104 above
+    /// -2^20.
     #[error(
         "downscale_freq_shift {shift:?} does not go with {pairs} pairs of columns: the exponents \
          i/(n - shift) need n - shift > 0 (and a shift above -2^20 that is a multiple of 2^-104)"
     )]
     FreqShift {
-        /// The shift given.
+        /// The given shift.
         shift: f64,
         /// The number of sine/cosine pairs.
         pairs: usize,
     },
-    /// The fastest column turns by more than 2^32 radians per position, or a
-    /// column's frequency is beyond all representable numbers.
+    /// The fastest column rotates by more than 2^32 radians per position, or a column's frequency
+    /// is out of range.
     #[error(
         "base {base:?} gives pair {pair} a frequency outside the supported range \
          (at most 2^32 radians per position, at least 2^-1500000)"
     )]
     Frequency {
-        /// The base in force.
+        /// The base in use.
         base: f64,
-        /// The pair of columns concerned.
+        /// The pair of columns.
         pair: usize,
     },
-    /// A recipe was asked for with a spacing that it does not define.
+    /// A recipe does not define the given spacing.
     #[error("the recipe {recipe} is not defined for {spacing} spacing")]
     Recipe {
-        /// The recipe's name.
+        /// Name of the recipe.
         recipe: &'static str,
-        /// The spacing's name.
+        /// Name of the spacing.
         spacing: &'static str,
     },
-    /// A range of positions runs backwards or past 2^32.
+    /// A range of positions descends or extends past 2^32.
     #[error("positions {start}..{end} are not an ascending range within 0..4294967296")]
     Range {
         /// First position.
@@ -109,15 +109,15 @@ pub enum Error {
         /// One past the last position.
         end: u64,
     },
-    /// A real position is not finite or larger than 2^53 in size.
+    /// A real position is not finite or exceeds 2^53 in magnitude.
     #[error("position {value:?} (at index {index}) is not a finite number within -2^53..=2^53")]
     Timestep {
-        /// The value given.
+        /// The given value.
         value: f64,
-        /// Where in the list.
+        /// Its index in the list.
         index: usize,
     },
-    /// A step or shift is too large.
+    /// A shift exceeds 2^32 - 1 positions in magnitude.
     #[error("a shift by {steps} positions is outside -4294967295..=4294967295")]
     Steps {
         /// The number of positions.
@@ -129,35 +129,35 @@ pub enum Error {
         max = crate::limits::MAX_TABLE_BYTES
     )]
     TooLarge {
-        /// Rows asked for.
+        /// Number of rows.
         rows: u64,
-        /// Columns asked for.
+        /// Number of columns.
         width: usize,
-        /// The element type.
+        /// Name of the element type.
         name: &'static str,
     },
-    /// The allocator refused.
+    /// The allocator returned no memory.
     #[error("no memory for {bytes} bytes")]
     OutOfMemory {
-        /// The size asked for.
+        /// Size of the allocation.
         bytes: u64,
     },
-    /// A slice does not have the length that the request needs.
+    /// A slice does not have the required length.
     #[error("{what} holds {actual} elements, {expected} are needed")]
     Length {
-        /// Which slice.
+        /// Name of the slice.
         what: &'static str,
         /// Its length.
         actual: usize,
-        /// The length needed.
+        /// The required length.
         expected: u64,
     },
-    /// The operation does not exist for this specification.
+    /// The operation is not defined for this specification.
     #[error("{what} is not defined for {why}")]
     Undefined {
-        /// The operation.
+        /// Name of the operation.
         what: &'static str,
-        /// The property of the specification that rules it out.
+        /// Property of the specification that rules it out.
         why: &'static str,
     },
     /// Two operands belong to different specifications.
@@ -177,7 +177,7 @@ pub enum Error {
     ModelConfig {
         /// The key, with the keys around it.
         key: String,
-        /// What is wrong with it.
+        /// Why its value cannot be used.
         problem: String,
     },
     /// A model encodes positions in another way than by a rotary embedding.
@@ -191,11 +191,11 @@ pub enum Error {
     /// A name that is not one of those listed.
     #[error("unknown {what} \"{}\"; known: {}", escape(name), escape(known))]
     UnknownName {
-        /// What was named: a preset, a layout ...
+        /// Kind of the name: a preset, a layout ...
         what: &'static str,
         /// The name given.
         name: String,
-        /// The names there are, separated by commas.
+        /// The known names, separated by commas.
         known: String,
     },
 }

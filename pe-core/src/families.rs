@@ -1,4 +1,4 @@
-//! What users build: configurations, checked, and their tables.
+//! Encodings that users build: checked configurations and their tables.
 
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;

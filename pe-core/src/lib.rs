@@ -1,8 +1,8 @@
-//! Positional-encoding tables in which **every entry is the float nearest to the
-//! true value**: the same bits on every machine, at the speed of memory.
+//! Positional-encoding tables in which **every entry is the float nearest to the true value**: the
+//! same bits on every machine, at the speed of memory.
 //!
-//! The crate is pure mathematics. It knows nothing of tensors, files or threads;
-//! `pe-candle` makes Candle layers of its tables.
+//! The crate is pure mathematics and has neither tensors nor files. It uses threads only with the
+//! feature `rayon`. `pe-candle` builds Candle layers from its tables.
 //!
 //! # From a specification to a table
 //!
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A [`SinusoidalConfig`] is plain data: width, [`Base`], [`Spacing`] of the frequencies,
-//! [`SinusoidLayout`] of the columns, [`OddWidth`]. [`Sinusoidal::new`] checks it and
-//! computes the frequencies; the result makes tables of `f32`, `f64`, `f16` or `bf16`.
+//! [`SinusoidLayout`] of the columns, [`OddWidth`]. [`Sinusoidal::new`] checks it and computes the
+//! frequencies. The resulting [`Sinusoidal`] builds tables of `f32`, `f64`, `f16`, or `bf16`.
 //!
 //! ```
 //! use pe_core::{Sinusoidal, SinusoidalConfig};
@@ -24,7 +24,7 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! A library's convention goes by its name:
+//! Presets name the conventions of other libraries:
 //!
 //! ```
 //! use pe_core::{Preset, Sinusoidal};
@@ -34,7 +34,7 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! Any positions below 2^32, in any order, and real ones:
+//! Positions may be any integers below 2^32, in any order, or real numbers:
 //!
 //! ```
 //! # let encoding = pe_core::Sinusoidal::paper(8)?;
@@ -45,7 +45,7 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! Into memory of your own, piece by piece if you like; the bits are the same:
+//! Rows can be written into caller-supplied memory, all at once or in blocks, with the same bits:
 //!
 //! ```
 //! # let encoding = pe_core::Sinusoidal::paper(8)?;
@@ -55,8 +55,8 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! Relative positions: a [`Shift`] moves an encoding by k positions, and
-//! [`Sinusoidal::similarity_matrix`] compares positions without building a table.
+//! A [`Shift`] moves an encoding by k positions, and [`Sinusoidal::similarity_matrix`] compares
+//! positions without building a table:
 //!
 //! ```
 //! use pe_core::{Similarity, Sinusoidal, VectorConvention};
@@ -69,8 +69,8 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! Models trained with a reference's inexact f32 table can have that table, under
-//! its name and the same on every machine:
+//! A [`Recipe`] reproduces the inexact f32 table that a model was trained with, with the same bits
+//! on every machine:
 //!
 //! ```
 //! use pe_core::{Recipe, Sinusoidal, SinusoidalConfig};
@@ -85,8 +85,8 @@
 //!
 //! # Rotary embeddings
 //!
-//! A [`RotaryConfig`] with one of the scalings of released models ([`RopeScaling`]) makes
-//! [`RotaryFrequencies`], and these make tables of cosines and sines, attention factor included:
+//! A [`RotaryConfig`] holds the base and one of the scalings of released models ([`RopeScaling`]).
+//! Its [`RotaryFrequencies`] build tables of cosines and sines, attention factor included:
 //!
 //! ```
 //! use pe_core::{RopeScaling, Rotary, RotaryConfig, YarnScaling};
@@ -102,26 +102,26 @@
 //! # Ok::<(), pe_core::Error>(())
 //! ```
 //!
-//! A model's `config.json` becomes a specification with `hf_config` (feature `hf-config`).
-//! Images and videos have positions with several coordinates ([`Mrope`], [`AxialRotary`]);
-//! a [`Rerotation`] moves what is rotated already; [`permute_rows`] takes weights from one
-//! layout of pairs to the other.
+//! `hf_config` (feature `hf-config`) reads a specification from a model's `config.json`. Positions
+//! of images and videos have several coordinates ([`Mrope`], [`AxialRotary`]). A [`Rerotation`]
+//! moves vectors that are already rotated to other positions. [`permute_rows`] converts weights
+//! between the two pair layouts.
 //!
 //! # Accuracy
 //!
-//! Entries of all four types are correctly rounded (to nearest) from the real number
-//! sin or cos of `position x base^(-e)`, where `base` is the exact value of the `f64`
-//! given. f64 arithmetic with the platform's functions gets one f32 entry in 26,000
-//! wrong near position 65,536 and one in five near 2^32; the usual f32 recipes three
-//! in four or more already below position 4,096 (`examples/accuracy.rs` measures it).
+//! Entries of all four types are correctly rounded (to nearest) from the real number sin or cos of
+//! `position x base^(-e)`, where `base` is the exact value of the given `f64`. f64 arithmetic with
+//! the platform's functions gets one f32 entry in 26,000 wrong near position 65,536 and one in five
+//! near 2^32. The usual f32 recipes get three in four or more wrong already below position 4,096
+//! (`examples/accuracy.rs` measures it).
 //!
 //! # Features
 //!
-//! * `rayon`: build large tables on as many threads as rayon's current pool has, the same bits sooner. These
-//!   threads are not the pool's own, so a table may be built in a pool and under any lock.
-//! * `serde`: serialise specifications.
-//! * `hf-config`: read rotary specifications from Hugging Face's `config.json`.
-//! * `candle`: convert [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
+//! * `rayon`: builds large tables on as many threads as rayon's current pool has, with the same bits.
+//!   These threads are not the pool's own, so a table may be built inside a pool and under any lock.
+//! * `serde`: serializes specifications.
+//! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
+//! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
 #![forbid(unsafe_code)]
 
@@ -164,8 +164,7 @@ pub use spec::spacing::{Base, Spacing};
 pub use table::Table;
 pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
-// For pe-candle and the tests, which force threads, rungs and instruction sets; not part of the
-// interface.
+// Not part of the interface: pe-candle and the tests force threads, rungs, and instruction sets.
 #[doc(hidden)]
 pub use rows::threads::Threads;
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Numbers wider than `f64`, for setting up frequencies and for the hardest entries.
+//! Numbers wider than `f64`, for computing frequencies and for the hardest entries.
 
 pub(crate) mod elementary;
 pub(crate) mod fixed;

@@ -1,4 +1,4 @@
-//! How encodings of different positions are related.
+//! Relations between the encodings of different positions.
 
 pub(crate) mod binary;
 pub(crate) mod rerotate;

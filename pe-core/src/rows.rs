@@ -1,4 +1,4 @@
-//! Many entries at once: rows, written by the way that suits their number.
+//! Many entries at once: rows, written by the method that suits their number.
 
 pub(crate) mod columns;
 pub(crate) mod element;

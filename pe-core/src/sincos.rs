@@ -1,4 +1,4 @@
-//! From one phase to its sine and cosine.
+//! Sine and cosine of one phase.
 
 pub(crate) mod backend;
 pub(crate) mod double_f64;
@@ -8,6 +8,6 @@ mod ladder;
 pub(crate) mod scaled;
 pub(crate) mod single_f64;
 
-pub(crate) use fixed::full_values;
+pub(crate) use fixed::sin_cos_320;
 pub use ladder::Rungs;
 pub(crate) use ladder::sin_cos;

@@ -1,4 +1,4 @@
-//! The words that a specification is made of.
+//! The parts of a specification.
 
 pub(crate) mod layout;
 pub(crate) mod pair_layout;

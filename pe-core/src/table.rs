@@ -1,28 +1,28 @@
-//! A table of encodings: rows of equal width in one allocation.
+//! Table of encodings: rows of equal width in one allocation.
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_TABLE_BYTES;
 use crate::round::Float;
 
-/// The size from which usual allocators take memory straight from the system.
+/// Smallest size in bytes that common allocators request directly from the operating system.
 const FRESH_PAGES: usize = 32 << 20;
 
-/// What stands where a table is to be written.
+/// State of the memory that a table is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// Pages that the system clears when they are touched.
+    /// Pages that the operating system clears when they are touched.
     Untouched,
-    /// Anything.
+    /// Memory in any other state.
     Used,
 }
 
 impl Memory {
-    /// Of zeros just asked for.
+    /// Returns the state of newly allocated zeros.
     pub(crate) fn of_zeros<T>(zeros: &[T]) -> Self {
         Self::of_new::<T>(zeros.len())
     }
 
-    /// Of so many zeros, were they asked for.
+    /// Returns the state that newly allocated zeros would have.
     fn of_new<T>(zeros: usize) -> Self {
         if zeros.saturating_mul(size_of::<T>()) >= FRESH_PAGES {
             Self::Untouched
@@ -40,9 +40,9 @@ pub struct Table<T> {
     width: usize,
 }
 
-/// What makes tables.
+/// Construction.
 impl<T: Float> Table<T> {
-    /// A table with room for its entries and none yet, or an error if it is too large.
+    /// Creates an empty table with enough capacity for its entries.
     fn reserved(rows: u64, width: usize) -> Result<Self> {
         let too_large = Error::TooLarge {
             rows,
@@ -61,22 +61,22 @@ impl<T: Float> Table<T> {
         Ok(Self { data, rows, width })
     }
 
-    /// A table of zeros, or an error if it is too large.
+    /// Creates a table of zeros.
     pub(crate) fn zeros(rows: u64, width: usize) -> Result<Self> {
         let mut table = Self::reserved(rows, width)?;
-        // The memory is there, as was just seen; this asks for it cleared.
+        // The memory is available, as just seen. This allocates it cleared.
         table.data = Vec::new();
         table.data = T::zeros(table.rows * width);
         Ok(table)
     }
 
-    /// A table written by `write`, which fills the next rows of the slice that it is
-    /// handed: `block` of them, or fewer for the last.
+    /// Creates a table and has `write` fill it. Each call receives the next rows: `block` of them,
+    /// or fewer for the last.
     ///
-    /// Above [`FRESH_PAGES`] zeros come from the system and cost nothing until they are
-    /// overwritten. Below, the allocator hands out memory that it has; it is cleared block by block,
-    /// which is as fast as memory allows and brings each block into the cache for its entries
-    /// (5000 x 512 in f32: 0.91 ms, against 0.98 with rows made in a buffer and appended).
+    /// Above [`FRESH_PAGES`], zeros come from the operating system and cost nothing until they are
+    /// overwritten. Below, the allocator reuses memory, which is cleared block by block. This is as
+    /// fast as memory allows and brings each block into the cache for its entries (5000 x 512 in
+    /// f32: 0.91 ms, compared with 0.98 ms with rows written to a buffer and appended).
     pub(crate) fn build(
         rows: u64,
         width: usize,
@@ -102,17 +102,17 @@ impl<T: Float> Table<T> {
         Ok(table)
     }
 
-    /// All entries, to be changed.
+    /// Returns all entries, mutable.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data
     }
 }
 
 impl<T: Copy> Table<T> {
-    /// A table of the entries given, row after row.
+    /// Creates a table from its entries, row after row.
     ///
     /// # Errors
-    /// If `width` is 0 or the length is not a multiple of it.
+    /// Returns an error if `width` is 0 or the length is not a multiple of it.
     pub fn from_vec(data: Vec<T>, width: usize) -> Result<Self> {
         if width == 0 || !data.len().is_multiple_of(width) {
             return Err(Error::Length {
@@ -128,38 +128,38 @@ impl<T: Copy> Table<T> {
         })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of columns, `d_model`.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// One row, if it exists.
+    /// Returns one row, if it exists.
     pub fn row(&self, row: usize) -> Option<&[T]> {
         self.iter_rows().nth(row)
     }
 
-    /// One entry, if it exists.
+    /// Returns one entry, if it exists.
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         self.row(row)?.get(column).copied()
     }
 
-    /// The rows in order.
+    /// Returns an iterator over the rows.
     pub fn iter_rows(&self) -> std::slice::ChunksExact<'_, T> {
-        // A table without columns has no entries to cut.
+        // A table without columns has no entries.
         self.data.chunks_exact(self.width.max(1))
     }
 
-    /// All entries, row after row.
+    /// Returns all entries, row after row.
     pub fn as_slice(&self) -> &[T] {
         &self.data
     }
 
-    /// The entries without a copy.
+    /// Converts the table to its entries without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
@@ -169,11 +169,11 @@ impl<T: Copy> Table<T> {
 mod tests {
     use super::*;
 
-    /// A table whose writer numbers the rows, and how many rows it was handed at a time.
+    /// Builds a table with numbered rows, and lists the number of rows of each call.
     fn numbered(rows: u64, width: usize, block: usize) -> (Table<f64>, Vec<usize>) {
         let (mut sizes, mut next) = (Vec::new(), 0.0);
         let table = Table::build(rows, width, block, |out: &mut [f64]| {
-            assert_eq!(out.len() % width, 0, "rows are handed out whole");
+            assert_eq!(out.len() % width, 0, "rows are complete");
             sizes.push(out.len() / width);
             for row in out.chunks_exact_mut(width) {
                 row[0] = next;
@@ -199,8 +199,8 @@ mod tests {
         }
     }
 
-    /// Of zeros above the allocators' threshold nobody has touched the pages yet: clearing them
-    /// would cost what they save.
+    /// Zeros above the allocators' threshold have untouched pages. Clearing them would cost what
+    /// they save.
     #[test]
     fn only_large_memory_comes_untouched() {
         assert_eq!(Memory::of_zeros(&[0.0; 100]), Memory::Used);
@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(Memory::of_new::<f64>(4 << 20), Memory::Untouched);
     }
 
-    /// One allocation: entries appended to a vector without room would have been moved, and
-    /// its capacity doubled.
+    /// One allocation: appending to a vector without capacity would have moved the entries and
+    /// doubled the capacity.
     #[test]
     fn room_for_all_rows_is_asked_for_at_once() {
         let entries = numbered(66, 66, 32).0.into_vec();

@@ -1,4 +1,4 @@
-//! From a specification to frequencies in turns per position, and from there to phases.
+//! From a specification to frequencies in turns per position, and from frequencies to phases.
 
 pub(crate) mod f32_recipe;
 pub(crate) mod frequency;

@@ -189,7 +189,7 @@ fn shifts_and_similarities() {
     .unwrap();
     let error = truncated.shift(1).unwrap_err().to_string();
     assert!(error.contains("cuts a pair in half"), "{error}");
-    assert!(truncated.neighbour_distance().is_err());
+    assert!(truncated.neighbor_distance().is_err());
     let recipe = Sinusoidal::new(SinusoidalConfig {
         recipe: Recipe::ExpF32,
         ..SinusoidalConfig::new(8)

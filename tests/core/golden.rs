@@ -60,24 +60,24 @@ fn entries_through_the_ladder() {
 
 #[test]
 fn entries_without_the_f64_rung() {
-    check("entries.csv", Rungs::NarrowUp, 24_000);
+    check("entries.csv", Rungs::From128, 24_000);
 }
 
 #[test]
 fn entries_with_the_full_fallback_forced() {
-    check("entries.csv", Rungs::FullOnly, 24_000);
+    check("entries.csv", Rungs::Only320, 24_000);
 }
 
 #[test]
 fn hard_entries_through_every_rung() {
-    for rungs in [Rungs::Ladder, Rungs::NarrowUp, Rungs::FullOnly] {
+    for rungs in [Rungs::Ladder, Rungs::From128, Rungs::Only320] {
         check("hard_entries.csv", rungs, 2_000);
     }
 }
 
 #[test]
 fn timesteps_through_every_rung() {
-    for rungs in [Rungs::Ladder, Rungs::NarrowUp, Rungs::FullOnly] {
+    for rungs in [Rungs::Ladder, Rungs::From128, Rungs::Only320] {
         check("timesteps.csv", rungs, 1_500);
     }
 }
@@ -117,7 +117,7 @@ fn block_entry<T: Element>(
 ) {
     let mut table = vec![T::default(); 40 * entry.d];
     encoding
-        .fill_with(Backend::best(), Rungs::Rotation, start, &mut table)
+        .fill_with(Backend::best(), Rungs::Recurrence, start, &mut table)
         .unwrap();
     let row = &table[at as usize * entry.d..][..entry.d];
     let found = (

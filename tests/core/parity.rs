@@ -33,12 +33,12 @@ fn assert_same<T: Element>(found: &[T], expected: &[T], width: usize, what: &str
 /// All rungs and backends of one table against the 320-bit path alone.
 fn exhaustive<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
     let width = encoding.d_model();
-    let full: Vec<T> = table(encoding, Backend::best(), Rungs::FullOnly, start, rows);
+    let full: Vec<T> = table(encoding, Backend::best(), Rungs::Only320, start, rows);
     for (name, backend) in Backend::available() {
         let ladder: Vec<T> = table(encoding, backend, Rungs::Ladder, start, rows);
         assert_same(&ladder, &full, width, name);
     }
-    let narrow: Vec<T> = table(encoding, Backend::best(), Rungs::NarrowUp, start, rows);
+    let narrow: Vec<T> = table(encoding, Backend::best(), Rungs::From128, start, rows);
     assert_same(&narrow, &full, width, "narrow");
 }
 
@@ -98,12 +98,12 @@ fn every_specification_and_width() {
                     };
                     let encoding = Sinusoidal::new(config).unwrap();
                     let narrow = |start, rows| {
-                        table::<f32>(&encoding, Backend::best(), Rungs::NarrowUp, start, rows)
+                        table::<f32>(&encoding, Backend::best(), Rungs::From128, start, rows)
                     };
                     let expected = narrow(990, 70);
                     for (name, backend) in Backend::available() {
                         for rows in [1, 23, 31, 32, 33, 70] {
-                            for rungs in [Rungs::Ladder, Rungs::Rotation] {
+                            for rungs in [Rungs::Ladder, Rungs::Recurrence] {
                                 let found = table::<f32>(&encoding, backend, rungs, 990, rows);
                                 let what = format!("{name}, {rungs:?}, {config:?}");
                                 assert_same(&found, &expected[..rows * width], width, &what);
@@ -121,7 +121,7 @@ fn every_specification_and_width() {
 fn single_rows() {
     fn check<T: Element>(encoding: &Sinusoidal, position: u64) {
         let width = encoding.d_model();
-        let expected: Vec<T> = table(encoding, Backend::best(), Rungs::NarrowUp, position, 1);
+        let expected: Vec<T> = table(encoding, Backend::best(), Rungs::From128, position, 1);
         for (name, backend) in Backend::available() {
             let found: Vec<T> = table(encoding, backend, Rungs::Ladder, position, 1);
             assert_same(

@@ -48,8 +48,8 @@ fn same_through_every_rung<T: Element>(encoding: &Sinusoidal, pair: usize, posit
         let (sine, cosine): (T, T) = encoding.entry_pair(pair, position, rungs);
         (sine.pattern(), cosine.pattern())
     };
-    assert_eq!(of(Rungs::Ladder), of(Rungs::FullOnly), "{}", T::NAME);
-    assert_eq!(of(Rungs::NarrowUp), of(Rungs::FullOnly), "{}", T::NAME);
+    assert_eq!(of(Rungs::Ladder), of(Rungs::Only320), "{}", T::NAME);
+    assert_eq!(of(Rungs::From128), of(Rungs::Only320), "{}", T::NAME);
 }
 
 proptest! {

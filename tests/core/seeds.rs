@@ -342,7 +342,7 @@ fn document_c() -> Sinusoidal {
 #[test]
 fn c3_neighbours_are_equally_far_apart() {
     let encoding = document_c();
-    let distance = encoding.neighbour_distance().unwrap();
+    let distance = encoding.neighbor_distance().unwrap();
     assert_near(distance, 3.671985659248809, 1e-13);
     assert_near(
         distance,

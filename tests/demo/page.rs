@@ -159,7 +159,7 @@ fn the_sliders_begin_where_the_numbers_are() {
             encoding.similarity(Similarity::Dot, 20, 0).unwrap(),
         ),
         ("dot-self", 64.0),
-        ("neighbour", encoding.neighbour_distance().unwrap()),
+        ("neighbour", encoding.neighbor_distance().unwrap()),
     ] {
         let part = between(&html, &format!("id=\"live-{name}\">"), "</dd>");
         let found: f64 = between(part, "<data value=\"", "\"").parse().unwrap();

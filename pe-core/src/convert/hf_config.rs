@@ -39,65 +39,64 @@ use reader::Reader;
 
 pub use schemes::{HfPositions, HfScheme};
 
-/// What to do with keys that are about rotary embeddings and have no effect here.
+/// Treatment of keys that are about rotary embeddings and have no effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnknownKeys {
-    /// They are an error.
+    /// They cause an error.
     #[default]
     Reject,
     /// They are listed in [`HfRotary::warnings`].
     Warn,
 }
 
-/// The rotary embeddings of a model.
+/// Rotary embeddings of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HfRotary {
-    /// The model type that the file states, that of the text model if there are several.
+    /// Model type in the file. If the file has several, the text model's type.
     pub model_type: Option<String>,
-    /// The sets of frequencies: one, or one for each type of layer.
+    /// Sets of frequencies: one, or one per type of layer.
     pub layers: Vec<HfLayer>,
-    /// What each key that was read did, in the order of reading.
+    /// Every key that was read, with its effect, in the order of reading.
     pub keys: Vec<HfKey>,
-    /// Keys without effect, and assumptions made: empty with [`UnknownKeys::Reject`].
+    /// Keys without effect, and assumptions. Empty with [`UnknownKeys::Reject`].
     pub warnings: Vec<String>,
 }
 
-/// The rotary embedding of one type of layers.
+/// Rotary embedding of one type of layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HfLayer {
-    /// The name that the file gives to these layers, such as `sliding_attention`.
+    /// Name of these layers in the file, such as `sliding_attention`.
     pub layer_type: Option<String>,
-    /// The width of a head, or of its part with positions where the two are separate
-    /// (`qk_rope_head_dim`).
+    /// Width of a head, or of its part with positions if the two are separate (`qk_rope_head_dim`).
     pub head_dim: usize,
-    /// Which columns form a pair, by the model type.
+    /// Columns that form a pair, by the model type.
     pub layout: PairLayout,
-    /// The specification, exact; set its recipe for the reference's roundings.
+    /// The specification, exact. Set its recipe to reproduce the roundings of transformers.
     pub rotary: RotaryConfig,
-    /// The split of the pairs between time, height and width, for models that have it.
+    /// Split of the pairs between time, height, and width, for models that have it.
     pub mrope: Option<Mrope>,
 }
 
-/// A key of the file and what it did.
+/// A key of the file and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HfKey {
-    /// The key with the keys around it, `rope_scaling.factor`.
+    /// Path of the key, such as `rope_scaling.factor`.
     pub path: String,
-    /// Its value as it stands in the file.
+    /// Its value, verbatim.
     pub value: String,
-    /// What it did.
+    /// Its effect.
     pub meaning: String,
 }
 
 impl HfRotary {
-    /// The set for a type of layers, or without a name the only one.
+    /// Returns the set for a type of layer. Without a name, returns the only set.
     ///
     /// # Errors
-    /// If there is no such type, or there are several and no name is given.
+    /// Returns an error if no such type exists, or if several exist and no name is given.
     pub fn layer(&self, layer_type: Option<&str>) -> Result<&HfLayer> {
         let found = match (layer_type, &self.layers[..]) {
             (None, [only]) => Some(only),
-            // All layers are alike, whatever they are called.
+            // All layers are alike, whatever their name.
             (Some(_), [only]) if only.layer_type.is_none() => Some(only),
             (None, _) => None,
             (Some(name), layers) => layers

@@ -1,16 +1,15 @@
-//! Reordering weights between the two layouts of pairs.
+//! Weight permutation between the two pair layouts.
 //!
-//! A model whose query and key projections were trained for interleaved pairs computes the
-//! same attention with half-split pairs if the rows of its weights (and its biases) are
-//! reordered within each head, and the other way round. The columns of a head beyond the
-//! rotary width stay where they are.
+//! A model trained with interleaved pairs computes the same attention with half-split pairs if the
+//! rows of its query and key projections (and their biases) are permuted within each head, and vice
+//! versa. The columns of a head beyond `rotary_dim` stay in place.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use crate::error::{Error, Result};
 use crate::spec::pair_layout::PairLayout;
 
-/// For each column of a head in the layout `to`, its column in the layout `from`.
+/// Returns, for each column of a head in the layout `to`, its column in the layout `from`.
 ///
 /// ```
 /// use pe_core::{PairLayout, permutation};
@@ -21,7 +20,8 @@ use crate::spec::pair_layout::PairLayout;
 /// ```
 ///
 /// # Errors
-/// If `rotary_dim` is odd or exceeds `head_dim`; a `head_dim` for which there is no memory.
+/// Returns an error if `rotary_dim` is odd or exceeds `head_dim`, or if memory for `head_dim`
+/// entries cannot be allocated.
 pub fn permutation(
     from: PairLayout,
     to: PairLayout,
@@ -56,8 +56,8 @@ pub fn permutation(
     Ok(order)
 }
 
-/// Reorders the rows of a projection `[heads x head_dim, width]`, or with width 1 a bias
-/// `[heads x head_dim]`, from one layout to the other.
+/// Permutes the rows of a projection `[heads x head_dim, width]` from one layout to the other. A
+/// bias `[heads x head_dim]` has width 1.
 ///
 /// ```
 /// use pe_core::{PairLayout, permute_rows};
@@ -72,7 +72,8 @@ pub fn permutation(
 /// ```
 ///
 /// # Errors
-/// As [`permutation`]; if the length is not a multiple of `head_dim x width`.
+/// Returns an error if the length of `weights` is not a multiple of `head_dim x width`. Also
+/// returns the errors of [`permutation`].
 pub fn permute_rows<T: Copy>(
     weights: &[T],
     from: PairLayout,

@@ -1,4 +1,4 @@
-//! The conventions of well-known libraries, by name.
+//! Conventions of well-known libraries, by name.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -7,11 +7,10 @@ use crate::families::sinusoidal::SinusoidalConfig;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::spec::spacing::Spacing;
 
-/// A library's convention: layout, spacing and behaviour at odd widths.
+/// Convention of a library: layout, spacing, and behavior at odd widths.
 ///
-/// A preset fixes what the library *means*; the entries are still exact. Where
-/// the library's inexact f32 numbers are needed, set a
-/// [`Recipe`](crate::Recipe) as well.
+/// A preset fixes the definition that the library implements. The entries are still exact. For
+/// the library's inexact f32 values, set a [`Recipe`](crate::Recipe) as well.
 ///
 /// ```
 /// use pe_core::{Preset, Sinusoidal};
@@ -24,40 +23,40 @@ use crate::spec::spacing::Spacing;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
-    /// "Attention Is All You Need" (Vaswani et al., 2017, section 3.5); also
-    /// OpenNMT, ESPnet and burn. Odd widths are refused.
+    /// "Attention Is All You Need" (Vaswani et al., 2017, section 3.5). Also OpenNMT, ESPnet, and
+    /// burn. Odd widths are rejected.
     Paper,
-    /// The tutorial module of PyTorch: as the paper.
+    /// PyTorch's tutorial module, same as the paper.
     PytorchTutorial,
-    /// labml's fixed positional encoding: as the paper.
+    /// labml's fixed positional encoding, same as the paper.
     Labml,
-    /// TensorFlow's transformer tutorial of 2019: columns as in the paper; at odd
-    /// widths the last cosine is left out.
+    /// TensorFlow's transformer tutorial of 2019: columns as in the paper. At odd widths the last
+    /// cosine is omitted.
     TfTutorial,
-    /// TensorFlow's position-encoding notebook: all sines, then all cosines, and
-    /// the end point of the frequencies included.
+    /// TensorFlow's position-encoding notebook: all sines, then all cosines. The frequencies
+    /// include the end point.
     TfNotebook,
-    /// tensor2tensor and the TensorFlow Model Garden: halves, end point included,
-    /// a zero column at odd widths.
+    /// tensor2tensor and the TensorFlow Model Garden: halves, end point included, a zero column at
+    /// odd widths.
     Tensor2tensor,
-    /// fairseq and M2M100: as tensor2tensor, with a row of zeros at
-    /// `padding_idx` 1. Tokens are numbered from 2 there.
+    /// fairseq and M2M100: tensor2tensor's convention with a row of zeros at `padding_idx` 1. These
+    /// libraries number tokens from 2.
     Fairseq,
     /// Whisper's encoder: halves, end point included.
     Whisper,
-    /// Marian: halves with the paper's frequencies; one sine column more than
-    /// cosines at odd widths.
+    /// Marian: halves with the paper's frequencies. Odd widths have one sine column more than
+    /// cosine columns.
     Marian,
     /// Mimi: all cosines, then all sines, end point included.
     Mimi,
-    /// diffusers' timestep embedding with its defaults: halves, end point
-    /// included (`downscale_freq_shift` 1), a zero column at odd widths.
+    /// diffusers' timestep embedding with its defaults: halves, end point included
+    /// (`downscale_freq_shift` 1), a zero column at odd widths.
     Diffusers,
     /// diffusers' timestep embedding as Stable Diffusion configures it:
     /// `flip_sin_to_cos` and `downscale_freq_shift` 0.
     StableDiffusion,
-    /// The PyPI package positional-encodings: columns as in the paper; at odd
-    /// widths the table of the next even width without its last column.
+    /// The PyPI package positional-encodings: columns as in the paper. At odd widths, the table of
+    /// the next even width without its last column.
     PositionalEncodings,
 }
 
@@ -79,7 +78,7 @@ impl Preset {
         Self::PositionalEncodings,
     ];
 
-    /// The preset's name, as [`str::parse`] takes it.
+    /// Returns the name of the preset, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -98,7 +97,7 @@ impl Preset {
         }
     }
 
-    /// The specification of this convention at a width.
+    /// Returns the specification of this convention for a width.
     pub const fn config(self, d_model: usize) -> SinusoidalConfig {
         use OddWidth::{RoundUp, Truncate, ZeroPad};
         use SinusoidLayout::{Concatenated, ConcatenatedCosFirst};

@@ -6,10 +6,10 @@
 //!                            factor)
 //! ```
 //!
-//! Every scaling that released models use reduces to one set of frequencies and one
-//! factor: pair `i` turns by `position x inv_freq[i]`, and cosine and sine are multiplied
-//! by the attention factor. For most scalings there is one set; for dynamic NTK and
-//! LongRoPE the set depends on the sequence length ([`Rotary::frequencies`]).
+//! Every scaling of released models reduces to one set of frequencies and one factor. Pair `i`
+//! rotates by `position x inv_freq[i]`, and the attention factor multiplies cosine and sine. Most
+//! scalings have one set. For dynamic NTK and LongRoPE the set depends on the sequence length
+//! ([`Rotary::frequencies`]).
 
 pub(crate) mod axes;
 pub(crate) mod frequencies;
@@ -32,9 +32,9 @@ pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 
 pub use tables::CosSin;
 
-/// The specification of a rotary embedding: plain data, checked by [`Rotary::new`].
+/// Specification of a rotary embedding: plain data, checked by [`Rotary::new`].
 ///
-/// Without scaling, pair `i` turns by `base^(-2i / rotary_dim)` radians per position.
+/// Without scaling, pair `i` rotates by `base^(-2i / rotary_dim)` radians per position.
 ///
 /// ```
 /// use pe_core::{RopeScaling, Rotary, RotaryConfig};
@@ -51,24 +51,24 @@ pub use tables::CosSin;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RotaryConfig {
-    /// The number of columns of a head that are rotated; even, at most [`MAX_D_MODEL`].
+    /// Number of rotated columns of a head, even and at most [`MAX_D_MODEL`].
     pub rotary_dim: usize,
-    /// The number whose powers the frequencies are: `rope_theta`.
+    /// Base of the frequencies: `rope_theta`.
     pub base: f64,
-    /// How the frequencies are changed for longer sequences.
+    /// Change of the frequencies for longer sequences.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scaling: RopeScaling,
-    /// The sequence length that the model was made for. Needed by dynamic NTK, and by
-    /// LongRoPE without a factor.
+    /// Sequence length that the model was built for. Dynamic NTK needs it, and so does LongRoPE
+    /// without a factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_position_embeddings: Option<usize>,
-    /// Exact, or with the roundings of the reference.
+    /// Exact values, or the roundings of transformers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: RotaryRecipe,
 }
 
 impl RotaryConfig {
-    /// Base 10000, no scaling, exact.
+    /// Creates a specification with base 10000, without scaling, exact.
     pub const fn new(rotary_dim: usize) -> Self {
         Self {
             rotary_dim,
@@ -79,7 +79,7 @@ impl RotaryConfig {
         }
     }
 
-    /// The frequencies at a sequence length.
+    /// Computes the frequencies at a sequence length.
     fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
         let context = Context {
             rotary_dim: self.rotary_dim,
@@ -92,7 +92,7 @@ impl RotaryConfig {
     }
 }
 
-/// A checked rotary embedding: the maker of [`RotaryFrequencies`].
+/// A checked rotary embedding, the builder of [`RotaryFrequencies`].
 ///
 /// Cloning is cheap.
 ///
@@ -114,7 +114,7 @@ pub struct Rotary {
 #[derive(Debug)]
 struct Inner {
     config: RotaryConfig,
-    /// The set that holds at short sequences; for most scalings the only one.
+    /// The set of short sequences. Most scalings have no other.
     first: RotaryFrequencies,
 }
 
@@ -128,9 +128,11 @@ impl Rotary {
     /// Checks the specification and computes its frequencies.
     ///
     /// # Errors
-    /// A `rotary_dim` that is zero, odd or above [`MAX_D_MODEL`]; a base that is not
-    /// positive and finite; parameters of the scaling out of their range, or lists of the
-    /// wrong length; a frequency above 2^32 radians per position.
+    /// Returns an error if
+    /// - `rotary_dim` is zero, odd, or above [`MAX_D_MODEL`],
+    /// - the base is not positive and finite,
+    /// - a parameter of the scaling is out of range, or a list has the wrong length,
+    /// - a frequency exceeds 2^32 radians per position.
     pub fn new(config: RotaryConfig) -> Result<Self> {
         let rotary_dim = config.rotary_dim;
         if rotary_dim == 0 || rotary_dim > MAX_D_MODEL || !rotary_dim.is_multiple_of(2) {
@@ -142,22 +144,22 @@ impl Rotary {
         })
     }
 
-    /// The specification.
+    /// Returns the specification.
     pub fn config(&self) -> &RotaryConfig {
         &self.inner.config
     }
 
-    /// The number of columns of a head that are rotated.
+    /// Returns the number of rotated columns of a head.
     pub fn rotary_dim(&self) -> usize {
         self.inner.config.rotary_dim
     }
 
-    /// The number of pairs, `rotary_dim / 2`.
+    /// Returns the number of pairs, `rotary_dim / 2`.
     pub fn pairs(&self) -> usize {
         self.inner.config.rotary_dim / 2
     }
 
-    /// Whether [`Rotary::frequencies`] differ between sequence lengths.
+    /// Returns whether [`Rotary::frequencies`] depend on the sequence length.
     pub fn depends_on_seq_len(&self) -> bool {
         self.inner.config.scaling.depends_on_seq_len()
     }
@@ -194,11 +196,11 @@ impl Rotary {
         Ok(self.frequencies(seq_len)? == self.frequencies(other)?)
     }
 
-    /// The frequencies that hold for a sequence of `seq_len` positions (counted from
-    /// position 0, what is cached included).
+    /// Returns the frequencies for a sequence of `seq_len` positions, counted from position 0 and
+    /// including cached ones.
     ///
     /// # Errors
-    /// If a frequency of a length-dependent scaling leaves the supported range.
+    /// Returns an error if a frequency of a length-dependent scaling leaves the supported range.
     pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
         let Inner { config, first } = self.inner.as_ref();
         match config

@@ -10,7 +10,7 @@ use crate::limits::{MAX_D_MODEL, POSITIONS};
 use crate::rows::columns::Columns;
 use crate::rows::element::Element;
 use crate::rows::recurrence::BLOCK;
-use crate::rows::single::Pieces;
+use crate::rows::single::Limbs;
 use crate::rows::threads::{self, Threads};
 use crate::rows::writer::{Rows, Source};
 use crate::sincos::Rungs;
@@ -28,14 +28,13 @@ pub(crate) struct Inner {
     pub(crate) rows: Rows,
 }
 
-/// A checked sinusoidal encoding with its frequencies: the maker of tables.
+/// A checked sinusoidal encoding with its frequencies, the builder of tables.
 ///
-/// Cloning is cheap; clones share the frequencies. Every entry of every table is
-/// the value of its type nearest to the real number `sin` or `cos` of
-/// `position x frequency`, for the exact value of the base given (an `f64`), with
-/// one rounding, in `f32`, `f16`, `bf16` and `f64` alike. The bits do not depend on
-/// the machine, on the instruction set, or on how a range is cut into calls.
-/// (With a [`Recipe`](crate::Recipe) other than `Exact` the entries are that recipe's instead.)
+/// Cloning is cheap, and clones share the frequencies. Every entry of every table is the value of
+/// its type nearest to the real number `sin` or `cos` of `position x frequency`, for the exact
+/// value of the given base (an `f64`), with one rounding, in `f32`, `f16`, `bf16`, and `f64` alike.
+/// The bits do not depend on the machine, on the instruction set, or on how a range is divided into
+/// calls. (A [`Recipe`](crate::Recipe) other than `Exact` defines the entries instead.)
 ///
 /// ```
 /// use pe_core::Sinusoidal;
@@ -63,9 +62,12 @@ impl Sinusoidal {
     /// Checks the specification and computes its frequencies.
     ///
     /// # Errors
-    /// `d_model` zero, above [`MAX_D_MODEL`] or odd without a choice; a base that is
-    /// not positive and finite; a shift that leaves no pair; a frequency above
-    /// 2^32 radians per position; a recipe with a spacing it does not define.
+    /// Returns an error if
+    /// - `d_model` is zero, above [`MAX_D_MODEL`], or odd without a chosen treatment,
+    /// - the base is not positive and finite,
+    /// - the frequency shift leaves no positive denominator,
+    /// - a frequency exceeds 2^32 radians per position,
+    /// - the recipe does not define the spacing.
     pub fn new(config: SinusoidalConfig) -> Result<Self> {
         let d_model = config.d_model;
         if d_model == 0 || d_model > MAX_D_MODEL {
@@ -77,7 +79,7 @@ impl Sinusoidal {
         } else {
             d_model
         };
-        // Width 1 padded has no pair at all, but its base must still be one.
+        // A padded width of 1 has no pair, but its base must still be valid.
         let pairs = columns.pairs.max(1);
         let exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
         let recipe = config
@@ -85,7 +87,7 @@ impl Sinusoidal {
             .inv_freq(config.base, config.spacing, width, pairs)?;
         let source = match recipe {
             None => Source::Exact {
-                pieces: Pieces::new(&exact),
+                limbs: Limbs::new(&exact),
                 frequencies: exact,
             },
             Some(inv_freq) => Source::Recipe {
@@ -105,31 +107,31 @@ impl Sinusoidal {
         })
     }
 
-    /// The paper's encoding: base 10000, interleaved columns.
+    /// Creates the paper's encoding: base 10000, interleaved columns.
     ///
     /// # Errors
-    /// As [`Sinusoidal::new`].
+    /// Returns the errors of [`Sinusoidal::new`].
     pub fn paper(d_model: usize) -> Result<Self> {
         Self::new(SinusoidalConfig::new(d_model))
     }
 
-    /// The specification.
+    /// Returns the specification.
     pub fn config(&self) -> &SinusoidalConfig {
         &self.inner.config
     }
 
-    /// The width of a row.
+    /// Returns the width of a row.
     pub fn d_model(&self) -> usize {
         self.inner.config.d_model
     }
 
-    /// The number of frequencies: sine/cosine pairs, a truncated last one included.
+    /// Returns the number of frequencies: sine/cosine pairs, including a truncated last one.
     pub fn pairs(&self) -> usize {
         self.inner.rows.columns.pairs
     }
 
-    /// The frequency of each pair in radians per position, `base^(-e_i)`, correctly
-    /// rounded (for a recipe: the recipe's f32 values).
+    /// Returns the frequency of each pair in radians per position, `base^(-e_i)`, correctly rounded
+    /// (for a recipe: its f32 values).
     ///
     /// ```
     /// use pe_core::{Preset, Sinusoidal};
@@ -152,8 +154,9 @@ impl Sinusoidal {
         }
     }
 
-    /// The wavelength of each pair in positions, `2 pi base^(e_i)`, within 0.51 units in
-    /// the last place (for a recipe: within two of its own f32 frequency's). The paper's longest is `2 pi base^((d-2)/d)`, not `2 pi base`.
+    /// Returns the wavelength of each pair in positions, `2 pi base^(e_i)`, within 0.51 ulp (for a
+    /// recipe, within two ulp of the value for its own f32 frequency). The paper's longest is
+    /// `2 pi base^((d-2)/d)`, not `2 pi base`.
     ///
     /// ```
     /// let waves = pe_core::Sinusoidal::paper(512)?.wavelengths();
@@ -177,16 +180,18 @@ impl Sinusoidal {
         }
     }
 
-    /// The encodings of the positions `start .. end`, one row each.
+    /// Computes the encodings of the positions `start .. end`, one row each.
     ///
     /// # Errors
-    /// A range that descends or ends above 2^32; a table above
-    /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
+    /// Returns an error if
+    /// - the range descends or ends above 2^32,
+    /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
+    /// - memory is exhausted.
     pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
         self.table_on(Threads::Auto, positions)
     }
 
-    /// [`Sinusoidal::table`] by the threads chosen.
+    /// Does the same as [`Sinusoidal::table`] on the given threads.
     #[doc(hidden)]
     pub fn table_on<T: Element>(
         &self,
@@ -209,18 +214,19 @@ impl Sinusoidal {
         Table::build(rows, self.d_model(), BLOCK, |block| writer.write(block))
     }
 
-    /// The encodings of any positions in any order, one row each.
+    /// Computes the encodings of any positions in any order, one row each.
     ///
     /// # Errors
-    /// As [`Sinusoidal::table`].
+    /// Returns an error if the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
+    /// memory is exhausted.
     pub fn table_at<T: Element>(&self, positions: &[u32]) -> Result<Table<T>> {
         let mut table = Table::zeros(positions.len() as u64, self.d_model())?;
         self.fill_at(positions, table.as_mut_slice())?;
         Ok(table)
     }
 
-    /// The encodings of real positions, such as diffusion timesteps; negative and
-    /// fractional ones included. Each is taken as the exact value of the `f64`.
+    /// Computes the encodings of real positions such as diffusion timesteps, including negative and
+    /// fractional ones. Each position is the exact value of its `f64`.
     ///
     /// ```
     /// use pe_core::{Preset, Sinusoidal};
@@ -232,22 +238,26 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// A position that is not finite or beyond 2^53 in size; else as [`Sinusoidal::table`].
+    /// Returns an error if
+    /// - a position is not finite or exceeds 2^53 in magnitude,
+    /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
+    /// - memory is exhausted.
     pub fn table_at_reals<T: Element>(&self, positions: &[f64]) -> Result<Table<T>> {
         let mut table = Table::zeros(positions.len() as u64, self.d_model())?;
         self.fill_at_reals(positions, table.as_mut_slice())?;
         Ok(table)
     }
 
-    /// Writes the rows of the positions `start ..` into `out`, as many as it holds.
+    /// Writes the rows of consecutive positions from `start` into `out` until it is full.
     ///
     /// # Errors
-    /// If the length of `out` is not a multiple of the width, or the rows run past 2^32.
+    /// Returns an error if the length of `out` is not a multiple of the width, or if the rows
+    /// extend past 2^32.
     pub fn fill<T: Element>(&self, start: u64, out: &mut [T]) -> Result<()> {
         self.fill_on(Threads::Auto, start, out)
     }
 
-    /// [`Sinusoidal::fill`] by the threads chosen.
+    /// Does the same as [`Sinusoidal::fill`] on the given threads.
     #[doc(hidden)]
     pub fn fill_on<T: Element>(&self, threads: Threads, start: u64, out: &mut [T]) -> Result<()> {
         self.fill_memory(Memory::Used, threads, start, out)
@@ -270,8 +280,9 @@ impl Sinusoidal {
                 .writer(Backend::best(), Rungs::Ladder, start, rows);
             for block in out.chunks_mut(BLOCK * width) {
                 if memory == Memory::Used {
-                    // The cache then holds the block, and rows written from the middle
-                    // outwards do not wait for memory one by one (67 MB: 8.6 against 14 ms).
+                    // This brings the block into the cache, so that rows written from the middle
+                    // outward do not wait for memory one by one (67 MB: 8.6 ms compared with 14
+                    // ms).
                     block.fill(T::default());
                 }
                 writer.write(block);
@@ -286,8 +297,8 @@ impl Sinusoidal {
         Ok(())
     }
 
-    /// Writes the rows of the positions given into `out`. One row, as in decoding
-    /// token by token, allocates nothing.
+    /// Writes the rows of the given positions into `out`. One row, as in incremental decoding,
+    /// allocates nothing.
     ///
     /// ```
     /// let encoding = pe_core::Sinusoidal::paper(64)?;
@@ -298,19 +309,19 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// If `out` does not hold exactly one row per position.
+    /// Returns an error if `out` does not hold exactly one row per position.
     pub fn fill_at<T: Element>(&self, positions: &[u32], out: &mut [T]) -> Result<()> {
         self.check_rows(positions.len(), out)?;
         let backend = Backend::best();
         for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
             self.inner
                 .rows
-                .fill_row(backend, Position::Whole(*position), Rungs::Ladder, row);
+                .fill_row(backend, Position::Integer(*position), Rungs::Ladder, row);
         }
         Ok(())
     }
 
-    /// Writes the rows of the real positions given into `out`.
+    /// Writes the rows of the given real positions into `out`.
     ///
     /// ```
     /// let encoding = pe_core::Sinusoidal::paper(2)?;
@@ -321,7 +332,8 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// As [`Sinusoidal::table_at_reals`] and [`Sinusoidal::fill_at`].
+    /// Returns an error if a position is not finite or exceeds 2^53 in magnitude, or if `out` does
+    /// not hold exactly one row per position.
     pub fn fill_at_reals<T: Element>(&self, positions: &[f64], out: &mut [T]) -> Result<()> {
         const LIMIT: f64 = (1u64 << 53) as f64;
         self.check_rows(positions.len(), out)?;
@@ -344,8 +356,8 @@ impl Sinusoidal {
         Ok(())
     }
 
-    /// [`Sinusoidal::fill`] on a chosen instruction set and through chosen rungs:
-    /// for the tests, which compare them all.
+    /// Does the same as [`Sinusoidal::fill`] on a given instruction set and with given rungs. The
+    /// tests compare them all.
     #[doc(hidden)]
     pub fn fill_with<T: Element>(
         &self,
@@ -363,20 +375,19 @@ impl Sinusoidal {
         Ok(())
     }
 
-    /// The sine and cosine of one pair at a real position through chosen rungs: for
-    /// the tests.
+    /// Computes the sine and cosine of one pair at a real position with given rungs, for the tests.
     #[doc(hidden)]
     pub fn entry_pair<T: Element>(&self, pair: usize, position: f64, rungs: Rungs) -> (T, T) {
         let whole = (0.0..POSITIONS as f64).contains(&position) && position.fract() == 0.0;
         let position = if whole {
-            Position::Whole(position as u32)
+            Position::Integer(position as u32)
         } else {
             Position::Real(position)
         };
         self.inner.rows.pair(pair, position, rungs)
     }
 
-    /// The rows of `out`, if they are whole and end by the last position.
+    /// Returns the number of rows of `out`, if they are complete and end by the last position.
     fn check_range_of<T>(&self, start: u64, out: &[T]) -> Result<u64> {
         let rows = out.len() / self.d_model();
         self.check_rows(rows, out)?;

@@ -1,6 +1,7 @@
-//! Logarithm and exponential to some 420 bits, for setting up frequencies.
+//! Logarithm with 448 bits after the binary point, and exponential with a relative error below
+//! 2^-310.
 //!
-//! Used a handful of times per specification, never per entry.
+//! They are used a handful of times per specification, never per entry.
 
 use crate::num::fixed::Fixed;
 use crate::num::wide::{Wide, decompose};
@@ -8,7 +9,7 @@ use crate::num::wide::{Wide, decompose};
 /// Words after the binary point in a [`Real`].
 const WORDS: usize = 7;
 
-/// ln 2, 448 bits after the binary point.
+/// ln 2, with 448 bits after the binary point.
 const LN_2: Fixed<WORDS> = Fixed([
     0xed2e_ae35_c138_2144,
     0x5595_52fb_4afa_1b10,
@@ -19,7 +20,7 @@ const LN_2: Fixed<WORDS> = Fixed([
     0xb172_17f7_d1cf_79ab,
 ]);
 
-/// A signed number with 64 bits before the binary point and 448 behind it.
+/// A signed number with 64 bits before the binary point and 448 bits after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Real {
     pub(crate) negative: bool,
@@ -28,12 +29,12 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    fn is_less_in_size_than(&self, other: &Self) -> bool {
+    fn is_smaller_in_magnitude_than(&self, other: &Self) -> bool {
         self.integer < other.integer
             || (self.integer == other.integer && self.fraction.sub(other.fraction).1)
     }
 
-    /// The sum. Neither part may come near 2^63.
+    /// Returns the sum. Neither integer part may come near 2^63.
     fn plus(self, other: Self) -> Self {
         if self.negative == other.negative {
             let (fraction, carry) = self.fraction.add(other.fraction);
@@ -43,7 +44,7 @@ impl Real {
                 fraction,
             };
         }
-        let (big, small) = if self.is_less_in_size_than(&other) {
+        let (big, small) = if self.is_smaller_in_magnitude_than(&other) {
             (other, self)
         } else {
             (self, other)
@@ -56,10 +57,10 @@ impl Real {
         }
     }
 
-    /// Multiplied by `numerator` / (`denominator` x 2^`shift`).
+    /// Multiplies by `numerator` / (`denominator` x 2^`shift`).
     ///
-    /// `None` when the result would reach 2^20 in size: no frequency comes near.
-    /// The denominator must be below 2^127.
+    /// Returns `None` if the result would reach 2^20 in magnitude, which no frequency does. The
+    /// denominator must be below 2^127.
     pub(crate) fn scaled(self, numerator: u64, denominator: u128, shift: i32) -> Option<Self> {
         if denominator == 0 {
             return None;
@@ -70,7 +71,7 @@ impl Real {
             Ok(word) => fraction.div_word_with(integer, word),
             Err(_) => fraction.div_wide_with(integer, denominator),
         };
-        // One word more in front makes the shift a plain shift of a fraction.
+        // One more word in front lets one shift move the integer and the fraction together.
         let mut words = [0; WORDS + 1];
         words[..WORDS].copy_from_slice(&fraction.0);
         words[WORDS] = integer;
@@ -102,11 +103,11 @@ impl Real {
         }
     }
 
-    /// The natural logarithm of a positive finite number.
+    /// Returns the natural logarithm of a positive finite number.
     pub(crate) fn ln(value: f64) -> Self {
         let (mantissa, exponent) = decompose(value);
-        // value = mantissa x 2^exponent with mantissa in [2^52, 2^53); as
-        // m x 2^e with m in [1/sqrt 2, sqrt 2) the series below is shortest.
+        // value = mantissa x 2^exponent with mantissa in [2^52, 2^53). The series below is shortest
+        // for m x 2^e with m in [1/sqrt 2, sqrt 2).
         let above_sqrt_2 = mantissa > 6_369_051_672_525_772;
         let one: u64 = if above_sqrt_2 { 1 << 53 } else { 1 << 52 };
         let power = exponent + if above_sqrt_2 { 53 } else { 52 };
@@ -140,12 +141,12 @@ impl Real {
         of_power.plus(of_mantissa)
     }
 
-    /// e to this power, with a relative error below 2^-310.
+    /// Returns e to this power, with a relative error below 2^-310.
     ///
-    /// The number must be below 2^20 in size, as [`Real::scaled`] ensures.
+    /// The number must be below 2^20 in magnitude, as [`Real::scaled`] ensures.
     pub(crate) fn exp(self) -> Wide {
-        // Split off powers of two so that e^self = 2^k e^-z, 0 <= z < ln 2 (or
-        // a hair beyond, which does no harm).
+        // Split off powers of two so that e^self = 2^k e^-z, with 0 <= z < ln 2 or slightly beyond,
+        // which is harmless.
         let top = (self.fraction.0[WORDS - 1] >> 11) as f64 / (1u64 << 53) as f64;
         let size = self.integer as f64 + top;
         let halvings = (size * std::f64::consts::LOG2_E) as u64;
@@ -174,7 +175,7 @@ impl Real {
         } else {
             (k, z)
         };
-        // e^-z by 2^-8 of the argument, then eight squarings.
+        // Compute e^-z from 2^-8 of the argument, followed by eight squarings.
         const SQUARINGS: u32 = 8;
         let small = z.fraction.shr(SQUARINGS);
         let mut value = Fixed::<WORDS>::ALMOST_ONE;
@@ -185,11 +186,11 @@ impl Real {
         for _ in 0..SQUARINGS {
             value = value.mul(value);
         }
-        Wide::normalised(value, k)
+        Wide::normalized(value, k)
     }
 }
 
-/// `numerator` / `denominator` for a numerator below the denominator.
+/// Returns `numerator` / `denominator` for a numerator below the denominator.
 fn quotient(numerator: u64, denominator: u64) -> Fixed<WORDS> {
     let mut words = [0; WORDS + 1];
     words[WORDS] = numerator;
@@ -203,8 +204,7 @@ fn quotient(numerator: u64, denominator: u64) -> Fixed<WORDS> {
 mod tests {
     use super::*;
 
-    /// Expected: exponent and the four high words of the mantissa, from mpmath
-    /// at 600 bits.
+    /// Expected values: exponent and the four high words of the mantissa, from mpmath at 600 bits.
     fn assert_wide(found: Wide, exponent: i32, words: [u64; 4]) {
         assert_eq!(found.exponent, exponent);
         assert_eq!(found.mantissa.0[1..], words, "{:x?}", found.mantissa);
@@ -252,7 +252,7 @@ mod tests {
         assert_wide(real(700.25).exp(), 1011, words);
     }
 
-    /// A whole number of 64ths.
+    /// Returns `count` / 64.
     fn sixty_fourths(count: i64) -> Real {
         let mut fraction = Fixed::ZERO;
         fraction.0[WORDS - 1] = (count.unsigned_abs() % 64) << 58;
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Where an estimate of the whole halvings in f64 is wrong by one: at the multiples of ln 2.
+    /// The f64 estimate of the number of halvings is off by one next to multiples of ln 2.
     #[test]
     fn exponentials_next_to_powers_of_two() {
         let ln_2 = std::f64::consts::LN_2;
@@ -288,7 +288,7 @@ mod tests {
             let near = n as f64 * ln_2;
             for value in [near.next_down(), near, near.next_up()] {
                 for (value, n) in [(value, n), (-value, -n)] {
-                    // value - n ln 2, with what ln 2 lacks as an f64.
+                    // value - n ln 2, with the part of ln 2 that its f64 lacks.
                     let rest = value - n as f64 * ln_2 - n as f64 * 2.3190468138462996e-17;
                     let found = real(value).exp();
                     let ratio = crate::round::to_f64(Wide {
@@ -327,9 +327,9 @@ mod tests {
             0x858a_a794_af25_02a2,
         ];
         assert_wide(power(12345.678, 2, 3), 10, words);
-        // 2/3 in binary, to the last bit kept but for truncation.
+        // 2/3 in binary, correct to the last bit except for truncation.
         assert_wide(power(1.5, -1, 1), 0, [0xaaaa_aaaa_aaaa_aaaa; 4]);
-        // 1 and whole powers of two, from just below.
+        // 1 and integer powers of two, from just below.
         for (base, numerator, exponent) in [(1.0, 5, 1), (2.0, -10, -9), (0.25, -3, 7)] {
             let found = power(base, numerator, 1);
             let close = found.mantissa.0 == [0, 0, 0, 0, 1 << 63] && found.exponent == exponent;
@@ -361,7 +361,7 @@ mod tests {
         assert!(ln.scaled(u64::MAX, 1, 0).is_none());
         assert!(ln.scaled(1, 1, -60).is_none());
         assert!(ln.scaled(1 << 16, 1, 0).is_some());
-        // 2^20 and beyond is refused, whether it fits a word or not.
+        // 2^20 and beyond is rejected, whether it fits a word or not.
         let one = sixty_fourths(64);
         assert_eq!(one.scaled(1, 1, -19).map(|it| it.integer), Some(1 << 19));
         for shift in [20, 62, 63, 64, 65, 400] {
@@ -389,7 +389,7 @@ mod tests {
         for value in [1.0, 0.1, 1e300, 5e-324, f64::MIN_POSITIVE, 3e-310] {
             let (mantissa, exponent) = decompose(value);
             assert_eq!(mantissa >> 52, 1);
-            // 2^exponent in two factors, neither of which underflows.
+            // 2^exponent in two factors that do not underflow.
             let two_to = |power: i32| f64::from_bits(((1023 + power) as u64) << 52);
             let first = exponent.max(-1000);
             assert_eq!(

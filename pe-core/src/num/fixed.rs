@@ -1,11 +1,10 @@
 //! Unsigned binary fractions of a fixed number of 64-bit words.
 //!
-//! `Fixed<N>` holds a number in [0, 1) as `N` words, least significant first:
-//! the value is the integer they spell, divided by 2^(64 N). Multiplication
-//! and division drop what lies below the last word, so each errs by less than one
-//! unit in the last place, always towards zero, and does so the same way on every
-//! machine. `N = 2` serves the everyday exact path, `N = 5` frequencies and the
-//! last rung of the rounding ladder, `N = 7` the logarithm and the exponential.
+//! `Fixed<N>` holds a number in [0, 1) as `N` words, least significant first: the integer that the
+//! words form, divided by 2^(64 N). Multiplication and division drop everything below the last
+//! word. Each has an error of less than one ulp, always toward zero, and the same on every machine.
+//! `N = 2` serves the 128-bit rung, `N = 5` frequencies and the 320-bit rung, `N = 7` the logarithm
+//! and the exponential. Other lengths are intermediate results.
 
 /// A number in [0, 1), `N` words of 64 bits, least significant word first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +14,10 @@ impl<const N: usize> Fixed<N> {
     /// Zero.
     pub(crate) const ZERO: Self = Self([0; N]);
 
-    /// The largest value, one unit in the last place below one; it stands in
-    /// for one, which the format cannot hold.
+    /// The largest value, one ulp below one. It represents one, which the format cannot hold.
     pub(crate) const ALMOST_ONE: Self = Self([u64::MAX; N]);
 
-    /// The high words of a longer constant.
+    /// Returns the high words of a longer constant.
     pub(crate) const fn high_words_of<const M: usize>(long: &[u64; M]) -> Self {
         assert!(N <= M, "a constant must be at least as long as its use");
         let mut out = [0; N];
@@ -31,10 +29,10 @@ impl<const N: usize> Fixed<N> {
         Self(out)
     }
 
-    /// The product, rounded down.
+    /// Returns the product, rounded down.
     #[inline]
     pub(crate) fn mul(self, other: Self) -> Self {
-        // Column by column; only the high half is kept.
+        // Computed column by column. Only the high half is kept.
         let mut out = [0u64; N];
         let mut low: u128 = 0;
         let mut high: u128 = 0;
@@ -56,7 +54,7 @@ impl<const N: usize> Fixed<N> {
         Self(out)
     }
 
-    /// The product with a whole number: the fraction words and the integer word.
+    /// Returns the product with an integer: the fraction words and the integer word.
     #[inline]
     pub(crate) const fn mul_word(self, factor: u64) -> (Self, u64) {
         let mut out = [0; N];
@@ -71,13 +69,13 @@ impl<const N: usize> Fixed<N> {
         (Self(out), carry)
     }
 
-    /// The quotient by a whole number, rounded down. The divisor must not be 0.
+    /// Returns the quotient by an integer, rounded down. The divisor must not be 0.
     #[inline]
     pub(crate) const fn div_word(self, divisor: u64) -> Self {
         self.div_word_with(0, divisor).0
     }
 
-    /// (`integer` + self) / `divisor`, with the quotient's integer word.
+    /// Returns (`integer` + self) / `divisor`: the fraction words and the integer word.
     pub(crate) const fn div_word_with(self, integer: u64, divisor: u64) -> (Self, u64) {
         let mut out = [0; N];
         let whole = integer / divisor;
@@ -92,7 +90,7 @@ impl<const N: usize> Fixed<N> {
         (Self(out), whole)
     }
 
-    /// [`Fixed::div_word_with`] for divisors of up to 127 bits, bit by bit.
+    /// Computes [`Fixed::div_word_with`] bit by bit, for divisors of up to 127 bits.
     pub(crate) fn div_wide_with(self, integer: u64, divisor: u128) -> (Self, u64) {
         let mut rest: u128 = 0;
         let mut divide = |word: u64| {
@@ -115,7 +113,7 @@ impl<const N: usize> Fixed<N> {
         (out, whole)
     }
 
-    /// The sum modulo one, and whether it went past one.
+    /// Returns the sum modulo one and whether it reached one.
     #[inline]
     pub(crate) const fn add(self, other: Self) -> (Self, bool) {
         let mut out = [0; N];
@@ -131,7 +129,7 @@ impl<const N: usize> Fixed<N> {
         (Self(out), carry)
     }
 
-    /// The difference modulo one, and whether it fell below zero.
+    /// Returns the difference modulo one and whether it fell below zero.
     #[inline]
     pub(crate) const fn sub(self, other: Self) -> (Self, bool) {
         let mut out = [0; N];
@@ -147,7 +145,7 @@ impl<const N: usize> Fixed<N> {
         (Self(out), borrow)
     }
 
-    /// Multiplied by 2^`bits`, modulo one.
+    /// Multiplies by 2^`bits`, modulo one.
     #[inline]
     pub(crate) fn shl(self, bits: u32) -> Self {
         let words = (bits / 64) as usize;
@@ -163,7 +161,7 @@ impl<const N: usize> Fixed<N> {
         Self(out)
     }
 
-    /// Divided by 2^`bits`, rounded down.
+    /// Divides by 2^`bits`, rounded down.
     #[inline]
     pub(crate) fn shr(self, bits: u32) -> Self {
         let words = (bits / 64) as usize;
@@ -179,7 +177,7 @@ impl<const N: usize> Fixed<N> {
         Self(out)
     }
 
-    /// How many leading bits are zero; 64 N for zero.
+    /// Counts the leading zero bits; 64 N for zero.
     #[inline]
     pub(crate) fn leading_zeros(self) -> u32 {
         let mut zeros = 0;
@@ -192,7 +190,7 @@ impl<const N: usize> Fixed<N> {
         zeros
     }
 
-    /// The same number with fewer words (rounded down) or more.
+    /// Returns the number with fewer words (rounded down) or more.
     #[inline]
     pub(crate) fn resize<const M: usize>(self) -> Fixed<M> {
         let mut out = [0; M];
@@ -201,7 +199,7 @@ impl<const N: usize> Fixed<N> {
         Fixed(out)
     }
 
-    /// The 128 most significant bits.
+    /// Returns the 128 most significant bits.
     #[inline]
     pub(crate) fn top128(self) -> u128 {
         let wide = self.resize::<2>();
@@ -210,7 +208,7 @@ impl<const N: usize> Fixed<N> {
 }
 
 impl Fixed<2> {
-    /// The fraction whose 128 bits are given.
+    /// Returns the fraction with the 128 bits given.
     #[inline]
     pub(crate) const fn from_bits(bits: u128) -> Self {
         Self([bits as u64, (bits >> 64) as u64])
@@ -227,7 +225,7 @@ mod tests {
 
     #[test]
     fn products_of_two_words_are_the_high_half() {
-        // Halves and quarters are exact; the largest value squared loses two units.
+        // Halves and quarters are exact. The largest value squared loses two units.
         let half = bits(1 << 127);
         assert_eq!(half.mul(half).top128(), 1 << 126);
         assert_eq!(bits(u128::MAX).mul(bits(u128::MAX)).top128(), u128::MAX - 1);

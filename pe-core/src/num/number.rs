@@ -1,9 +1,9 @@
-//! Signed real numbers in some 310 bits, for setting up frequencies.
+//! Signed real numbers with about 310 bits, for computing frequencies.
 //!
-//! The scalings of rotary embeddings are short formulas in logarithms, powers and
-//! quotients. Evaluated here they err by less than 2^-300 of the result (after
-//! cancellation by less than 2^-300 of the terms), so that rounding them to f64
-//! once gives the nearest f64. Used a handful of times per specification, never per entry.
+//! The scalings of rotary embeddings are short formulas of logarithms, powers, and quotients.
+//! Evaluated here, they have an error below 2^-300 of the result (after cancellation, below 2^-300
+//! of the terms), so that rounding to f64 once gives the nearest f64. They are used a handful of
+//! times per specification, never per entry.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -12,7 +12,7 @@ use crate::num::elementary::Real;
 use crate::num::fixed::Fixed;
 use crate::num::wide::{WORDS, Wide};
 
-/// A sign and a size.
+/// A sign and a magnitude.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
     pub(crate) negative: bool,
@@ -28,7 +28,7 @@ impl From<Wide> for Number {
     }
 }
 
-/// A finite f64, exactly.
+/// Converts a finite f64 exactly.
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         Self {
@@ -38,14 +38,14 @@ impl From<f64> for Number {
     }
 }
 
-/// A whole number, exactly.
+/// Converts an integer exactly.
 impl From<u64> for Number {
     fn from(value: u64) -> Self {
         let words = Fixed([0, 0, 0, 0, value]);
         Self::from(if value == 0 {
             Wide::ZERO
         } else {
-            Wide::normalised(words, 64)
+            Wide::normalized(words, 64)
         })
     }
 }
@@ -59,7 +59,7 @@ impl From<Real> for Number {
         let size = if all == Fixed::ZERO {
             Wide::ZERO
         } else {
-            Wide::normalised(all, 64)
+            Wide::normalized(all, 64)
         };
         Self {
             negative: real.negative,
@@ -69,32 +69,32 @@ impl From<Real> for Number {
 }
 
 impl Number {
-    /// One.
+    /// Returns one.
     pub(crate) fn one() -> Self {
         Self::from(Wide::ONE)
     }
 
-    /// 2 pi.
+    /// Returns 2 pi.
     pub(crate) fn two_pi() -> Self {
         Self::from(Wide::two_pi())
     }
 
-    /// The number if it is not negative, else zero.
+    /// Returns the number if it is not negative, else zero.
     pub(crate) fn at_least_zero(self) -> Wide {
         if self.negative { Wide::ZERO } else { self.size }
     }
 
-    /// The smaller of the two.
+    /// Returns the smaller of the two.
     pub(crate) fn min(self, other: Self) -> Self {
         if self < other { self } else { other }
     }
 
-    /// The larger of the two.
+    /// Returns the larger of the two.
     pub(crate) fn max(self, other: Self) -> Self {
         if self > other { self } else { other }
     }
 
-    /// The largest whole number that is not above this one, for sizes below 2^63.
+    /// Returns the largest integer that is not above this number, for magnitudes below 2^63.
     pub(crate) fn floor(self) -> Self {
         let exponent = self.size.exponent;
         if self.size.is_zero() || exponent > 63 {
@@ -112,12 +112,12 @@ impl Number {
         if self.negative { -size } else { size }
     }
 
-    /// The smallest whole number that is not below this one, for sizes below 2^63.
+    /// Returns the smallest integer that is not below this number, for magnitudes below 2^63.
     pub(crate) fn ceil(self) -> Self {
         -(-self).floor()
     }
 
-    /// 1 / self. The number must not be zero.
+    /// Returns 1 / self. The number must not be zero.
     fn inverse(self) -> Self {
         // The mantissa alone, so that the first guess is a normal f64.
         let exponent = self.size.exponent;
@@ -126,7 +126,7 @@ impl Number {
             ..self.size
         });
         let mut guess = Self::from(1.0 / self.size.mantissa_f64());
-        // 52, 104, 208, 316 bits.
+        // Correct bits: 52, 104, 208, 316.
         for _ in 0..3 {
             guess = guess * (Self::from(2.0) - guess * mantissa);
         }
@@ -139,9 +139,9 @@ impl Number {
         }
     }
 
-    /// The natural logarithm. The number must be positive.
+    /// Returns the natural logarithm. The number must be positive.
     pub(crate) fn ln(self) -> Self {
-        // self = m 2^e with m in [1/2, 1); ln m = ln a + ln(m / a) for a near m.
+        // self = m 2^e with m in [1/2, 1). ln m = ln a + ln(m / a) for an f64 `a` near m.
         let mantissa = Self::from(Wide {
             exponent: 0,
             ..self.size
@@ -149,7 +149,7 @@ impl Number {
         let near = Real::ln(self.size.mantissa_f64());
         let ratio = mantissa * Self::from(near.negated().exp());
         let delta = ratio - Self::one();
-        // Delta is below 2^-52: seven terms of the series reach 2^-364.
+        // Delta is below 2^-52, so seven terms of the series reach 2^-364.
         let mut series = Self::from(Wide::ZERO);
         for n in (1..=7u64).rev() {
             series = delta * (Self::one() / Self::from(n) - series);
@@ -158,7 +158,7 @@ impl Number {
         exponent * Self::from(Real::ln(2.0)) + Self::from(near) + series
     }
 
-    /// e to this power; `None` for a number of 2^20 or more in size.
+    /// Returns e to this power, or `None` for a magnitude of 2^20 or more.
     pub(crate) fn exp(self) -> Option<Self> {
         if self.size.is_zero() {
             return Some(Self::one());
@@ -179,7 +179,7 @@ impl Number {
         Some(Self::from(real.exp()))
     }
 
-    /// The square root of a positive number.
+    /// Returns the square root of a positive number.
     pub(crate) fn sqrt(self) -> Option<Self> {
         (self.ln() * Self::from(0.5)).exp()
     }
@@ -200,7 +200,7 @@ impl Add for Number {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (big, small) = if self.size.cmp_size(&other.size) == Ordering::Less {
+        let (big, small) = if self.size.cmp_magnitude(&other.size) == Ordering::Less {
             (other, self)
         } else {
             (self, other)
@@ -209,7 +209,7 @@ impl Add for Number {
             return big;
         }
         let gap = (big.size.exponent - small.size.exponent).unsigned_abs();
-        // One word more below, so that little is lost where terms cancel.
+        // One more word at the low end limits the loss where terms cancel.
         let shifted = small.size.mantissa.resize::<6>().shr(gap.min(384));
         let first = big.size.mantissa.resize::<6>();
         let (sum, exponent) = if big.negative == small.negative {
@@ -229,7 +229,7 @@ impl Add for Number {
         }
         Self {
             negative: big.negative,
-            size: Wide::normalised(sum, exponent),
+            size: Wide::normalized(sum, exponent),
         }
     }
 }
@@ -316,17 +316,17 @@ mod tests {
             assert_eq!(n(value).floor().to_f64(), value.floor(), "{value}");
             assert_eq!(n(value).ceil().to_f64(), value.ceil(), "{value}");
         }
-        // A hair below and above a whole number, beyond what an f64 holds.
+        // Slightly below and above an integer, by less than an f64 can resolve.
         let hair = n(1e-60);
         assert_eq!((n(7.0) - hair).floor().to_f64(), 6.0);
         assert_eq!((n(7.0) + hair).ceil().to_f64(), 8.0);
-        // Up to the largest size.
+        // Up to the largest magnitude.
         let (large, half) = (n((1u64 << 62) as f64), n(0.5));
         assert!((large + half).floor() == large && large.floor() == large);
         assert!((-large - half).floor() == -large - n(1.0));
     }
 
-    /// Laws that hold to 300 bits.
+    /// Identities that hold to 300 bits.
     #[test]
     fn logarithms_and_exponentials_are_inverse() {
         let tiny = n(1e-87);

@@ -2,7 +2,7 @@
 
 use crate::num::fixed::Fixed;
 
-/// The words of a [`Wide`] mantissa.
+/// Number of words of a [`Wide`] mantissa.
 pub(crate) const WORDS: usize = 5;
 
 /// `mantissa` x 2^`exponent`, with the mantissa in [1/2, 1), or zero.
@@ -14,7 +14,7 @@ pub(crate) struct Wide {
     pub(crate) exponent: i32,
 }
 
-/// 1 / (2 pi), 448 bits after the binary point.
+/// 1 / (2 pi), with 448 bits after the binary point.
 const INV_TWO_PI: [u64; 7] = [
     0x3f87_7ac7_2c4a_69cf,
     0x0192_4bba_8274_6487,
@@ -25,7 +25,7 @@ const INV_TWO_PI: [u64; 7] = [
     0x28be_60db_9391_054a,
 ];
 
-/// pi / 4, 384 bits after the binary point.
+/// pi / 4, with 384 bits after the binary point.
 pub(crate) const PI_OVER_4: [u64; 6] = [
     0xef95_19b3_cd3a_431b,
     0x514a_0879_8e34_04dd,
@@ -42,18 +42,18 @@ impl Wide {
         exponent: 1,
     };
 
-    /// Zero: the one number whose mantissa is below 1/2.
+    /// Zero, the only value with a mantissa below 1/2.
     pub(crate) const ZERO: Self = Self {
         mantissa: Fixed::ZERO,
         exponent: 0,
     };
 
-    /// Whether this is [`Wide::ZERO`].
+    /// Returns whether this is [`Wide::ZERO`].
     pub(crate) fn is_zero(self) -> bool {
         self.mantissa == Fixed::ZERO
     }
 
-    /// A finite number of at least 0, exactly.
+    /// Converts a finite number of at least 0 exactly.
     pub(crate) fn from_f64(value: f64) -> Self {
         if value == 0.0 {
             return Self::ZERO;
@@ -65,9 +65,9 @@ impl Wide {
         }
     }
 
-    /// The number `fraction` x 2^`exponent` with the mantissa moved up to its
-    /// top bit. `fraction` must not be zero.
-    pub(crate) fn normalised<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
+    /// Returns `fraction` x 2^`exponent` with the mantissa shifted up to its top bit. `fraction`
+    /// must not be zero.
+    pub(crate) fn normalized<const N: usize>(fraction: Fixed<N>, exponent: i32) -> Self {
         let zeros = fraction.leading_zeros();
         Self {
             mantissa: fraction.shl(zeros).resize(),
@@ -75,17 +75,17 @@ impl Wide {
         }
     }
 
-    /// 1 / (2 pi).
+    /// Returns 1 / (2 pi).
     pub(crate) fn inv_two_pi() -> Self {
-        Self::normalised(Fixed(INV_TWO_PI), 0)
+        Self::normalized(Fixed(INV_TWO_PI), 0)
     }
 
-    /// 2 pi.
+    /// Returns 2 pi.
     pub(crate) fn two_pi() -> Self {
-        Self::normalised(Fixed(PI_OVER_4), 3)
+        Self::normalized(Fixed(PI_OVER_4), 3)
     }
 
-    /// The product.
+    /// Returns the product.
     #[inline]
     pub(crate) fn mul(self, other: Self) -> Self {
         // Both mantissas are at least 1/2, so at most one bit is missing.
@@ -100,8 +100,8 @@ impl Wide {
         }
     }
 
-    /// The order of two numbers.
-    pub(crate) fn cmp_size(&self, other: &Self) -> std::cmp::Ordering {
+    /// Compares two numbers.
+    pub(crate) fn cmp_magnitude(&self, other: &Self) -> std::cmp::Ordering {
         match (self.is_zero(), other.is_zero()) {
             (true, _) | (_, true) => other.is_zero().cmp(&self.is_zero()),
             _ => self.exponent.cmp(&other.exponent).then_with(|| {
@@ -114,20 +114,21 @@ impl Wide {
         }
     }
 
-    /// The mantissa as an f64, within 2^-52 of itself: where better approximations start from.
+    /// Returns the mantissa as an f64 with an error of at most 2^-52, the starting point of
+    /// iterations.
     pub(crate) fn mantissa_f64(self) -> f64 {
         const UNIT_64: f64 = 1.0 / (1u128 << 64) as f64;
         self.mantissa.0[WORDS - 1] as f64 * UNIT_64
     }
 
-    /// Whether the number is above 2^`power`.
+    /// Returns whether the number is above 2^`power`.
     pub(crate) fn exceeds_power_of_two(self, power: i32) -> bool {
         self.exponent > power + 1
             || (self.exponent == power + 1 && self.mantissa != Self::ONE.mantissa)
     }
 }
 
-/// A positive finite number as `mantissa` x 2^`exponent` with 2^52 <= mantissa < 2^53.
+/// Splits a positive finite number into `mantissa` x 2^`exponent` with 2^52 <= mantissa < 2^53.
 pub(crate) fn decompose(value: f64) -> (u64, i32) {
     const HIDDEN: u64 = 1 << 52;
     let bits = value.to_bits();

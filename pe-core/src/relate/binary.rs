@@ -1,11 +1,11 @@
 //! Positions as binary numbers: the discrete ancestor of the sinusoids.
 //!
-//! The lowest bit flips at every position, the next at every second, and so on: a
-//! ladder of wavelengths 2, 4, 8 ... The sinusoidal encoding is its smooth form.
+//! The lowest bit flips at every position, the next at every second, and so on, which gives
+//! wavelengths of 2, 4, 8 ... The sinusoidal encoding is the smooth form.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-/// The 64 bits of a position, least significant first, each 0 or 1.
+/// Returns the 64 bits of a position, least significant first, each 0 or 1.
 ///
 /// ```
 /// let bits = pe_core::binary_encoding(6);

@@ -1,9 +1,9 @@
-//! Moving a vector that is already rotated to another position.
+//! Re-rotation of a vector to another position.
 //!
-//! A cached key that was rotated for position `p` serves at position `q` after one more
-//! rotation by the difference of the two angles. The same goes for another set of
-//! frequencies: from set A at `p` to set B at `q` each pair turns by
-//! `q x B_i - p x A_i`, and is multiplied by the quotient of the attention factors.
+//! A cached key that was rotated for position `p` becomes valid at position `q` after one more
+//! rotation, by the difference of the two angles. The same holds for another set of frequencies:
+//! from set A at `p` to set B at `q`, each pair rotates by `q x B_i - p x A_i` and is multiplied by
+//! the ratio of the attention factors.
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
@@ -14,8 +14,8 @@ use crate::sincos;
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::frequency::Frequency;
 
-/// The operator that turns a head rotated with one set of frequencies at one position into
-/// the same head rotated with another set at another position.
+/// Operator that maps a head rotated with one set of frequencies at one position to the same head
+/// rotated with another set at another position.
 ///
 /// ```
 /// use pe_core::{PairLayout, Rotary, RotaryConfig};
@@ -33,25 +33,25 @@ use crate::turns::frequency::Frequency;
 pub struct Rerotation {
     from: (RotaryFrequencies, i64),
     to: (RotaryFrequencies, i64),
-    /// (sine, cosine) of each pair's angle times the quotient of the factors, correctly
-    /// rounded.
-    turns: Vec<(f64, f64)>,
+    /// (sine, cosine) of each pair's angle times the ratio of the factors, correctly rounded.
+    rotations: Vec<(f64, f64)>,
 }
 
 impl PartialEq for Rerotation {
     fn eq(&self, other: &Self) -> bool {
-        self.turns == other.turns
+        self.rotations == other.rotations
     }
 }
 
 impl RotaryFrequencies {
-    /// The operator that moves a vector rotated with these frequencies by `steps`
-    /// positions, wherever it stands.
+    /// Returns the operator that moves a vector rotated with these frequencies by `steps`
+    /// positions, from any position.
     ///
     /// # Errors
-    /// If `steps` is beyond 2^32 - 1 in size; for frequencies of the recipe `hf-f32`, whose
-    /// rows at different positions are not rotations of each other by one angle (use
-    /// [`RotaryFrequencies::rerotate`]).
+    /// Returns an error if
+    /// - `steps` exceeds 2^32 - 1 in magnitude,
+    /// - the frequencies have the recipe `hf-f32`. Its rows at different positions are not
+    ///   rotations of each other by one angle; use [`RotaryFrequencies::rerotate`].
     pub fn shift(&self, steps: i64) -> Result<Rerotation> {
         if matches!(self.inner.source, Source::F32(_)) {
             return Err(Error::Undefined {
@@ -62,13 +62,13 @@ impl RotaryFrequencies {
         Rerotation::new((self.clone(), 0), (self.clone(), steps))
     }
 
-    /// The operator that takes a vector rotated with these frequencies at position `from` to
-    /// what the set `other` makes of it at position `to`.
+    /// Returns the operator that maps a vector rotated with these frequencies at position `from` to
+    /// the vector rotated with the set `other` at position `to`.
     ///
-    /// With the recipe `hf-f32` the angles are the f32 ones of the tables.
+    /// With the recipe `hf-f32`, the angles are the f32 angles of the tables.
     ///
     /// # Errors
-    /// If the sets have different numbers of pairs.
+    /// Returns an error if the sets have different numbers of pairs.
     pub fn rerotate(&self, from: u32, other: &Self, to: u32) -> Result<Rerotation> {
         Rerotation::new(
             (self.clone(), i64::from(from)),
@@ -76,18 +76,18 @@ impl RotaryFrequencies {
         )
     }
 
-    /// Sine and cosine of a pair's angle at a position of any sign, to 300 bits.
+    /// Computes sine and cosine of a pair's angle at a position of any sign, in 320-bit arithmetic.
     fn angle(&self, pair: usize, position: i64) -> (Number, Number) {
         let size = position.unsigned_abs();
         let values = match &self.inner.source {
             Source::Exact { radians, .. } => {
                 let frequency = Frequency::from_radians(radians[pair]);
-                sincos::full_values(frequency.wide, size, 0)
+                sincos::sin_cos_320(frequency.wide, size, 0)
             }
             Source::F32(inv_freq) => {
                 let angle = inv_freq[pair] * size as f32;
                 let frequency = Frequency::from_radians(Wide::from_f64(f64::from(angle)));
-                sincos::full_values(frequency.wide, 1, 0)
+                sincos::sin_cos_320(frequency.wide, 1, 0)
             }
         };
         let of = |(negative, size): (bool, Wide)| {
@@ -128,14 +128,15 @@ impl Rerotation {
         Ok(Self::between(from, to))
     }
 
-    /// The operator between sets of equally many pairs at positions below 2^32 in size.
+    /// Computes the operator between sets with the same number of pairs, at positions below 2^32 in
+    /// magnitude.
     fn between(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Self {
         let pairs = from.0.pairs();
         let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
         let same = from.0.attention_factor() == to.0.attention_factor();
         // -0 + 0 is +0: the sine of a pair that does not rotate has no sign.
         let unsigned = |sine: Number| sine.to_f64() + 0.0;
-        let turns = (0..pairs)
+        let rotations = (0..pairs)
             .map(|pair| {
                 let (sine_p, cosine_p) = from.0.angle(pair, from.1);
                 let (sine_q, cosine_q) = to.0.angle(pair, to.1);
@@ -148,10 +149,14 @@ impl Rerotation {
                 }
             })
             .collect();
-        Self { from, to, turns }
+        Self {
+            from,
+            to,
+            rotations,
+        }
     }
 
-    /// The number of positions, for an operator within one set.
+    /// Returns the number of positions, for an operator within one set.
     pub fn steps(&self) -> Option<i64> {
         let exact = matches!(self.from.0.inner.source, Source::Exact { .. });
         let same = exact && self.from.0.is_same_set(&self.to.0);
@@ -161,16 +166,16 @@ impl Rerotation {
     /// Returns (sine, cosine) of the angle by which each pair rotates, multiplied by the ratio of
     /// the attention factors. A sine of zero is +0.
     pub fn rotations(&self) -> &[(f64, f64)] {
-        &self.turns
+        &self.rotations
     }
 
-    /// Moves one head in place; columns beyond the rotary width are left alone. The
-    /// arithmetic is f64 with one rounding to `T`.
+    /// Moves one head in place. Columns beyond the rotary width are unchanged. The arithmetic is
+    /// f64 with one rounding to `T`.
     ///
     /// # Errors
-    /// If the head is narrower than the rotary width.
+    /// Returns an error if the head is narrower than the rotary width.
     pub fn apply<T: Element>(&self, layout: PairLayout, head: &mut [T]) -> Result<()> {
-        let pairs = self.turns.len();
+        let pairs = self.rotations.len();
         if head.len() < 2 * pairs {
             return Err(Error::Length {
                 what: "the head to rotate",
@@ -178,7 +183,7 @@ impl Rerotation {
                 expected: 2 * pairs as u64,
             });
         }
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (a, b) = layout.columns(pair, pairs);
             let (x, y) = (head[a].to_f64(), head[b].to_f64());
             head[a] = T::from_f64(x * cosine - y * sine);
@@ -187,25 +192,26 @@ impl Rerotation {
         Ok(())
     }
 
-    /// The operator back.
+    /// Returns the inverse operator.
     pub fn inverse(&self) -> Self {
         Self::between(self.to.clone(), self.from.clone())
     }
 
-    /// This operator and then another in one, its angles computed anew.
+    /// Returns this operator followed by `next`, with recomputed angles.
     ///
     /// # Errors
-    /// If the second does not start with the set (and the position) where the first ends,
-    /// except that operators within one set always go together; if the sum of the steps is
-    /// beyond 2^32 - 1 in size.
+    /// Returns an error if
+    /// - `next` does not start with the set (and the position) where this operator ends, except
+    ///   that two operators within one set always compose,
+    /// - the sum of the steps exceeds 2^32 - 1 in magnitude.
     pub fn compose(&self, next: &Self) -> Result<Self> {
         if !self.to.0.is_same_set(&next.from.0) {
             return Err(Error::Mismatch {
-                left: format!("a set of {} pairs", self.turns.len()),
+                left: format!("a set of {} pairs", self.rotations.len()),
                 right: "another set of frequencies".to_owned(),
             });
         }
-        // A step within one set can start anywhere.
+        // An operator within one set can start anywhere.
         match (self.steps(), next.steps()) {
             (Some(first), Some(second)) => self.from.0.shift(first + second),
             (Some(first), None) => {

@@ -1,9 +1,9 @@
-//! Moving an encoding by k positions: a rotation of each pair.
+//! The shift of an encoding by k positions: a rotation of each pair.
 //!
-//! The encoding of `p + k` is a linear function of the encoding of `p` that does not
-//! depend on `p` (Vaswani et al., 2017, section 3.5): each pair (sin, cos) turns by
-//! the angle `k x inv_freq`. [`Shift`] holds the `d/2` rotations and applies them in
-//! O(d); [`Shift::matrix`] writes them out as the dense matrix of the textbooks.
+//! The encoding of `p + k` is a linear function of the encoding of `p` that does not depend on `p`
+//! (Vaswani et al., 2017, section 3.5): each pair (sin, cos) rotates by the angle `k x inv_freq`.
+//! [`Shift`] stores the `d/2` rotations and applies them in O(d). [`Shift::matrix`] expands them to
+//! the dense matrix of the textbooks.
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
@@ -13,7 +13,7 @@ use crate::spec::recipe::Recipe;
 use crate::table::Table;
 use crate::turns::position::Position;
 
-/// On which side of the matrix the encoding stands.
+/// Orientation of the encodings in products with the matrix: row or column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VectorConvention {
     /// `PE(p + k) = PE(p) M`: per pair `[[cos, -sin], [sin, cos]]` for (sin, cos) rows.
@@ -22,8 +22,7 @@ pub enum VectorConvention {
     Column,
 }
 
-/// The operator that turns the encoding of every position `p` into that of
-/// `p + steps`.
+/// Operator that maps the encoding of every position `p` to the encoding of `p + steps`.
 ///
 /// ```
 /// use pe_core::Sinusoidal;
@@ -36,7 +35,7 @@ pub enum VectorConvention {
 /// let expected = table.row(7).unwrap();
 /// assert!(row.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15));
 ///
-/// // Going back is the inverse; shifts add up.
+/// // The inverse goes back, and shifts add up.
 /// shift.inverse().apply(&mut row)?;
 /// assert_eq!(shift.compose(&encoding.shift(4)?)?.steps(), 7);
 /// # Ok::<(), pe_core::Error>(())
@@ -45,28 +44,29 @@ pub enum VectorConvention {
 pub struct Shift {
     encoding: Sinusoidal,
     steps: i64,
-    /// (sin, cos) of steps x inv_freq, correctly rounded; a sine of zero is +0, which is why
-    /// sines are negated by `0.0 - sine`.
-    turns: Vec<(f64, f64)>,
+    /// (sin, cos) of steps x inv_freq, correctly rounded. A sine of zero is +0,
+    /// so sines are negated by `0.0 - sine`.
+    rotations: Vec<(f64, f64)>,
 }
 
 impl Sinusoidal {
-    /// The shift by `steps` positions, forwards or backwards.
+    /// Returns the shift by `steps` positions, forward or backward.
     ///
-    /// The angles are those of the exact frequencies, correctly rounded to f64.
+    /// The sines and cosines follow from the exact frequencies and are correctly rounded to f64.
     ///
     /// # Errors
-    /// If `steps` is beyond 2^32 - 1 in size; for a specification that cuts a pair in
-    /// half ([`OddWidth::Truncate`](crate::OddWidth) or `RoundUp` at an odd width), has
-    /// a `padding_idx`, or follows an f32 recipe: their rows are not rotations of
-    /// each other.
+    /// Returns an error if
+    /// - `steps` exceeds 2^32 - 1 in magnitude,
+    /// - the specification truncates a pair ([`OddWidth::Truncate`](crate::OddWidth) or `RoundUp`
+    ///   at an odd width), has a `padding_idx`, or follows an f32 recipe. Their rows are not
+    ///   rotations of each other.
     pub fn shift(&self, steps: i64) -> Result<Shift> {
         let undefined = |why| Error::Undefined {
             what: "the shift operator",
             why,
         };
         let columns = &self.inner.rows.columns;
-        if columns.pairs > columns.whole_pairs() {
+        if columns.pairs > columns.complete_pairs() {
             return Err(undefined("an odd width that cuts a pair in half"));
         }
         if self.config().padding_idx.is_some() {
@@ -76,40 +76,39 @@ impl Sinusoidal {
             return Err(undefined("an f32 recipe"));
         }
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
-        let turns = (0..columns.pairs)
+        let rotations = (0..columns.pairs)
             .map(|pair| {
                 let (sine, cosine) =
                     self.inner
                         .rows
-                        .pair::<f64>(pair, Position::Whole(size), Rungs::Ladder);
+                        .pair::<f64>(pair, Position::Integer(size), Rungs::Ladder);
                 (if steps < 0 { 0.0 - sine } else { sine }, cosine)
             })
             .collect();
         Ok(Shift {
             encoding: self.clone(),
             steps,
-            turns,
+            rotations,
         })
     }
 }
 
 impl Shift {
-    /// The number of positions.
+    /// Returns the number of positions.
     pub fn steps(&self) -> i64 {
         self.steps
     }
 
     /// Returns (sin, cos) of the angle by which each pair rotates. A sine of zero is +0.
     pub fn rotations(&self) -> &[(f64, f64)] {
-        &self.turns
+        &self.rotations
     }
 
-    /// Moves one encoding, in place: O(d). The arithmetic is f64 with one
-    /// rounding to `T` at the end; in f64 the error is below 3 x 2^-53 for entries up
-    /// to one in size.
+    /// Moves one encoding in place, in O(d). The arithmetic is f64 with one rounding to `T` at the
+    /// end. In f64 the error is below 3 x 2^-53 for entries of magnitude up to one.
     ///
     /// # Errors
-    /// If the row does not have the encoding's width.
+    /// Returns an error if the row does not have the width of the encoding.
     pub fn apply<T: Element>(&self, row: &mut [T]) -> Result<()> {
         let columns = &self.encoding.inner.rows.columns;
         if row.len() != columns.width {
@@ -119,7 +118,7 @@ impl Shift {
                 expected: columns.width as u64,
             });
         }
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (s, c) = columns.of_pair(pair);
             let (sin_p, cos_p) = (row[s].to_f64(), row[c].to_f64());
             row[s] = T::from_f64(sin_p * cosine + cos_p * sine);
@@ -128,23 +127,23 @@ impl Shift {
         Ok(())
     }
 
-    /// The shift back.
+    /// Returns the inverse shift.
     pub fn inverse(&self) -> Self {
         Self {
             encoding: self.encoding.clone(),
             steps: -self.steps,
-            turns: self
-                .turns
+            rotations: self
+                .rotations
                 .iter()
                 .map(|(sine, cosine)| (0.0 - sine, *cosine))
                 .collect(),
         }
     }
 
-    /// Both shifts in one; exact, since the angles are computed anew for the sum.
+    /// Returns both shifts in one. It is exact because the angles are recomputed for the sum.
     ///
     /// # Errors
-    /// If the specifications differ, or the sum is beyond 2^32 - 1 in size.
+    /// Returns an error if the specifications differ, or if the sum exceeds 2^32 - 1 in magnitude.
     pub fn compose(&self, other: &Self) -> Result<Self> {
         if self.encoding != other.encoding {
             return Err(Error::Mismatch {
@@ -155,16 +154,18 @@ impl Shift {
         self.encoding.shift(self.steps + other.steps)
     }
 
-    /// The dense d x d matrix, orthogonal; a padding column maps to itself.
+    /// Returns the dense d x d matrix, which is orthogonal up to rounding. A padding column maps to
+    /// itself.
     ///
     /// # Errors
-    /// If the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES).
+    /// Returns an error if the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
+    /// memory is exhausted.
     pub fn matrix(&self, convention: VectorConvention) -> Result<Table<f64>> {
         let columns = &self.encoding.inner.rows.columns;
         let width = columns.width;
         let mut matrix = Table::zeros(width as u64, width)?;
         let entries: &mut [f64] = matrix.as_mut_slice();
-        for (pair, (sine, cosine)) in self.turns.iter().enumerate() {
+        for (pair, (sine, cosine)) in self.rotations.iter().enumerate() {
             let (s, c) = columns.of_pair(pair);
             let off_diagonal = match convention {
                 VectorConvention::Row => *sine,

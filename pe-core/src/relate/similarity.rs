@@ -1,7 +1,7 @@
-//! How alike the encodings of two positions are.
+//! Similarity of the encodings of two positions.
 //!
-//! For whole pairs everything depends on the lag `k = p - q` alone. With
-//! `S(k)` the sum over the pairs of `sin^2(k w / 2)`:
+//! For complete pairs, everything depends on the lag `k = p - q` alone. With `S(k)` the sum over
+//! the pairs of `sin^2(k w / 2)`:
 //!
 //! ```text
 //! dot      = n - 2 S(k)            (n = d/2 pairs)
@@ -9,8 +9,8 @@
 //! distance = sqrt(4 S(k))
 //! ```
 //!
-//! These closed forms need neither the table nor a difference per pair of
-//! positions, and lose no digits to cancellation at small lags.
+//! These closed forms need neither the table nor a difference per pair of positions, and they lose
+//! no digits to cancellation at small lags.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
 use crate::rows::columns::Columns;
-use crate::rows::recurrence::{BLOCK, Rotation};
+use crate::rows::recurrence::{BLOCK, Recurrence};
 use crate::rows::writer::Source;
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Rungs};
@@ -27,21 +27,21 @@ use crate::table::Table;
 use crate::turns::frequency::Frequency;
 use crate::turns::position::{Position, check_range};
 
-/// What is computed of two encodings.
+/// Measure of the similarity of two encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Similarity {
     /// The dot product.
     Dot,
-    /// The sum of the squared differences.
+    /// The sum of squared differences.
     Sse,
     /// The Euclidean distance, the square root of the SSE.
     Distance,
 }
 
 impl Sinusoidal {
-    /// The similarity of the encodings of two positions. For a specification with
-    /// d/2 whole pairs the SSE is within a relative 1e-15, the dot product
-    /// within 5 d x 2^-53 absolutely.
+    /// Computes the similarity of the encodings of two positions. For a specification with d/2
+    /// complete pairs, the SSE has a relative error of at most 1e-15 and the dot product an
+    /// absolute error of at most 5 d x 2^-53.
     ///
     /// ```
     /// use pe_core::{Preset, Similarity, Sinusoidal};
@@ -54,7 +54,8 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// For an f32 recipe, whose rows are not points on circles.
+    /// Returns an error if the specification follows an f32 recipe, because its rows are not points
+    /// on circles.
     pub fn similarity(&self, of: Similarity, p: u32, q: u32) -> Result<f64> {
         let row = self.similarity_to(of, p, u64::from(q)..u64::from(q) + 1)?;
         row.first().copied().ok_or(Error::Range {
@@ -63,10 +64,11 @@ impl Sinusoidal {
         })
     }
 
-    /// The similarity of every position of a range to one position.
+    /// Computes the similarity of every position of a range to one position.
     ///
     /// # Errors
-    /// A range that descends or ends above 2^32; an f32 recipe.
+    /// Returns an error if the range descends or ends above 2^32, or if the specification follows
+    /// an f32 recipe.
     pub fn similarity_to(
         &self,
         of: Similarity,
@@ -78,12 +80,14 @@ impl Sinusoidal {
         Ok(matrix.into_vec())
     }
 
-    /// The similarities of two ranges of positions as a matrix, one row per
-    /// position of `rows`. Memory beside the result: O(rows + columns + d).
+    /// Computes the similarities of two ranges of positions as a matrix, one row per position of
+    /// `rows`. It needs O(rows + columns + d) memory in addition to the result.
     ///
     /// # Errors
-    /// A range that descends or ends above 2^32; a matrix above
-    /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); an f32 recipe.
+    /// Returns an error if
+    /// - a range descends or ends above 2^32,
+    /// - the matrix exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
+    /// - the specification follows an f32 recipe.
     pub fn similarity_matrix(
         &self,
         of: Similarity,
@@ -98,7 +102,7 @@ impl Sinusoidal {
             return Table::zeros(height, width);
         }
         let mut matrix = Table::<f64>::zeros(height, width)?;
-        // All lags that occur, from the most negative to the most positive.
+        // All occurring lags, from the most negative to the most positive.
         let least = (rows.start as i64) - (columns.end as i64 - 1);
         let most = (rows.end as i64 - 1) - (columns.start as i64);
         let smallest_size = if least > 0 {
@@ -117,7 +121,7 @@ impl Sinusoidal {
         };
         let (lone_rows, lone_columns) = (lone(&rows)?, lone(&columns)?);
         let padding = self.config().padding_idx.map(u64::from);
-        let pairs = self.inner.rows.columns.whole_pairs() as f64;
+        let pairs = self.inner.rows.columns.complete_pairs() as f64;
         for ((p, lone_p), row) in rows
             .zip(lone_rows)
             .zip(matrix.as_mut_slice().chunks_exact_mut(width))
@@ -132,7 +136,7 @@ impl Sinusoidal {
                             4.0 * chord + difference * difference,
                         )
                     }
-                    // A padding row is zero: only the other one counts.
+                    // A padding row is zero, so only the other one counts.
                     (true, false) => (0.0, pairs + lone_q * lone_q),
                     (false, true) => (0.0, pairs + lone_p * lone_p),
                     (true, true) => (0.0, 0.0),
@@ -147,25 +151,25 @@ impl Sinusoidal {
         Ok(matrix)
     }
 
-    /// The distance between the encodings of neighbouring positions, the same at every
-    /// position: `sqrt(d - 2 sum cos w)`, computed as `sqrt(4 sum sin^2(w / 2))`.
+    /// Computes the distance between the encodings of neighboring positions, the same at every
+    /// position: `sqrt(d - 2 sum cos w)`, evaluated as `sqrt(4 sum sin^2(w / 2))`.
     ///
     /// ```
-    /// let distance = pe_core::Sinusoidal::paper(500)?.neighbour_distance()?;
+    /// let distance = pe_core::Sinusoidal::paper(500)?.neighbor_distance()?;
     /// assert!((distance - 3.671985659248802).abs() < 1e-14);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// For an f32 recipe, and for specifications in which the distance is not
-    /// constant (a pair cut in half, a padding row).
-    pub fn neighbour_distance(&self) -> Result<f64> {
-        self.lags_decide("the neighbour distance")?;
+    /// Returns an error if the specification follows an f32 recipe, or if the distance is not
+    /// constant (a truncated pair, a padding row).
+    pub fn neighbor_distance(&self) -> Result<f64> {
+        self.lags_decide("the neighbor distance")?;
         Ok((4.0 * self.half_chords(1..2)?[0]).sqrt())
     }
 
-    /// The smallest lag `k` below `max_lag` at which the distance stops growing: that of
-    /// `k + 1` is smaller than that of `k`. `None` if it grows all the way.
+    /// Finds the smallest lag `k` below `max_lag` at which the distance stops growing, that is, the
+    /// distance at `k + 1` is smaller than at `k`. Returns `None` if it grows throughout.
     ///
     /// ```
     /// let encoding = pe_core::Sinusoidal::paper(500)?;
@@ -174,7 +178,8 @@ impl Sinusoidal {
     /// ```
     ///
     /// # Errors
-    /// As [`Sinusoidal::neighbour_distance`]; `max_lag` above 2^32.
+    /// Returns an error if `max_lag` is above 2^32. Also returns the errors of
+    /// [`Sinusoidal::neighbor_distance`].
     pub fn first_non_monotone_lag(&self, max_lag: u64) -> Result<Option<u64>> {
         self.lags_decide("the first non-monotone lag")?;
         check_range(&(0..max_lag))?;
@@ -196,7 +201,7 @@ impl Sinusoidal {
 
     fn lags_decide(&self, what: &'static str) -> Result<()> {
         let columns = &self.inner.rows.columns;
-        let why = if columns.pairs > columns.whole_pairs() {
+        let why = if columns.pairs > columns.complete_pairs() {
             "an odd width that cuts a pair in half"
         } else if self.config().padding_idx.is_some() {
             "a table with a padding row"
@@ -206,7 +211,7 @@ impl Sinusoidal {
         Err(Error::Undefined { what, why })
     }
 
-    /// S(k) for a range of lags.
+    /// Computes S(k) for a range of lags.
     fn half_chords(&self, lags: Range<u64>) -> Result<Vec<f64>> {
         let frequencies = match &self.inner.rows.source {
             Source::Exact { frequencies, .. } => frequencies,
@@ -217,7 +222,7 @@ impl Sinusoidal {
                 });
             }
         };
-        let pairs = self.inner.rows.columns.whole_pairs();
+        let pairs = self.inner.rows.columns.complete_pairs();
         let halves: Vec<Frequency> = frequencies[..pairs].iter().map(|f| f.halved()).collect();
         let mut out = reserved(lags.end - lags.start)?;
         if pairs == 0 {
@@ -225,7 +230,7 @@ impl Sinusoidal {
             return Ok(out);
         }
         let columns = Columns::new(2 * pairs, SinusoidLayout::Concatenated, OddWidth::Reject)?;
-        // At most 8 MiB of rows at a time, or as many rows as rotation needs to pay.
+        // At most 8 MiB of rows at a time, or as many rows as the recurrence needs to pay off.
         const BLOCK_ENTRIES: u64 = 1 << 20;
         let block = (BLOCK_ENTRIES / (2 * pairs as u64)).max(8);
         let block = block.min(lags.end - lags.start);
@@ -242,10 +247,10 @@ impl Sinusoidal {
                     }
                 }
             } else {
-                let mut rotation =
-                    Rotation::new(Backend::best().arch(), &halves, &columns, start as u32);
+                let mut recurrence =
+                    Recurrence::new(Backend::best().arch(), &halves, &columns, start as u32);
                 for block in rows.chunks_mut(BLOCK * 2 * pairs) {
-                    rotation.write(block);
+                    recurrence.write(block);
                 }
             }
             for row in rows.chunks_exact(2 * pairs) {
@@ -256,19 +261,20 @@ impl Sinusoidal {
         Ok(out)
     }
 
-    /// The entry outside the whole pairs, or 0.
+    /// Returns the entry outside the complete pairs, or 0.
     fn lone_half_pair(&self, position: u32) -> f64 {
         match self.inner.rows.columns.odd_one_out() {
-            Some(column) => self
-                .inner
-                .rows
-                .entry(Position::Whole(position), Rungs::Ladder, column),
+            Some(column) => {
+                self.inner
+                    .rows
+                    .entry(Position::Integer(position), Rungs::Ladder, column)
+            }
             None => 0.0,
         }
     }
 }
 
-/// An empty vector with room for `count` numbers, or an error.
+/// Returns an empty vector with capacity for `count` values, or an error.
 fn reserved(count: u64) -> Result<Vec<f64>> {
     let out_of_memory = || Error::OutOfMemory {
         bytes: count.saturating_mul(8),
@@ -279,7 +285,7 @@ fn reserved(count: u64) -> Result<Vec<f64>> {
     Ok(out)
 }
 
-/// A sum with its rounding errors carried along (Neumaier).
+/// Sums with compensated rounding errors (Neumaier).
 fn sum(terms: impl Iterator<Item = f64>) -> f64 {
     let (mut total, mut lost) = (0.0_f64, 0.0);
     for term in terms {

@@ -3,36 +3,37 @@
 use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
 
-/// What rounding needs to know of a type: the part of [`Element`](crate::Element) below all rooms.
+/// The properties of a type that rounding needs: the part of [`Element`](crate::Element) below all
+/// other modules.
 #[doc(hidden)]
 #[allow(unreachable_pub)]
 pub trait Float: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// The type's name: [`Element::NAME`](crate::Element::NAME).
+    /// Name of the type: [`Element::NAME`](crate::Element::NAME).
     const TYPE: &'static str;
 
-    /// Significant bits, the hidden one included.
+    /// Significant bits, including the hidden one.
     const PRECISION: u32;
 
-    /// The exponent of the smallest normal number.
+    /// Exponent of the smallest normal number.
     const MIN_EXPONENT: i32;
 
-    /// Whether single f64 values can decide an entry. (For `f64` they cannot.)
+    /// Whether plain f64 values can pass the rounding test. (For `f64` they cannot.)
     const SINGLE: bool = Self::PRECISION < f64::MANTISSA_DIGITS;
 
-    /// From the bit pattern in the low bits.
+    /// Converts the bit pattern in the low bits.
     fn from_pattern(bits: u64) -> Self;
 
-    /// The bit pattern in the low bits.
+    /// Returns the bit pattern in the low bits.
     fn pattern(self) -> u64;
 
-    /// The value as `f64`, exactly.
+    /// Returns the value as `f64`, exactly.
     fn widen(self) -> f64;
 
-    /// The nearest value of this type, ties to even, in one rounding; too
-    /// large values become infinite.
+    /// Returns the nearest value of this type, ties to even, in one rounding. Values beyond the
+    /// range become infinite.
     fn rounded(value: f64) -> Self;
 
-    /// A vector of zeros, fresh from the allocator and, if large, not yet touched.
+    /// Allocates a vector of zeros. If it is large, its pages are not yet touched.
     fn zeros(len: usize) -> Vec<Self>;
 }
 
@@ -77,9 +78,9 @@ float!(f64, "f64", u64, 53, -1022, |value| value, |len| vec![
     0.0;
     len
 ]);
-// To an f32 that is odd wherever it is inexact, then to nearest: the second
-// rounding sees on which side of a midpoint the value lay. `half`'s own
-// `from_f64` rounds to f32 first and to nearest again.
+// Rounds to an f32 that is odd wherever it is inexact, then to nearest, so that the second rounding
+// knows on which side of a midpoint the value was. `half`'s own `from_f64` rounds to f32 first and
+// then to nearest again.
 float!(
     f16,
     "f16",
@@ -99,7 +100,7 @@ float!(
     |len| vec![0u16; len].reinterpret_into()
 );
 
-/// The `f32` next to `value` towards zero, with its last bit set if that is inexact.
+/// Returns the `f32` next to `value` toward zero, with its last bit set if that is inexact.
 #[inline]
 fn to_odd_f32(value: f64) -> f32 {
     let nearest = value as f32;
@@ -116,8 +117,8 @@ fn to_odd_f32(value: f64) -> f32 {
     f32::from_bits(towards_zero | 1)
 }
 
-/// A positive number: `bits` / 2^128 x 2^`exponent`, and whether something
-/// smaller than the last bit was cut off.
+/// A positive number: `bits` / 2^128 x 2^`exponent`, with a flag for nonzero bits dropped below the
+/// last one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Magnitude {
     pub(crate) bits: u128,
@@ -125,10 +126,9 @@ pub(crate) struct Magnitude {
     pub(crate) sticky: bool,
 }
 
-/// The value of `T` nearest to the magnitude with the sign given, ties to even.
+/// Returns the value of `T` nearest to the magnitude with the sign given, ties to even.
 ///
-/// The values made here are at most one, far from overflow; a larger
-/// one than the type can hold becomes infinite.
+/// A magnitude beyond the largest finite value of `T` becomes infinite.
 #[inline]
 pub(crate) fn nearest<T: Float>(negative: bool, magnitude: Magnitude) -> T {
     let width = (std::mem::size_of::<T>() * 8) as u32;
@@ -138,7 +138,7 @@ pub(crate) fn nearest<T: Float>(negative: bool, magnitude: Magnitude) -> T {
         return T::from_pattern(sign);
     }
     let bits = magnitude.bits << zeros;
-    // The value lies in [2^power, 2^(power + 1)).
+    // The value is in [2^power, 2^(power + 1)).
     let power = magnitude.exponent - zeros as i32 - 1;
     let fraction_bits = T::PRECISION - 1;
     let max_field = (1u64 << (width - 1 - fraction_bits)) - 1;
@@ -152,7 +152,7 @@ pub(crate) fn nearest<T: Float>(negative: bool, magnitude: Magnitude) -> T {
         return T::from_pattern(sign | (max_field << fraction_bits));
     }
     if keep == 0 && T::MIN_EXPONENT - power > T::PRECISION as i32 {
-        // Less than half of the smallest number.
+        // Less than half of the smallest subnormal number.
         return T::from_pattern(sign);
     }
     let (kept, rest) = if keep == 0 {
@@ -171,7 +171,7 @@ pub(crate) fn nearest<T: Float>(negative: bool, magnitude: Magnitude) -> T {
 mod tests {
     use super::*;
 
-    /// An `f64` as a magnitude.
+    /// Converts an `f64` to a magnitude.
     fn magnitude(value: f64) -> Magnitude {
         let (mantissa, exponent) = crate::num::wide::decompose(value);
         Magnitude {
@@ -185,7 +185,7 @@ mod tests {
     fn nearest_agrees_with_the_processor_in_f32() {
         let mut bits: u64 = 0x3ff0_0000_0000_0000;
         for _ in 0..200_000 {
-            // A walk over exponents from far below the subnormals to overflow.
+            // Exponents from far below the subnormals to overflow.
             bits = bits
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Every midpoint of two neighbours, and the f64 on either side of it.
+    /// Tests every midpoint of two neighbors, and the f64 on either side of it.
     fn midpoints<T: Float>(patterns: u64) {
         for pattern in 0..patterns {
             let below = T::from_pattern(pattern);
@@ -225,7 +225,7 @@ mod tests {
                     "{pattern:x}"
                 );
             }
-            // Something beyond the last bit decides a tie.
+            // Bits below the last one decide a tie.
             let sticky = Magnitude {
                 sticky: true,
                 ..magnitude(middle)

@@ -1,20 +1,20 @@
-//! The rounding test (Ziv): a value known to within a bound is decided if everything within the
-//! bound rounds to the same float.
+//! The rounding test (Ziv): a value known to within a bound passes if everything within the bound
+//! rounds to the same float. An entry that fails is a hard case.
 
 use crate::round::nearest::{Float, Magnitude, nearest};
 
-/// Bound on the error of single f64 values: 2^-50.
+/// Bound on the error of plain f64 values: 2^-50.
 ///
-/// With u = 2^-53, an entry made by rotation: each of the four factors errs by u of
-/// itself, each product by another u of itself, together 3u (|sA cB| + |cA sB|) <= 3u; adding
-/// the bound to one product, adding the other, and subtracting the bound twice
-/// err by u each: 6u < 2^-50.4 (less with fused operations), and the seeds' own errors of 2^-62 beside it.
-/// For single rows see [`single_f64`](crate::sincos::single_f64).
+/// With u = 2^-53, for an entry computed by recurrence: each of the four factors has a relative
+/// error of u, each product another u, together 3u (|sA cB| + |cA sB|) <= 3u. Adding the bound to
+/// one product, adding the other product, and subtracting the bound twice add an error of u each:
+/// 6u < 2^-50.4 (less with fused operations). The seeds' own errors of 2^-62 are negligible in
+/// comparison. For single rows see [`single_f64`](crate::sincos::single_f64).
 pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 
-/// The nearest `T` to all numbers within [`SINGLE_ERROR`] of `value`, if there is one.
+/// Returns the `T` nearest to all numbers within [`SINGLE_ERROR`] of `value`, if they share one.
 ///
-/// `f64` results need more than f64 arithmetic and are never decided here.
+/// `f64` results need more than f64 arithmetic and never pass here.
 #[inline]
 pub(crate) fn decided_f64<T: Float>(value: f64) -> Option<T> {
     if !T::SINGLE {
@@ -23,15 +23,15 @@ pub(crate) fn decided_f64<T: Float>(value: f64) -> Option<T> {
     decided_within(value, SINGLE_ERROR)
 }
 
-/// The nearest `T` to all numbers within `error` of `value`, if there is one.
+/// Returns the `T` nearest to all numbers within `error` of `value`, if they share one.
 #[inline]
 pub(crate) fn decided_within<T: Float>(value: f64, error: f64) -> Option<T> {
     let low = T::rounded(value - error);
     (low.pattern() == T::rounded(value + error).pattern()).then_some(low)
 }
 
-/// The value of `T` nearest to every number within `error` units of
-/// `bits` / 2^128, or `None` if they do not all round alike.
+/// Returns the value of `T` nearest to all numbers within `error` units of `bits` / 2^128, or
+/// `None` if they do not all round alike.
 #[inline]
 pub(crate) fn decided<T: Float>(negative: bool, bits: u128, error: u128) -> Option<T> {
     let low = bits.checked_sub(error)?;
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn decisions_need_both_ends_to_agree() {
         let half = 1u128 << 127;
-        // 0.5 + 2^-25 lies between two neighbours.
+        // 0.5 + 2^-25 is halfway between two neighbors.
         assert_eq!(decided::<f32>(false, half + (1 << 103), 1), None);
         assert_eq!(decided::<f32>(false, half, 1), Some(0.5));
         assert_eq!(decided::<f32>(false, half + (1 << 100), 1 << 99), Some(0.5));

@@ -1,20 +1,20 @@
-//! The floats nearest to wide numbers.
+//! Floats nearest to wide numbers.
 
 use crate::num::number::Number;
 use crate::num::wide::{WORDS, Wide};
 use crate::round::nearest::{Magnitude, nearest};
 
-/// The `f64` nearest to a wide number.
+/// Returns the `f64` nearest to a wide number.
 pub(crate) fn to_f64(wide: Wide) -> f64 {
     nearest(false, magnitude(wide))
 }
 
-/// The `f32` nearest to a wide number.
+/// Returns the `f32` nearest to a wide number.
 pub(crate) fn to_f32(wide: Wide) -> f32 {
     nearest(false, magnitude(wide))
 }
 
-/// The number without a sign, for [`nearest`].
+/// Returns the magnitude of a wide number, for [`nearest`].
 pub(crate) fn magnitude(wide: Wide) -> Magnitude {
     Magnitude {
         bits: wide.mantissa.top128(),
@@ -24,7 +24,7 @@ pub(crate) fn magnitude(wide: Wide) -> Magnitude {
 }
 
 impl Number {
-    /// The nearest f64.
+    /// Returns the nearest f64.
     pub(crate) fn to_f64(self) -> f64 {
         nearest(self.negative, magnitude(self.size))
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::num::fixed::Fixed;
 
-    /// The words of a mantissa, the lowest first; what lies below the tie decides, however low.
+    /// Words of a mantissa, lowest first. Any bit below the tie decides, however low.
     #[test]
     fn ties_are_decided_by_every_word() {
         let rounded = |low: [u64; 3]| {

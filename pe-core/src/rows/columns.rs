@@ -1,17 +1,17 @@
-//! Where the sine and cosine of each pair stand in a row.
+//! Columns of the sines and cosines within a row.
 
 use crate::error::{Error, Result};
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 
-/// The columns of a row: `pairs` sines and cosines, of which the last may be
-/// cut in half, and perhaps a column of zeros.
+/// Columns of a row: `pairs` sines and cosines, and possibly a column of zeros. The last pair may
+/// lack one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Columns {
     pub(crate) width: usize,
-    /// Pairs of which at least one column is in the row.
+    /// Pairs with at least one column in the row.
     pub(crate) pairs: usize,
     pub(crate) layout: SinusoidLayout,
-    /// The last column is zero.
+    /// Whether the last column is zero.
     pub(crate) padded: bool,
 }
 
@@ -23,11 +23,11 @@ pub(crate) enum Column {
     Zero,
 }
 
-/// The parts of a row that whole pairs fill.
+/// The parts of a row that complete pairs fill.
 pub(crate) enum PairSlices<'a, T> {
     /// sin, cos, sin, cos ...
     Interleaved(&'a mut [T]),
-    /// Sines and cosines, equally many.
+    /// Sines and cosines in equal number.
     Halves {
         /// The sines.
         sines: &'a mut [T],
@@ -37,7 +37,7 @@ pub(crate) enum PairSlices<'a, T> {
 }
 
 impl<'a, T> PairSlices<'a, T> {
-    /// The first `pairs` pairs and the rest.
+    /// Splits off the first `pairs` pairs.
     #[inline(always)]
     pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
         match self {
@@ -60,11 +60,11 @@ impl<'a, T> PairSlices<'a, T> {
     }
 }
 
-/// The same parts of two rows.
-pub(crate) enum TwinSlices<'a, T> {
-    /// sin, cos, sin, cos ... of either row.
+/// The parts that complete pairs fill in two mirrored rows.
+pub(crate) enum MirroredSlices<'a, T> {
+    /// sin, cos, sin, cos ... of each row.
     Interleaved([&'a mut [T]; 2]),
-    /// Sines and cosines of either row, equally many.
+    /// Sines and cosines of each row, in equal number.
     Halves {
         /// The sines.
         sines: [&'a mut [T]; 2],
@@ -73,8 +73,8 @@ pub(crate) enum TwinSlices<'a, T> {
     },
 }
 
-impl<'a, T> TwinSlices<'a, T> {
-    /// The first `pairs` pairs and the rest.
+impl<'a, T> MirroredSlices<'a, T> {
+    /// Splits off the first `pairs` pairs.
     #[inline(always)]
     pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
         match self {
@@ -108,31 +108,31 @@ impl<'a, T> TwinSlices<'a, T> {
         }
     }
 
-    /// The same slices for a shorter time.
+    /// Reborrows the slices.
     #[inline(always)]
-    pub(crate) fn reborrow(&mut self) -> TwinSlices<'_, T> {
+    pub(crate) fn reborrow(&mut self) -> MirroredSlices<'_, T> {
         match self {
-            Self::Interleaved([a, b]) => TwinSlices::Interleaved([a, b]),
+            Self::Interleaved([a, b]) => MirroredSlices::Interleaved([a, b]),
             Self::Halves {
                 sines: [sa, sb],
                 cosines: [ca, cb],
-            } => TwinSlices::Halves {
+            } => MirroredSlices::Halves {
                 sines: [sa, sb],
                 cosines: [ca, cb],
             },
         }
     }
 
-    /// The sine and cosine of one pair in one of the rows, if they are there.
-    pub(crate) fn pair(&mut self, twin: usize, pair: usize) -> Option<(&mut T, &mut T)> {
+    /// Returns the sine and cosine of one pair in one of the rows, if they exist.
+    pub(crate) fn pair(&mut self, side: usize, pair: usize) -> Option<(&mut T, &mut T)> {
         match self {
-            Self::Interleaved(rows) => match rows.get_mut(twin)?.chunks_exact_mut(2).nth(pair)? {
+            Self::Interleaved(rows) => match rows.get_mut(side)?.chunks_exact_mut(2).nth(pair)? {
                 [sine, cosine] => Some((sine, cosine)),
                 _ => None,
             },
             Self::Halves { sines, cosines } => Some((
-                sines.get_mut(twin)?.get_mut(pair)?,
-                cosines.get_mut(twin)?.get_mut(pair)?,
+                sines.get_mut(side)?.get_mut(pair)?,
+                cosines.get_mut(side)?.get_mut(pair)?,
             )),
         }
     }
@@ -153,13 +153,13 @@ impl Columns {
         })
     }
 
-    /// Pairs whose sine and cosine are both in the row.
+    /// Returns the number of complete pairs.
     #[inline(always)]
-    pub(crate) fn whole_pairs(&self) -> usize {
+    pub(crate) fn complete_pairs(&self) -> usize {
         self.width / 2
     }
 
-    /// What the column holds. The column must be below the width.
+    /// Returns the content of a column, which must be below the width.
     pub(crate) fn at(&self, column: usize) -> Column {
         if self.padded && column + 1 == self.width {
             return Column::Zero;
@@ -174,7 +174,7 @@ impl Columns {
         }
     }
 
-    /// The columns of a whole pair: (sine, cosine).
+    /// Returns the columns (sine, cosine) of a complete pair.
     pub(crate) fn of_pair(&self, pair: usize) -> (usize, usize) {
         match self.layout {
             SinusoidLayout::Interleaved => (2 * pair, 2 * pair + 1),
@@ -183,8 +183,8 @@ impl Columns {
         }
     }
 
-    /// The column that stands outside the whole pairs at odd widths: the half
-    /// of the last pair that was kept, or the zeros.
+    /// Returns the column outside the complete pairs at odd widths: the kept half of the last pair,
+    /// or the zeros.
     pub(crate) fn odd_one_out(&self) -> Option<usize> {
         if self.width.is_multiple_of(2) {
             None
@@ -195,10 +195,10 @@ impl Columns {
         }
     }
 
-    /// The whole pairs of a row, to be written.
+    /// Returns the slices of a row that its complete pairs fill.
     #[inline(always)]
     pub(crate) fn split<'a, T>(&self, row: &'a mut [T]) -> PairSlices<'a, T> {
-        let whole = self.whole_pairs();
+        let whole = self.complete_pairs();
         if self.layout == SinusoidLayout::Interleaved {
             return PairSlices::Interleaved(&mut row[..2 * whole]);
         }
@@ -217,12 +217,16 @@ impl Columns {
         }
     }
 
-    /// The whole pairs of two rows, to be written.
+    /// Returns the slices of two rows that their complete pairs fill.
     #[inline(always)]
-    pub(crate) fn split_twins<'a, T>(&self, a: &'a mut [T], b: &'a mut [T]) -> TwinSlices<'a, T> {
-        let whole = self.whole_pairs();
+    pub(crate) fn split_mirrored<'a, T>(
+        &self,
+        a: &'a mut [T],
+        b: &'a mut [T],
+    ) -> MirroredSlices<'a, T> {
+        let whole = self.complete_pairs();
         if self.layout == SinusoidLayout::Interleaved {
-            return TwinSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
+            return MirroredSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
         }
         let (first_a, second_a) = a.split_at_mut(self.pairs);
         let (first_b, second_b) = b.split_at_mut(self.pairs);
@@ -232,7 +236,7 @@ impl Columns {
             SinusoidLayout::ConcatenatedCosFirst => (second, first),
             _ => (first, second),
         };
-        TwinSlices::Halves { sines, cosines }
+        MirroredSlices::Halves { sines, cosines }
     }
 }
 
@@ -276,8 +280,7 @@ mod tests {
         }
     }
 
-    /// What says where a pair stands, one by one or by slices, agrees with what says what a
-    /// column holds.
+    /// The columns of a pair, alone and by slices, match the content of each column.
     #[test]
     fn pairs_stand_where_their_columns_say() {
         for layout in [Interleaved, Concatenated, ConcatenatedCosFirst] {
@@ -287,22 +290,22 @@ mod tests {
                     let mut rows: [Vec<usize>; 2] =
                         [(0..width).collect(), (100..100 + width).collect()];
                     let [a, b] = &mut rows;
-                    let mut twins = columns.split_twins(a, b);
+                    let mut mirrored = columns.split_mirrored(a, b);
                     let mut left: Vec<usize> = (0..width).collect();
-                    for pair in 0..columns.whole_pairs() {
+                    for pair in 0..columns.complete_pairs() {
                         let (sine, cosine) = columns.of_pair(pair);
                         assert_eq!(columns.at(sine), Column::Sine(pair), "{columns:?}");
                         assert_eq!(columns.at(cosine), Column::Cosine(pair), "{columns:?}");
-                        for twin in 0..2 {
-                            let found = twins.pair(twin, pair).map(|(s, c)| (*s, *c));
-                            let expected = (100 * twin + sine, 100 * twin + cosine);
+                        for side in 0..2 {
+                            let found = mirrored.pair(side, pair).map(|(s, c)| (*s, *c));
+                            let expected = (100 * side + sine, 100 * side + cosine);
                             assert_eq!(found, Some(expected), "{columns:?}");
                         }
                         left.retain(|column| *column != sine && *column != cosine);
                     }
-                    // Neither a third row nor half a pair.
-                    assert_eq!(twins.pair(2, 0), None);
-                    assert_eq!(twins.pair(0, columns.whole_pairs()), None);
+                    // Neither a third row nor half a pair exists.
+                    assert_eq!(mirrored.pair(2, 0), None);
+                    assert_eq!(mirrored.pair(0, columns.complete_pairs()), None);
                     let lone: Vec<usize> = columns.odd_one_out().into_iter().collect();
                     assert_eq!(left, lone, "{columns:?}");
                 }

@@ -1,9 +1,8 @@
 //! Cosines and sines with the roundings of transformers' forward pass.
 //!
-//! There the angle is the f32 product of position and frequency, and the functions and the
-//! product with the attention factor round to f32 each. The functions are correctly
-//! rounded here: from f64 where a check allows it, else by the ladder of
-//! [`sincos`].
+//! transformers computes the angle as the f32 product of position and frequency. It rounds the
+//! functions and their product with the attention factor to f32. The functions are correctly
+//! rounded here: from f64 if the rounding test passes, otherwise by the ladder of [`sincos`].
 
 use crate::round::{Float, decided_f64};
 use crate::sincos::single_f64;
@@ -14,11 +13,11 @@ use crate::turns::position::Position;
 /// 2^96 / (2 pi), rounded down.
 const INV_TWO_PI: u128 = 0x28be_60db_9391_054a_7f09_d5f4;
 
-/// The fraction of a turn, in units of 2^-64, that an angle of at least 2^-60 and below 2^32
-/// radians makes: within 2 units.
+/// Returns the phase of an angle of at least 2^-60 and below 2^32 radians, in units of 2^-64 turns,
+/// within 2 units.
 ///
-/// The constant is one unit of 2^-96 off at most, times 24 bits of mantissa and up to 2^8.
-fn turn(angle: f32) -> Option<u64> {
+/// The constant has an error of at most 2^-96, multiplied by 24 bits of mantissa and up to 2^8.
+fn phase(angle: f32) -> Option<u64> {
     let bits = angle.to_bits();
     let exponent = (bits >> 23) as i32 - 127;
     if !(-60..32).contains(&exponent) {
@@ -35,28 +34,28 @@ fn turn(angle: f32) -> Option<u64> {
     Some((turns >> 32) as u64)
 }
 
-/// Sine and cosine of an f32 angle, correctly rounded. `radian` is the frequency of one
+/// Computes sine and cosine of an f32 angle, correctly rounded. `radian` is the frequency of one
 /// radian per position.
 fn sin_cos(radian: &Frequency, angle: f32) -> (f32, f32) {
-    let long = || sincos::sin_cos(radian, Position::Real(f64::from(angle)), Rungs::NarrowUp);
+    let long = || sincos::sin_cos(radian, Position::Real(f64::from(angle)), Rungs::From128);
     short(angle).unwrap_or_else(long)
 }
 
-/// The same from f64 arithmetic, where both are decided by it.
+/// Computes both from f64 arithmetic if both pass the rounding test.
 fn short(angle: f32) -> Option<(f32, f32)> {
-    let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(turn(angle)?);
+    let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(phase(angle)?);
     Some((decided_f64(sine)?, decided_f64(cosine)?))
 }
 
-/// Sine and cosine of the f32 angle `position` x `inv_freq`, each correctly
-/// rounded to f32 and from there to `T`. `radian` is the frequency of one radian
-/// per position, under which an angle is its own position.
+/// Computes sine and cosine of the f32 angle `position` x `inv_freq`, each correctly rounded to f32
+/// and from f32 to `T`. With `radian`, the frequency of one radian per
+/// position, an angle is its own position.
 pub(crate) fn entry_pair<T: Float>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
     let (sine, cosine) = sin_cos(radian, position as f32 * inv_freq);
     (T::rounded(f64::from(sine)), T::rounded(f64::from(cosine)))
 }
 
-/// One row. `factor` is the attention factor in f32.
+/// Writes one row. `factor` is the attention factor in f32.
 pub(crate) fn fill_row<T: Float>(
     radian: &Frequency,
     inv_freq: &[f32],
@@ -78,45 +77,46 @@ mod tests {
     use super::*;
     use crate::round::SINGLE_ERROR;
 
-    /// Angles of every size against the 320-bit rung, and that nearly all take the short way.
+    /// Angles of every magnitude match the 320-bit rung, and nearly all of them pass in f64.
     #[test]
     fn functions_are_correctly_rounded_at_angles_of_every_size() {
         let radian = Frequency::one();
         let mut bits = 1u32;
-        let (mut settled, mut all) = (0, 0);
+        let (mut passed, mut all) = (0, 0);
         for _ in 0..40_000 {
             bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             // Exponents from 2^-64 to 2^40.
             let exponent = 127 - 64 + bits % 104;
             let angle = f32::from_bits(exponent << 23 | bits >> 9);
             let expected =
-                sincos::sin_cos::<f32>(&radian, Position::Real(f64::from(angle)), Rungs::FullOnly);
+                sincos::sin_cos::<f32>(&radian, Position::Real(f64::from(angle)), Rungs::Only320);
             assert_eq!(sin_cos(&radian, angle), expected, "{angle:e}");
             if (1e-3..4e9).contains(&angle) {
                 all += 1;
-                let narrow = sincos::fixed::narrow(
-                    crate::turns::phase::turn_at(radian.wide, u64::from(bits >> 9 | 1 << 23), {
+                let values = sincos::fixed::sin_cos_128(
+                    crate::turns::phase::phase_at(radian.wide, u64::from(bits >> 9 | 1 << 23), {
                         exponent as i32 - 150
                     })
                     .reduce(),
                     2,
                 );
                 let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
-                let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(turn(angle).unwrap());
+                let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(phase(angle).unwrap());
                 let near = |value: f64, bits: u128| {
                     (value.abs() - bits as f64 * unit).abs() < SINGLE_ERROR
                 };
-                assert!(near(sine, narrow.sine) && near(cosine, narrow.cosine));
-                settled += usize::from(short(angle).is_some());
+                assert!(near(sine, values.sine) && near(cosine, values.cosine));
+                passed += usize::from(short(angle).is_some());
             }
         }
         assert!(all > 10_000);
-        assert!(settled > all - all / 1000, "{settled} of {all}");
+        assert!(passed > all - all / 1000, "{passed} of {all}");
         assert_eq!(sin_cos(&radian, 0.0), (0.0, 1.0));
     }
 
-    /// cos 2^-12 = 1 - 2^-25 + 2^-52 / 1.5 - ... lies above the midpoint of 1 - 2^-24 and 1, nearer
-    /// than f64 arithmetic can tell; sin 2^-12 = 2^-12 - 2^-36 / 6 + ... is far from any.
+    /// cos 2^-12 = 1 - 2^-25 + 2^-52 / 1.5 - ... is above the midpoint of 1 - 2^-24 and 1, closer
+    /// than f64 arithmetic can resolve. sin 2^-12 = 2^-12 - 2^-36 / 6 + ... is far from any
+    /// midpoint.
     #[test]
     fn a_cosine_next_to_a_midpoint_goes_the_long_way() {
         let angle = 1.0 / 4096.0;

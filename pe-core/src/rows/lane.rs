@@ -1,8 +1,8 @@
-//! The f64 rung in bulk: sines and cosines of many pairs, rounded and checked.
+//! The f64 rung in bulk: sines and cosines of many pairs, rounded and tested.
 //!
-//! A value known to within [`SINGLE_ERROR`] is *settled* if everything within the
-//! bound rounds to the same float. Lanes write the rounded values and report
-//! whether any was not settled; the caller has those made again by the ladder.
+//! A value known to within [`SINGLE_ERROR`] passes the rounding test if everything within the bound
+//! rounds to the same float. Lanes write the rounded values and report whether any value failed.
+//! The caller has the ladder recompute the failures.
 
 pub(crate) mod double;
 mod halves;
@@ -10,42 +10,51 @@ mod halves;
 use pulp::Simd;
 
 use crate::round::{Float, SINGLE_ERROR, decided_within};
-use crate::rows::columns::{PairSlices, TwinSlices};
+use crate::rows::columns::{MirroredSlices, PairSlices};
 use crate::sincos::hi_lo::Angle;
 use crate::sincos::single_f64::fused;
 
-/// An element type's way through the fast paths: the supertrait that seals [`Element`](crate::Element).
+/// The fast paths of an element type. This supertrait seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
-    /// What [`Lane::turn`] wants single seeds multiplied by: a power of two.
+    /// Power of two that scales plain f64 seeds for [`Lane::write_mirrored`].
     const SCALE: f64 = 1.0;
 
-    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs; non-zero if one is not settled.
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) pairs. Returns a nonzero value if one
+    /// failed the rounding test.
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32;
 
-    /// Writes a run of at most [`RUN`](crate::sincos::double_f64::RUN) pairs in two parts; non-zero if one is not settled.
-    /// For the types that single values settle it never does.
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs. Returns a
+    /// nonzero value if one failed the rounding test, as it always does for types that plain f64
+    /// values decide.
     fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> u32 {
         1
     }
 
-    /// Writes a run of seeds turned back and forth by fine angles, and lists what may not
-    /// be settled.
-    fn turn<S: Simd>(simd: S, run: Turned<'_>, out: TwinSlices<'_, Self>, suspects: &mut Suspects);
+    /// Writes the pairs at seeds minus fine angles and at seeds plus fine angles into two mirrored
+    /// rows, and lists the pairs that may have failed the rounding test.
+    fn write_mirrored<S: Simd>(
+        simd: S,
+        run: RecurrenceRun<'_>,
+        out: MirroredSlices<'_, Self>,
+        failures: &mut Failures,
+    );
 
-    /// One pair of such a run, turned back (`twin` 0) or forth (1), if it can be decided.
-    fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)>;
+    /// Computes one of these pairs, before (`side` 0) or after (1) the seed, if it passes the
+    /// rounding test alone.
+    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)>;
 }
 
-/// A run of seeds and the fine angles that turn them, part by part; single values have two parts.
+/// A run of seeds and the fine angles that are added to them, part by part. Plain f64 values have
+/// two parts, double-double values four.
 #[derive(Clone, Copy)]
-pub(crate) struct Turned<'a> {
+pub(crate) struct RecurrenceRun<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
-    /// Bound on the error of single values.
+    /// Bound on the error of plain f64 values.
     pub(crate) error: f64,
 }
 
-impl<'a> Turned<'a> {
+impl<'a> RecurrenceRun<'a> {
     #[inline(always)]
     pub(crate) fn of(
         seeds: &'a [f64],
@@ -71,9 +80,13 @@ impl<'a> Turned<'a> {
     }
 }
 
-/// The single values of one pair: (sine, cosine) turned back and forth, all plus `extra`.
+/// Computes (sine, cosine) of a - b and of a + b in plain f64, each plus `extra`.
 #[inline(always)]
-pub(crate) fn both_ways<S: Simd>(a: (f64, f64), b: (f64, f64), extra: f64) -> [(f64, f64); 2] {
+pub(crate) fn sum_and_difference<S: Simd>(
+    a: (f64, f64),
+    b: (f64, f64),
+    extra: f64,
+) -> [(f64, f64); 2] {
     let ((sa, ca), (sb, cb)) = (a, b);
     let sine = fused::<S>(sa, cb, extra);
     let cosine = fused::<S>(ca, cb, extra);
@@ -83,9 +96,10 @@ pub(crate) fn both_ways<S: Simd>(a: (f64, f64), b: (f64, f64), extra: f64) -> [(
     ]
 }
 
-fn decide_single<T: Lane>(run: Turned<'_>, pair: usize, twin: usize) -> Option<(T, T)> {
+fn decide_single<T: Lane>(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(T, T)> {
     let at = |row: [&[f64]; 4]| Some((*row[0].get(pair)?, *row[1].get(pair)?));
-    let (sine, cosine) = both_ways::<pulp::Scalar>(at(run.seeds)?, at(run.fine)?, 0.0)[twin & 1];
+    let (sine, cosine) =
+        sum_and_difference::<pulp::Scalar>(at(run.seeds)?, at(run.fine)?, 0.0)[side & 1];
     Some((
         decided_within(sine / T::SCALE, run.error)?,
         decided_within(cosine / T::SCALE, run.error)?,
@@ -95,103 +109,110 @@ fn decide_single<T: Lane>(run: Turned<'_>, pair: usize, twin: usize) -> Option<(
 impl Lane for f32 {
     #[inline(always)]
     fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32 {
-        let mut unsettled = 0;
+        let mut failed = 0;
         match out {
             PairSlices::Interleaved(out) => {
                 for (out, (sine, cosine)) in out.chunks_exact_mut(2).zip(pairs) {
-                    let (sine, bad_sine) = settle_f32(sine);
-                    let (cosine, bad_cosine) = settle_f32(cosine);
+                    let (sine, bad_sine) = test_f32(sine);
+                    let (cosine, bad_cosine) = test_f32(cosine);
                     out[0] = sine;
                     out[1] = cosine;
-                    unsettled |= bad_sine;
-                    unsettled |= bad_cosine;
+                    failed |= bad_sine;
+                    failed |= bad_cosine;
                 }
             }
             PairSlices::Halves { sines, cosines } => {
                 for ((s, c), (sine, cosine)) in sines.iter_mut().zip(cosines).zip(pairs) {
-                    let (sine, bad_sine) = settle_f32(sine);
-                    let (cosine, bad_cosine) = settle_f32(cosine);
+                    let (sine, bad_sine) = test_f32(sine);
+                    let (cosine, bad_cosine) = test_f32(cosine);
                     *s = sine;
                     *c = cosine;
-                    unsettled |= bad_sine;
-                    unsettled |= bad_cosine;
+                    failed |= bad_sine;
+                    failed |= bad_cosine;
                 }
             }
         }
-        unsettled
+        failed
     }
 
     #[inline(always)]
-    fn turn<S: Simd>(_: S, run: Turned<'_>, out: TwinSlices<'_, Self>, suspects: &mut Suspects) {
+    fn write_mirrored<S: Simd>(
+        _: S,
+        run: RecurrenceRun<'_>,
+        out: MirroredSlices<'_, Self>,
+        failures: &mut Failures,
+    ) {
         let ([sa, ca, ..], [sb, cb, ..]) = (run.seeds, run.fine);
         let angles = sa.iter().zip(ca).zip(sb.iter().zip(cb));
-        let (mut unsettled, error) = (0, run.error);
+        let (mut failed, error) = (0, run.error);
         match out {
-            TwinSlices::Interleaved([before, after]) => {
+            MirroredSlices::Interleaved([before, after]) => {
                 let rows = before.chunks_exact_mut(2).zip(after.chunks_exact_mut(2));
                 for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), error);
+                    let [(s0, c0), (s1, c1)] =
+                        sum_and_difference::<S>((*sa, *ca), (*sb, *cb), error);
                     let ((s0, bad0), (c0, bad1)) =
-                        (settle_above(s0, error), settle_above(c0, error));
+                        (test_f32_above(s0, error), test_f32_above(c0, error));
                     let ((s1, bad2), (c1, bad3)) =
-                        (settle_above(s1, error), settle_above(c1, error));
+                        (test_f32_above(s1, error), test_f32_above(c1, error));
                     before[0] = s0;
                     before[1] = c0;
                     after[0] = s1;
                     after[1] = c1;
                     for bad in [bad0, bad1, bad2, bad3] {
-                        unsettled |= bad;
+                        failed |= bad;
                     }
                 }
             }
-            TwinSlices::Halves {
+            MirroredSlices::Halves {
                 sines: [sines0, sines1],
                 cosines: [cosines0, cosines1],
             } => {
                 let rows = sines0.iter_mut().zip(cosines0);
                 let rows = rows.zip(sines1.iter_mut().zip(cosines1));
                 for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] = both_ways::<S>((*sa, *ca), (*sb, *cb), error);
+                    let [(s0, c0), (s1, c1)] =
+                        sum_and_difference::<S>((*sa, *ca), (*sb, *cb), error);
                     let ((s0, bad0), (c0, bad1)) =
-                        (settle_above(s0, error), settle_above(c0, error));
+                        (test_f32_above(s0, error), test_f32_above(c0, error));
                     let ((s1, bad2), (c1, bad3)) =
-                        (settle_above(s1, error), settle_above(c1, error));
+                        (test_f32_above(s1, error), test_f32_above(c1, error));
                     (*before.0, *before.1) = (s0, c0);
                     (*after.0, *after.1) = (s1, c1);
                     for bad in [bad0, bad1, bad2, bad3] {
-                        unsettled |= bad;
+                        failed |= bad;
                     }
                 }
             }
         }
-        if unsettled != 0 {
-            suspects.all(sa.len());
+        if failed != 0 {
+            failures.all(sa.len());
         }
     }
 
-    fn decide(run: Turned<'_>, pair: usize, twin: usize) -> Option<(Self, Self)> {
-        decide_single(run, pair, twin)
+    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)> {
+        decide_single(run, pair, side)
     }
 }
 
 #[inline(always)]
-fn settle_f32(value: f64) -> (f32, u32) {
-    settle_above(value + SINGLE_ERROR, SINGLE_ERROR)
+fn test_f32(value: f64) -> (f32, u32) {
+    test_f32_above(value + SINGLE_ERROR, SINGLE_ERROR)
 }
 
-/// For a value with the bound `error` added already.
+/// Tests a value that already includes the bound `error`.
 #[inline(always)]
-fn settle_above(above: f64, error: f64) -> (f32, u32) {
+fn test_f32_above(above: f64, error: f64) -> (f32, u32) {
     let low = (above - 2.0 * error) as f32;
     let high = above as f32;
     (high, low.to_bits() ^ high.to_bits())
 }
 
-/// Pairs of a run that need a second look: (pair, twin).
+/// Pairs to test one by one because their run failed in bulk: (pair, side).
 #[derive(Debug, Default)]
-pub(crate) struct Suspects(pub(crate) Vec<(usize, usize)>);
+pub(crate) struct Failures(pub(crate) Vec<(usize, usize)>);
 
-impl Suspects {
+impl Failures {
     #[cold]
     #[inline(never)]
     fn all(&mut self, pairs: usize) {
@@ -199,21 +220,21 @@ impl Suspects {
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
     }
 
-    /// What `unsettled` finds among the values, which stand at `place`.
+    /// Lists the values that fail. `place` maps an index to its pair and side.
     #[cold]
     #[inline(never)]
     fn list(
         &mut self,
         singles: &[f32],
-        unsettled: impl Fn(&[f32]) -> bool,
+        fails: impl Fn(&[f32]) -> bool,
         place: impl Fn(usize) -> (usize, usize),
     ) {
         for (part, singles) in singles.chunks(SCAN).enumerate() {
-            if !unsettled(singles) {
+            if !fails(singles) {
                 continue;
             }
             for (at, single) in singles.chunks(1).enumerate() {
-                if unsettled(single) {
+                if fails(single) {
                     self.0.push(place(SCAN * part + at));
                 }
             }
@@ -221,7 +242,7 @@ impl Suspects {
     }
 }
 
-/// Values looked at together in search of those that are not settled.
+/// Number of values tested at once in the search for failures.
 const SCAN: usize = 16;
 
 #[cfg(test)]
@@ -229,17 +250,16 @@ mod tests {
     use super::halves::{Closest, round_bf16, round_f16};
     use super::*;
 
-    /// What a type's check lets pass, one rounding would give as well.
+    /// Every value that passes is the result of one rounding.
     #[test]
-    fn what_settles_is_what_one_rounding_gives() {
-        let mut settled = [0; 3];
+    fn values_that_pass_are_rounded_once() {
+        let mut passed = [0; 3];
         let mut bits = 12345u64;
         for _ in 0..500_000 {
             bits = bits
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            // Magnitudes from 2^-30 to 1, often with long runs of zeros, where
-            // midpoints are.
+            // Magnitudes from 2^-30 to 1, often with long runs of zeros, where midpoints are.
             let exponent = 1023 - 30 + bits % 30;
             let mantissa = if bits & 1 << 40 == 0 {
                 (bits >> 12) & !0u64.wrapping_shl((bits % 13) as u32 * 4)
@@ -248,23 +268,23 @@ mod tests {
             };
             let size = f64::from_bits(exponent << 52 | mantissa & ((1 << 52) - 1));
             for value in [size, -size] {
-                settled[0] += agree(value, settle_f32(value));
-                settled[1] += agree(value, half(value, round_bf16));
-                settled[2] += agree(value, half(value, round_f16));
+                passed[0] += agree(value, test_f32(value));
+                passed[1] += agree(value, half(value, round_bf16));
+                passed[2] += agree(value, half(value, round_f16));
             }
         }
-        assert!(settled.iter().all(|count| *count > 200_000), "{settled:?}");
+        assert!(passed.iter().all(|count| *count > 200_000), "{passed:?}");
     }
 
     fn half<T: Lane>(value: f64, round: fn(&[f32], &mut [T], &mut Closest)) -> (T, u32) {
         let mut out = [T::default()];
         let mut closest = Closest::NONE;
         round(&[(value * T::SCALE) as f32], &mut out, &mut closest);
-        (out[0], u32::from(closest.unsettled::<T>()))
+        (out[0], u32::from(closest.fails::<T>()))
     }
 
-    fn agree<T: Lane>(value: f64, (found, unsettled): (T, u32)) -> u32 {
-        if unsettled != 0 {
+    fn agree<T: Lane>(value: f64, (found, failed): (T, u32)) -> u32 {
+        if failed != 0 {
             return 0;
         }
         for value in [value - SINGLE_ERROR, value, value + SINGLE_ERROR] {

@@ -1,81 +1,81 @@
-//! Consecutive rows by rotation: the way most entries are made.
+//! Consecutive rows by recurrence, which computes most entries.
 //!
-//! The pair (sin, cos) at position `a + b` is the pair at `a` turned by `b`
-//! positions. A block of 32 rows needs the pairs at its middle (the *seeds*)
-//! and the turns by 1/2, 3/2 ... 31/2 positions (the *fine table*, made once per call).
-//! The rows on either side of the middle share their products:
+//! The pair (sin, cos) at position `a + b` follows from the pairs at `a` and `b` by angle addition.
+//! A block of 32 rows needs the pairs at its middle (the *seeds*) and those at 1/2, 3/2 ... 31/2
+//! positions (the *fine table*, computed once per call). Mirrored rows, at equal distances before
+//! and after the middle, share their products:
 //!
 //! ```text
 //! sin(a ± b) = sin a cos b ± cos a sin b      cos(a ± b) = cos a cos b ∓ sin a sin b
 //! ```
 //!
-//! so each entry costs one multiplication and one addition. Seeds move from
-//! block to block by a rotation in some 80 bits, and are made afresh by
-//! [`double_f64`] now and then, before their errors can add up.
+//! so each entry costs one multiplication and one addition. The recurrence advances the seeds from
+//! block to block in about 80 bits. [`double_f64`] recomputes them periodically, before their
+//! errors add up.
 //!
-//! Every entry is checked: its value plus and minus the error bound must round
-//! to the same float. The few that do not are made again by the ladder of
-//! [`sincos`], so the bits do not depend on how rows are cut
-//! into blocks, nor on the instruction set.
+//! Every entry is tested: its value plus and minus the error bound must round to the same float.
+//! The ladder of [`sincos`] recomputes the hard cases, so the bits depend neither on how rows are
+//! cut into blocks nor on the instruction set.
 
 use std::marker::PhantomData;
 
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::round::SINGLE_ERROR;
-use crate::rows::columns::{Columns, TwinSlices};
-use crate::rows::lane::{Lane, Suspects, Turned};
+use crate::rows::columns::{Columns, MirroredSlices};
+use crate::rows::lane::{Failures, Lane, RecurrenceRun};
 use crate::sincos::double_f64;
 use crate::sincos::double_f64::RUN;
-use crate::sincos::hi_lo::Split;
+use crate::sincos::hi_lo::Angles;
 use crate::sincos::scaled;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 use crate::turns::position::Position;
 
-/// Rows that share their seeds.
+/// Number of rows that share their seeds.
 pub(crate) const BLOCK: usize = 32;
 const HALF: usize = BLOCK / 2;
 
-/// Blocks between two seeds made afresh.
+/// Returns the number of blocks after which the seeds are recomputed.
 ///
-/// Errors are vectors (of the sine, of the cosine), whose lengths rotations keep. With
-/// e = [`PRECISE_ERROR`](double_f64::PRECISE_ERROR), 2^-76: seeds made afresh err by 1.5 e, each rotation adds
-/// 1.5 e for its step and 1.5 e of its own. In f64 tables seeds have been rotated up to 15 times
-/// and the fine table 15 times: below 1.5 (2 + 2 x 30) e < 2^-69.4, and the last rotation
-/// stays within [`DOUBLE_ERROR`](crate::rows::lane::double::DOUBLE_ERROR). For the other types 4,096
-/// rotations are below 2^-62, nothing beside [`SINGLE_ERROR`].
+/// Errors are vectors (of the sine, of the cosine), and angle addition keeps their lengths. With e
+/// = [`PRECISE_ERROR`](double_f64::PRECISE_ERROR), 2^-76, recomputed seeds have an error of 1.5 e,
+/// and each addition contributes 1.5 e for its step and 1.5 e of its own. In f64 tables the seeds
+/// have been advanced up to 15 times and the fine table 15 times: below 1.5 (2 + 2 x 30) e <
+/// 2^-69.4, and the last addition stays within
+/// [`DOUBLE_ERROR`](crate::rows::lane::double::DOUBLE_ERROR). For the other types 4,096 additions
+/// are below 2^-62, negligible compared with [`SINGLE_ERROR`].
 const fn blocks_per_renewal<T: Lane>() -> usize {
     if T::SINGLE { 4096 } else { 16 }
 }
 
-/// Rows below which single rows are faster than setting up a rotation, as measured
-/// at widths 64 to 4096.
+/// Returns the number of rows below which single rows are faster than setting up a recurrence, as
+/// measured at widths 64 to 4096.
 pub(crate) const fn few_rows<T: Lane>() -> usize {
     if T::SINGLE { 56 } else { 10 }
 }
 
-/// The f64 numbers that seeds and fine entries have in a table of `T`: sine and
-/// cosine, or both in two parts.
+/// Returns the number of f64 values of a seed or fine entry in a table of `T`: sine and cosine,
+/// each as a plain f64 or in two parts.
 const fn parts<T: Lane>() -> usize {
     if T::SINGLE { 2 } else { 4 }
 }
 
-/// Whether rows of `T` can be multiplied by a factor on the way, before their one rounding.
+/// Returns whether rows of `T` can be multiplied by `factor` before their one rounding.
 ///
-/// A value and its error grow with the factor: below 2 the error stays within twice
-/// [`SINGLE_ERROR`], as [`single_error`] tells. Far below 1/2 too
-/// many entries would come too close to the bound. Entries of two parts take none.
-pub(crate) fn takes<T: Lane>(factor: f64) -> bool {
+/// A value and its error grow with the factor. Below 2 the error stays within twice
+/// [`SINGLE_ERROR`] (see [`single_error`]). Far below 1/2 too many entries would be hard cases.
+/// Double-double entries accept no factor.
+pub(crate) fn accepts_factor<T: Lane>(factor: f64) -> bool {
     factor == 1.0 || T::SINGLE && (0.5..2.0).contains(&factor)
 }
 
-/// Bound on the error of single values that have been multiplied by a factor.
+/// Returns the bound on the error of plain f64 values that include a factor.
 ///
-/// With u = 2^-53 that product errs by u of itself: 4u and not 3u for an entry, 8u with a factor
-/// below 2, and the three steps of adding and subtracting the bound err by 2u each at sizes up to
-/// 2: 14u < 2^-49.
+/// With u = 2^-53, the product with the factor has a relative error of u: 4u instead of 3u for an
+/// entry, 8u with a factor below 2. The three steps of adding and subtracting the bound have an
+/// error of 2u each for magnitudes up to 2: 14u < 2^-49.
 fn single_error(factor: f64) -> f64 {
     if factor == 1.0 {
         SINGLE_ERROR
@@ -84,9 +84,9 @@ fn single_error(factor: f64) -> f64 {
     }
 }
 
-/// Writes the pairs of `split` part after part, times `scale` if they are single.
+/// Writes the angles part after part, multiplied by `scale` if they are plain f64 values.
 #[inline(always)]
-fn collect<T: Lane>(split: &Split, scale: f64, out: &mut [f64]) {
+fn collect<T: Lane>(split: &Angles, scale: f64, out: &mut [f64]) {
     let pairs = split.len();
     let (first, rest) = out.split_at_mut(pairs);
     if T::SINGLE {
@@ -104,37 +104,37 @@ fn collect<T: Lane>(split: &Split, scale: f64, out: &mut [f64]) {
     }
 }
 
-/// The phase at a whole position, plus half a position.
-fn half_past(frequency: &Frequency, position: u64) -> Turn {
-    let whole = frequency.turn.0.wrapping_mul(u128::from(position));
-    Turn(whole.wrapping_add(frequency.halved().turn.0))
+/// Returns the phase at an integer position plus one half.
+fn half_past(frequency: &Frequency, position: u64) -> Phase {
+    let whole = frequency.phase.0.wrapping_mul(u128::from(position));
+    Phase(whole.wrapping_add(frequency.halved().phase.0))
 }
 
-/// Consecutive rows from some position on, block after block.
-pub(crate) struct Rotation<'a, T> {
+/// Consecutive rows from a starting position, block after block.
+pub(crate) struct Recurrence<'a, T> {
     arch: Arch,
     frequencies: &'a [Frequency],
     columns: &'a Columns,
-    /// The first position of the next block.
+    /// First position of the next block.
     position: u64,
-    /// What the entries are multiplied by.
+    /// Factor that multiplies the entries.
     factor: f64,
-    /// Blocks since the seeds were made afresh.
+    /// Blocks since the seeds were recomputed.
     age: usize,
-    seeds: Split,
-    block_step: Split,
-    /// The seeds, and the turns by 1/2, 3/2 ... positions, as the lane takes them.
+    seeds: Angles,
+    block_step: Angles,
+    /// The seeds, and the pairs at 1/2, 3/2 ... positions, in the layout that the lane reads.
     seed_row: Vec<f64>,
     fine: Vec<f64>,
     /// Pairs left to the ladder: (row in the block, pair).
-    undecided: Vec<(usize, usize)>,
-    /// The twins of a short block's rows that are beyond its end.
-    unwanted: Vec<T>,
+    hard_cases: Vec<(usize, usize)>,
+    /// Output of mirrored rows beyond the end of a short block.
+    discarded: Vec<T>,
     lane: PhantomData<T>,
 }
 
-impl<'a, T: Lane> Rotation<'a, T> {
-    /// Makes the fine table for rows from `start` on.
+impl<'a, T: Lane> Recurrence<'a, T> {
+    /// Computes the fine table for rows starting at position `start`.
     pub(crate) fn new(
         arch: Arch,
         frequencies: &'a [Frequency],
@@ -144,7 +144,7 @@ impl<'a, T: Lane> Rotation<'a, T> {
         Self::scaled(arch, frequencies, columns, start, 1.0)
     }
 
-    /// The same, with all entries multiplied by a factor that the lane [`takes`].
+    /// Does the same with all entries multiplied by a factor that passes [`accepts_factor`].
     pub(crate) fn scaled(
         arch: Arch,
         frequencies: &'a [Frequency],
@@ -152,20 +152,20 @@ impl<'a, T: Lane> Rotation<'a, T> {
         start: u32,
         factor: f64,
     ) -> Self {
-        let pairs = columns.whole_pairs();
+        let pairs = columns.complete_pairs();
         let frequencies = &frequencies[..pairs];
-        let mut one = Split::with_capacity(pairs);
-        double_f64::angles(arch, frequencies, |f| f.turn, &mut one);
-        let mut block_step = Split::with_capacity(pairs);
+        let mut one = Angles::with_capacity(pairs);
+        double_f64::angles(arch, frequencies, |f| f.phase, &mut one);
+        let mut block_step = Angles::with_capacity(pairs);
         double_f64::angles(
             arch,
             frequencies,
-            |f| f.turn.times(BLOCK as u32),
+            |f| f.phase.times(BLOCK as u32),
             &mut block_step,
         );
         let numbers = parts::<T>() * pairs;
         let mut fine = vec![0.0; HALF * numbers];
-        let mut seeds = Split::with_capacity(pairs);
+        let mut seeds = Angles::with_capacity(pairs);
         double_f64::angles(arch, frequencies, |f| half_past(f, 0), &mut seeds);
         arch.dispatch(FineTable::<T> {
             angle: &mut seeds,
@@ -184,14 +184,14 @@ impl<'a, T: Lane> Rotation<'a, T> {
             block_step,
             seed_row: vec![0.0; numbers],
             fine,
-            undecided: Vec::new(),
-            unwanted: vec![T::default(); columns.width],
+            hard_cases: Vec::new(),
+            discarded: vec![T::default(); columns.width],
             lane: PhantomData,
         }
     }
 
-    /// Writes the whole pairs of the next [`BLOCK`] rows, or of fewer for the last
-    /// block. The odd column, if any, is left alone.
+    /// Writes the complete pairs of the next [`BLOCK`] rows, or of fewer for the last block. An odd
+    /// column is left unchanged.
     pub(crate) fn write(&mut self, block: &mut [T]) {
         let first = self.position;
         if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
@@ -217,20 +217,20 @@ impl<'a, T: Lane> Rotation<'a, T> {
             error: single_error(self.factor),
             columns: self.columns,
             out: &mut *block,
-            unwanted: &mut self.unwanted,
-            undecided: &mut self.undecided,
+            discarded: &mut self.discarded,
+            hard_cases: &mut self.hard_cases,
         });
-        for (row, pair) in self.undecided.drain(..) {
-            // Twins beyond a short block's end have no row, nor need they have a position.
+        for (row, pair) in self.hard_cases.drain(..) {
+            // Mirrored rows beyond the end of a short block do not exist, and may have no position.
             let position = first + row as u64;
             let Some(row) = block.chunks_exact_mut(self.columns.width).nth(row) else {
                 continue;
             };
             let (frequency, position) = (&self.frequencies[pair], position as u32);
             let (sine, cosine) = if self.factor == 1.0 {
-                sincos::sin_cos(frequency, Position::Whole(position), Rungs::NarrowUp)
+                sincos::sin_cos(frequency, Position::Integer(position), Rungs::From128)
             } else {
-                scaled::sin_cos(frequency, position, self.factor, Rungs::NarrowUp)
+                scaled::sin_cos(frequency, position, self.factor, Rungs::From128)
             };
             let (s, c) = self.columns.of_pair(pair);
             row[s] = sine;
@@ -239,14 +239,13 @@ impl<'a, T: Lane> Rotation<'a, T> {
     }
 }
 
-// What runs on the instruction set chosen: structures rather than closures,
-// because only their inlining is certain, and code that is not inlined
-// is compiled for the plain instruction set.
+// The code for the chosen instruction set is in structures rather than closures. Only their
+// inlining is certain, and code that is not inlined is compiled for the baseline instruction set.
 
 /// Fills the fine table.
 struct FineTable<'a, T> {
-    angle: &'a mut Split,
-    step: &'a Split,
+    angle: &'a mut Angles,
+    step: &'a Angles,
     out: &'a mut [f64],
     lane: PhantomData<T>,
 }
@@ -264,10 +263,10 @@ impl<T: Lane> WithSimd for FineTable<'_, T> {
     }
 }
 
-/// Moves the seeds to the next block.
+/// Advances the seeds to the next block.
 struct Advance<'a> {
-    angle: &'a mut Split,
-    step: &'a Split,
+    angle: &'a mut Angles,
+    step: &'a Angles,
 }
 
 impl WithSimd for Advance<'_> {
@@ -286,8 +285,8 @@ struct Block<'a, T> {
     error: f64,
     columns: &'a Columns,
     out: &'a mut [T],
-    unwanted: &'a mut [T],
-    undecided: &'a mut Vec<(usize, usize)>,
+    discarded: &'a mut [T],
+    hard_cases: &'a mut Vec<(usize, usize)>,
 }
 
 impl<T: Lane> WithSimd for Block<'_, T> {
@@ -296,28 +295,29 @@ impl<T: Lane> WithSimd for Block<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let width = self.columns.width;
-        let pairs = self.columns.whole_pairs();
+        let pairs = self.columns.complete_pairs();
         let (before, after) = self.out.split_at_mut(self.out.len().min(HALF * width));
-        // A short block lacks rows at its end: the twins next to the middle, if it does not reach that.
+        // A short block lacks rows at its end. If it ends before its middle, the mirrored rows next
+        // to the middle are missing.
         let missing = HALF - before.len() / width;
         let mut before = before.chunks_exact_mut(width).rev();
         let mut after = after.chunks_exact_mut(width);
         let fine = self.fine.chunks_exact(self.seeds.len());
-        let mut suspects = Suspects::default();
+        let mut failures = Failures::default();
         for (step, fine) in fine.enumerate().skip(missing) {
             let Some(before) = before.next() else { break };
-            let after = after.next().unwrap_or(&mut *self.unwanted);
-            let mut rest = self.columns.split_twins(before, after);
+            let after = after.next().unwrap_or(&mut *self.discarded);
+            let mut rest = self.columns.split_mirrored(before, after);
             let mut first = 0;
             while first < pairs {
                 let count = RUN.min(pairs - first);
                 let (mut out, more) = rest.split_at(count);
                 rest = more;
-                let run = Turned::of(self.seeds, fine, self.error, pairs, first, count);
-                T::turn(simd, run, out.reborrow(), &mut suspects);
-                if !suspects.0.is_empty() {
+                let run = RecurrenceRun::of(self.seeds, fine, self.error, pairs, first, count);
+                T::write_mirrored(simd, run, out.reborrow(), &mut failures);
+                if !failures.0.is_empty() {
                     let rows = [HALF - 1 - step, HALF + step];
-                    settle::<T>(run, out, &mut suspects, rows, first, self.undecided);
+                    resolve::<T>(run, out, &mut failures, rows, first, self.hard_cases);
                 }
                 first += count;
             }
@@ -325,21 +325,22 @@ impl<T: Lane> WithSimd for Block<'_, T> {
     }
 }
 
-/// Decides the suspects of a run one by one, and lists those that only the ladder can.
+/// Tests the failures of a run one by one, and lists the hard cases that only the ladder can
+/// decide.
 #[cold]
 #[inline(never)]
-fn settle<T: Lane>(
-    run: Turned<'_>,
-    mut out: TwinSlices<'_, T>,
-    suspects: &mut Suspects,
+fn resolve<T: Lane>(
+    run: RecurrenceRun<'_>,
+    mut out: MirroredSlices<'_, T>,
+    failures: &mut Failures,
     rows: [usize; 2],
     first: usize,
-    undecided: &mut Vec<(usize, usize)>,
+    hard_cases: &mut Vec<(usize, usize)>,
 ) {
-    for (pair, twin) in suspects.0.drain(..) {
-        match (T::decide(run, pair, twin), out.pair(twin, pair)) {
+    for (pair, side) in failures.0.drain(..) {
+        match (T::decide(run, pair, side), out.pair(side, pair)) {
             (Some((sine, cosine)), Some(to)) => (*to.0, *to.1) = (sine, cosine),
-            _ => undecided.push((rows[twin & 1], first + pair)),
+            _ => hard_cases.push((rows[side & 1], first + pair)),
         }
     }
 }
@@ -348,13 +349,14 @@ fn settle<T: Lane>(
 mod tests {
     use super::*;
     use crate::rows::lane::double::DOUBLE_ERROR;
-    use crate::sincos::hi_lo::{Angle, resplit, turned_both_ways};
+    use crate::sincos::hi_lo::{Angle, resplit, sum_and_difference};
     use crate::spec::spacing::{Base, Spacing};
     use crate::turns::frequency;
 
     const PAIRS: usize = 24;
 
-    /// The bounds are those that the counts of roundings ask for, and not so wide that much is left to the ladder.
+    /// The bounds cover the counted roundings and are not so wide that many entries become hard
+    /// cases.
     #[test]
     fn bounds_of_single_values() {
         let unit = f64::EPSILON / 2.0;
@@ -368,9 +370,9 @@ mod tests {
         frequency::geometric(Base::Value(10000.0), Spacing::Paper, 2 * PAIRS, PAIRS).unwrap()
     }
 
-    /// The angles half past a position, by the 128-bit path.
+    /// Returns the angles half past a position, from the 128-bit path.
     fn exact(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| double_f64::narrow_angle(half_past(f, position));
+        let of = |f: &Frequency| double_f64::angle_128(half_past(f, position));
         frequencies.iter().map(of).collect()
     }
 
@@ -380,17 +382,17 @@ mod tests {
         sine.abs().max(cosine.abs())
     }
 
-    /// Seeds as `Rotation` moves them up to the last block before a renewal, each turned by the
-    /// last row of the fine table.
+    /// Advances seeds as `Recurrence` does up to the last block before a renewal, adds the last row
+    /// of the fine table to each, and returns the largest error.
     fn worst_of_renewal(blocks: usize, start: u64) -> f64 {
         let arch = Arch::new();
         let frequencies = frequencies();
-        let made = |phase: &dyn Fn(&Frequency) -> Turn| {
-            let mut split = Split::with_capacity(PAIRS);
+        let made = |phase: &dyn Fn(&Frequency) -> Phase| {
+            let mut split = Angles::with_capacity(PAIRS);
             double_f64::angles(arch, &frequencies, phase, &mut split);
             split
         };
-        let (one, step) = (made(&|f| f.turn), made(&|f| f.turn.times(BLOCK as u32)));
+        let (one, step) = (made(&|f| f.phase), made(&|f| f.phase.times(BLOCK as u32)));
         let mut fine = made(&|f| half_past(f, 0));
         for _ in 1..HALF {
             fine.advance(&one);
@@ -400,7 +402,7 @@ mod tests {
         for block in 0..blocks as u64 {
             let forth = exact_whole(&frequencies, start + BLOCK as u64 * block + HALF as u64);
             for (pair, forth) in forth.into_iter().enumerate() {
-                let [sine, _, cosine, _] = turned_both_ways(seeds.get(pair), fine.get(pair));
+                let [sine, _, cosine, _] = sum_and_difference(seeds.get(pair), fine.get(pair));
                 let ((sh, sl), (ch, cl)) = (resplit(sine), resplit(cosine));
                 worst = worst.max(gap([sh, sl, ch, cl], forth));
             }
@@ -410,12 +412,12 @@ mod tests {
     }
 
     fn exact_whole(frequencies: &[Frequency], position: u64) -> Vec<Angle> {
-        let of = |f: &Frequency| double_f64::narrow_angle(f.turn.times(position as u32));
+        let of = |f: &Frequency| double_f64::angle_128(f.phase.times(position as u32));
         frequencies.iter().map(of).collect()
     }
 
     #[test]
-    fn two_part_rotations_stay_within_the_double_bound() {
+    fn double_double_recurrences_stay_within_the_double_bound() {
         let worst = [1, 1_000_003, 4_000_000_000]
             .map(|start| worst_of_renewal(blocks_per_renewal::<f64>(), start));
         let worst = worst.into_iter().fold(0.0, f64::max);
@@ -426,7 +428,7 @@ mod tests {
         );
     }
 
-    /// What 4,096 blocks add up to is nothing beside the error of single values.
+    /// The errors of 4,096 blocks are negligible compared with the error of plain f64 values.
     #[test]
     fn seeds_of_single_values_stay_good_between_renewals() {
         let worst = worst_of_renewal(blocks_per_renewal::<f32>(), 1_000_003);
@@ -434,9 +436,9 @@ mod tests {
     }
 
     #[test]
-    fn one_rotation_stays_within_the_single_bound() {
+    fn one_addition_stays_within_the_single_bound() {
         let frequencies = frequencies();
-        /// Just below 2, with digits to the end.
+        /// Just below 2, with all digits in use.
         const FACTOR: f64 = 1.999_999_7;
         let (mut worst, mut scaled) = (0f64, 0f64);
         for start in (0..2_000_000_000).step_by(99_999_989) {
@@ -447,10 +449,10 @@ mod tests {
                 for ((a, b), exact) in seeds.iter().zip(&fine).zip(forth) {
                     let single = |x: &Angle| (x[0] + x[1], x[2] + x[3]);
                     for extra in [SINGLE_ERROR, 0.0] {
-                        let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
-                            single(a),
-                            single(b),
-                            extra,
+                        let [_, (sine, cosine)] = crate::rows::lane::sum_and_difference::<
+                            pulp::Scalar,
+                        >(
+                            single(a), single(b), extra
                         );
                         let down = if extra == 0.0 { 0.0 } else { 2.0 * extra };
                         let back = extra - down;
@@ -458,10 +460,11 @@ mod tests {
                             .max((((sine - down) - exact[0]) - exact[1] - back).abs())
                             .max((((cosine - down) - exact[2]) - exact[3] - back).abs());
                     }
-                    // The same with a factor; `mul_add` finds what rounds off its products.
+                    // The same with a factor. `mul_add` recovers the rounding error of its
+                    // products.
                     let error = 2.0 * SINGLE_ERROR;
                     let by = |x: (f64, f64)| (x.0 * FACTOR, x.1 * FACTOR);
-                    let [_, (sine, cosine)] = crate::rows::lane::both_ways::<pulp::Scalar>(
+                    let [_, (sine, cosine)] = crate::rows::lane::sum_and_difference::<pulp::Scalar>(
                         by(single(a)),
                         single(b),
                         error,

@@ -1,10 +1,9 @@
-//! Single rows: each pair's angle and a polynomial, in lanes.
+//! Single rows: the phase of each pair and a polynomial, in lanes.
 //!
-//! A row on its own, such as that of one token while decoding, is too little work
-//! for a rotation. The top 64 bits of `position x frequency` come from three
-//! 32-bit products per pair; then everything is f64 arithmetic without branches,
-//! for as many pairs at once as the instruction set has room for. Nothing is
-//! allocated.
+//! One row, such as the row of one token in incremental decoding, is too little work for a
+//! recurrence. The top 64 bits of `position x frequency` come from three 32-bit products per pair.
+//! The rest is f64 arithmetic without branches, for as many pairs at once as the instruction set
+//! can hold. Nothing is allocated.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -16,62 +15,62 @@ use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-/// The top 96 bits of each frequency as a turn, in 32-bit pieces, most
-/// significant first.
+/// Top 96 bits of each frequency modulo one turn, in 32-bit limbs, most significant first.
 #[derive(Debug, Clone)]
-pub(crate) struct Pieces([Vec<u64>; 3]);
+pub(crate) struct Limbs([Vec<u64>; 3]);
 
-impl Pieces {
+impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
-        let piece = |shift: u32| {
-            let piece = |f: &Frequency| (f.turn.0 >> shift) as u64 & 0xffff_ffff;
-            frequencies.iter().map(piece).collect()
+        let limb = |shift: u32| {
+            let limb = |f: &Frequency| (f.phase.0 >> shift) as u64 & 0xffff_ffff;
+            frequencies.iter().map(limb).collect()
         };
-        Self([piece(96), piece(64), piece(32)])
+        Self([limb(96), limb(64), limb(32)])
     }
 }
 
-/// Writes the whole pairs of one row; the odd column, if any, is left alone.
+/// Writes the complete pairs of one row. An odd column is left unchanged.
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
     frequencies: &[Frequency],
-    pieces: &Pieces,
+    limbs: &Limbs,
     columns: &Columns,
     position: u32,
     row: &mut [T],
 ) {
-    let frequencies = &frequencies[..columns.whole_pairs()];
+    let frequencies = &frequencies[..columns.complete_pairs()];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
         let (_, out) = columns.split(row).split_at(first);
         let (out, _) = out.split_at(frequencies.len());
-        let unsettled = if T::SINGLE {
+        let failed = if T::SINGLE {
             let end = first + frequencies.len();
-            let [high, middle, low] = &pieces.0;
+            let [high, middle, low] = &limbs.0;
             arch.dispatch(Run {
-                pieces: [&high[first..end], &middle[first..end], &low[first..end]],
+                limbs: [&high[first..end], &middle[first..end], &low[first..end]],
                 position,
                 out,
             })
         } else {
             let mut reduced = Reduced::NONE;
             for (at, frequency) in frequencies.iter().enumerate() {
-                reduced.set(at, frequency.turn.times(position));
+                reduced.set(at, frequency.phase.times(position));
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
                 out,
             })
         };
-        if unsettled {
-            settle(frequencies, columns, first, position, row);
+        if failed {
+            fill_by_ladder(frequencies, columns, first, position, row);
         }
     }
 }
 
-/// A run of pairs on the instruction set chosen (see `rows::recurrence` on why a structure).
+/// A run of pairs on the chosen instruction set (`rows::recurrence` explains why this is a
+/// structure).
 struct Run<'a, T> {
-    pieces: [&'a [u64]; 3],
+    limbs: [&'a [u64]; 3],
     position: u32,
     out: PairSlices<'a, T>,
 }
@@ -81,13 +80,13 @@ impl<T: Lane> WithSimd for Run<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [high, middle, low] = self.pieces;
-        // Half the instructions of a product are saved where both factors are seen to have 32 bits.
-        let times = |piece: u64| (piece & 0xffff_ffff) * u64::from(self.position);
+        let [high, middle, low] = self.limbs;
+        // A product takes half the instructions if both factors visibly have 32 bits.
+        let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
         let pairs = high.iter().zip(middle).zip(low).map(
             #[inline(always)]
             |((high, middle), low)| {
-                // Modulo one turn: what overflows 64 bits are whole turns.
+                // Modulo one turn: the bits beyond 64 are complete turns.
                 let angle = (times(*high) << 32)
                     .wrapping_add(times(*middle))
                     .wrapping_add(times(*low) >> 32);
@@ -98,7 +97,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     }
 }
 
-/// A run of a type that needs more than f64 arithmetic: see [`double_f64`].
+/// A run of a type that needs more than f64 arithmetic (see [`double_f64`]).
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
     out: PairSlices<'a, T>,
@@ -129,9 +128,10 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
     }
 }
 
-/// Makes the entries of the pairs from `first` on by the ladder, which decides each for itself.
+/// Writes the entries of the pairs starting at `first` by the ladder, which decides each on its
+/// own.
 #[cold]
-fn settle<T: Lane>(
+fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
     columns: &Columns,
     first: usize,
@@ -139,7 +139,7 @@ fn settle<T: Lane>(
     row: &mut [T],
 ) {
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let (sine, cosine) = sincos::sin_cos(frequency, Position::Whole(position), Rungs::Ladder);
+        let (sine, cosine) = sincos::sin_cos(frequency, Position::Integer(position), Rungs::Ladder);
         let (s, c) = columns.of_pair(first + pair);
         row[s] = sine;
         row[c] = cosine;

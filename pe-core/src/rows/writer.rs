@@ -1,21 +1,21 @@
-//! Consecutive rows of an encoding, by the way that suits their number.
+//! Consecutive rows of an encoding, by the method that suits their number.
 
 use crate::rows::columns::{Column, Columns};
 use crate::rows::f32_recipe;
 use crate::rows::lane::Lane;
-use crate::rows::recurrence::{self, Rotation};
-use crate::rows::single::{self, Pieces};
+use crate::rows::recurrence::{self, Recurrence};
+use crate::rows::single::{self, Limbs};
 use crate::sincos::backend::Backend;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
-/// What the entries are computed from.
+/// The frequencies of the entries.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Exact {
         frequencies: Vec<Frequency>,
-        pieces: Pieces,
+        limbs: Limbs,
     },
     Recipe {
         inv_freq: Vec<f32>,
@@ -28,12 +28,12 @@ pub(crate) enum Source {
 pub(crate) struct Rows {
     pub(crate) columns: Columns,
     pub(crate) source: Source,
-    /// The position whose row is all zeros.
+    /// Position of the row of zeros.
     pub(crate) padding_idx: Option<u32>,
 }
 
 impl Rows {
-    /// The maker of `rows` consecutive rows, by the way that suits their number.
+    /// Creates the writer of `rows` consecutive rows, by the method that suits their number.
     pub(crate) fn writer<T: Lane>(
         &self,
         backend: Backend,
@@ -43,14 +43,14 @@ impl Rows {
     ) -> Writer<'_, T> {
         let columns = &self.columns;
         let many = rows >= recurrence::few_rows::<T>() as u64;
-        let rotation = match &self.source {
+        let recurrence = match &self.source {
             Source::Exact { frequencies, .. }
-                if columns.whole_pairs() > 0
+                if columns.complete_pairs() > 0
                     && rows > 0
-                    && (rungs == Rungs::Rotation || rungs == Rungs::Ladder && many) =>
+                    && (rungs == Rungs::Recurrence || rungs == Rungs::Ladder && many) =>
             {
                 let start = start as u32;
-                Some(Rotation::new(backend.arch(), frequencies, columns, start))
+                Some(Recurrence::new(backend.arch(), frequencies, columns, start))
             }
             _ => None,
         };
@@ -59,11 +59,11 @@ impl Rows {
             backend,
             rungs,
             position: start,
-            rotation,
+            recurrence,
         }
     }
 
-    /// One row.
+    /// Writes one row.
     pub(crate) fn fill_row<T: Lane>(
         &self,
         backend: Backend,
@@ -73,17 +73,13 @@ impl Rows {
     ) {
         let columns = &self.columns;
         match (&self.source, position) {
-            (
-                Source::Exact {
-                    frequencies,
-                    pieces,
-                },
-                Position::Whole(position),
-            ) if rungs == Rungs::Ladder => {
-                single::fill_row(backend.arch(), frequencies, pieces, columns, position, row);
+            (Source::Exact { frequencies, limbs }, Position::Integer(position))
+                if rungs == Rungs::Ladder =>
+            {
+                single::fill_row(backend.arch(), frequencies, limbs, columns, position, row);
             }
             _ => {
-                for pair in 0..columns.whole_pairs() {
+                for pair in 0..columns.complete_pairs() {
                     let (sine, cosine) = self.pair(pair, position, rungs);
                     let (s, c) = columns.of_pair(pair);
                     row[s] = sine;
@@ -94,7 +90,7 @@ impl Rows {
         self.finish_row(position, rungs, row);
     }
 
-    /// What whole pairs do not cover: an odd column, and the row of zeros.
+    /// Writes the columns outside the complete pairs: an odd column, or the row of zeros.
     pub(crate) fn finish_row<T: Lane>(&self, position: Position, rungs: Rungs, row: &mut [T]) {
         if self.is_padding(position) {
             row.fill(T::default());
@@ -108,12 +104,12 @@ impl Rows {
             return false;
         };
         match position {
-            Position::Whole(p) => p == padding,
+            Position::Integer(p) => p == padding,
             Position::Real(t) => t == f64::from(padding),
         }
     }
 
-    /// The sine and cosine of one pair.
+    /// Computes the sine and cosine of one pair.
     pub(crate) fn pair<T: Lane>(&self, pair: usize, position: Position, rungs: Rungs) -> (T, T) {
         match &self.source {
             Source::Exact { frequencies, .. } => {
@@ -121,7 +117,7 @@ impl Rows {
             }
             Source::Recipe { inv_freq, radian } => {
                 let position = match position {
-                    Position::Whole(p) => f64::from(p),
+                    Position::Integer(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
                 f32_recipe::entry_pair(radian, inv_freq[pair], position)
@@ -138,26 +134,26 @@ impl Rows {
     }
 }
 
-/// Makes consecutive rows, block after block.
+/// Writer of consecutive rows, block after block.
 pub(crate) struct Writer<'a, T> {
     rows: &'a Rows,
     backend: Backend,
     rungs: Rungs,
-    /// The position of the next row.
+    /// Position of the next row.
     position: u64,
-    rotation: Option<Rotation<'a, T>>,
+    recurrence: Option<Recurrence<'a, T>>,
 }
 
 impl<T: Lane> Writer<'_, T> {
     /// Writes the next [`BLOCK`](recurrence::BLOCK) rows, or fewer for the last block.
     pub(crate) fn write(&mut self, block: &mut [T]) {
-        if let Some(rotation) = &mut self.rotation {
-            rotation.write(block);
+        if let Some(recurrence) = &mut self.recurrence {
+            recurrence.write(block);
         }
         for row in block.chunks_exact_mut(self.rows.columns.width) {
-            let position = Position::Whole(self.position as u32);
+            let position = Position::Integer(self.position as u32);
             self.position += 1;
-            if self.rotation.is_some() {
+            if self.recurrence.is_some() {
                 self.rows.finish_row(position, self.rungs, row);
             } else {
                 self.rows.fill_row(self.backend, position, self.rungs, row);
@@ -171,19 +167,19 @@ mod tests {
     use super::*;
     use crate::{Recipe, Sinusoidal, SinusoidalConfig, f16};
 
-    fn rotates<T: Lane>(config: SinusoidalConfig, rungs: Rungs, rows: u64) -> bool {
+    fn uses_recurrence<T: Lane>(config: SinusoidalConfig, rungs: Rungs, rows: u64) -> bool {
         let encoding = Sinusoidal::new(config).unwrap();
         let writer = encoding
             .inner
             .rows
             .writer::<T>(Backend::best(), rungs, 7, rows);
-        writer.rotation.is_some()
+        writer.recurrence.is_some()
     }
 
-    /// Either way makes the same bits; tests that force the rotation would test nothing if they did
-    /// not get it.
+    /// Both methods produce the same bits, so tests that force the recurrence would prove nothing
+    /// without it.
     #[test]
-    fn many_rows_are_rotated_and_those_that_a_test_wants_so() {
+    fn recurrence_serves_many_rows_and_tests_that_force_it() {
         fn check<T: Lane>() {
             let many = recurrence::few_rows::<T>() as u64;
             assert!(many > 2);
@@ -193,14 +189,14 @@ mod tests {
                 (Rungs::Ladder, many - 1, false),
                 (Rungs::Ladder, many, true),
                 (Rungs::Ladder, many + 1, true),
-                (Rungs::Rotation, 0, false),
-                (Rungs::Rotation, 1, true),
-                (Rungs::Rotation, many, true),
-                (Rungs::NarrowUp, 1, false),
-                (Rungs::NarrowUp, many, false),
-                (Rungs::FullOnly, many, false),
+                (Rungs::Recurrence, 0, false),
+                (Rungs::Recurrence, 1, true),
+                (Rungs::Recurrence, many, true),
+                (Rungs::From128, 1, false),
+                (Rungs::From128, many, false),
+                (Rungs::Only320, many, false),
             ] {
-                let found = rotates::<T>(SinusoidalConfig::new(6), rungs, rows);
+                let found = uses_recurrence::<T>(SinusoidalConfig::new(6), rungs, rows);
                 assert_eq!(found, expected, "{}, {rungs:?}, {rows} rows", T::TYPE);
             }
         }
@@ -210,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_whole_pairs_or_no_exact_frequencies_is_not_rotated() {
+    fn recurrence_needs_complete_pairs_and_exact_frequencies() {
         let paper = SinusoidalConfig::new(6);
         let lone = SinusoidalConfig {
             odd_width: crate::OddWidth::Truncate,
@@ -220,7 +216,8 @@ mod tests {
             recipe: Recipe::ExpF32,
             ..paper
         };
-        let found = [lone, recipe, paper].map(|config| rotates::<f32>(config, Rungs::Rotation, 99));
+        let found = [lone, recipe, paper]
+            .map(|config| uses_recurrence::<f32>(config, Rungs::Recurrence, 99));
         assert_eq!(found, [false, false, true]);
     }
 }

@@ -1,4 +1,4 @@
-//! The instruction sets: chosen at run time, and forced by tests and benchmarks.
+//! The instruction sets, chosen at run time and forced by tests and benchmarks.
 
 use std::sync::OnceLock;
 
@@ -7,13 +7,13 @@ use pulp::Arch;
 /// The set that [`Backend::best`] returns.
 static BEST: OnceLock<Backend> = OnceLock::new();
 
-/// An instruction set: for the tests.
+/// An instruction set.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Backend(Arch);
 
 impl Backend {
-    /// Returns the widest set of this machine, or the forced one.
+    /// Returns the widest instruction set of this machine, or the forced one.
     pub fn best() -> Self {
         *BEST.get_or_init(|| Self(Arch::new()))
     }
@@ -24,12 +24,12 @@ impl Backend {
         BEST.set(self).is_ok()
     }
 
-    /// For [`Arch::dispatch`].
+    /// Returns the set for [`Arch::dispatch`].
     pub fn arch(self) -> Arch {
         self.0
     }
 
-    /// All that this machine has, with their names.
+    /// Lists all instruction sets of this machine with their names.
     pub fn available() -> Vec<(&'static str, Self)> {
         #[allow(unused_mut)]
         let mut list = vec![("scalar", Self(Arch::Scalar))];
@@ -73,7 +73,8 @@ mod tests {
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
             use std::is_x86_feature_detected as has;
-            // Processors with AVX2 and FMA have the rest of x86-64-v3, those with AVX-512VL that of v4.
+            // CPUs with AVX2 and FMA have the rest of x86-64-v3, CPUs with AVX-512VL the rest of
+            // v4.
             if has!("avx2") && has!("fma") {
                 expected.push("x86-64-v3 (AVX2, FMA)");
             }
@@ -88,7 +89,7 @@ mod tests {
         let list = Backend::available();
         let names: Vec<_> = list.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, expected);
-        // Each is the one that its name says, and the best comes last.
+        // Each set matches its name, and the best comes last.
         for (name, backend) in &list {
             let found = match backend.arch() {
                 Arch::Scalar => "scalar",

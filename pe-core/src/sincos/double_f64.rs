@@ -1,36 +1,36 @@
-//! Sines and cosines in two parts, many at once: the seeds of rotations, and single
-//! rows of f64.
+//! Double-double sines and cosines of many pairs: the seeds of the recurrence, and single rows of
+//! f64.
 //!
-//! The 128-bit path gives 94 right bits at 150 ns per pair; this gives 76 at a tenth of the time.
-//! The phase is taken modulo a quarter turn in integers, and what remains goes through
-//! Taylor polynomials whose leading terms are kept in two parts (see [`split`]).
+//! The 128-bit path gives at least 93 correct bits at 150 ns per pair, this one 76 in a tenth of
+//! the time. The phase is reduced modulo a quarter turn in integers. Taylor polynomials then
+//! evaluate the remainder, with their leading terms kept in two parts (see [`split`]).
 
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::num::fixed::Fixed;
 use crate::sincos::fixed::{COS_2, SIN_2};
-use crate::sincos::hi_lo::{Angle, Split, resplit, split};
+use crate::sincos::hi_lo::{Angle, Angles, resplit, split};
 use crate::turns::frequency::Frequency;
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 
-/// Pairs computed in one run.
+/// Number of pairs computed in one run.
 pub(crate) const RUN: usize = 64;
 
-/// Bound on the error of each sine and cosine made here: 2^-76.
+/// Bound on the error of each sine and cosine computed here: 2^-76.
 ///
-/// In units of 2^-80: the argument errs by less than 6 (the phase by 2^-95 of a turn and its
-/// low word by 2^-85, the products with the parts of 2 pi by 1 each and 2 for the constant). Each
-/// Horner step in two parts loses less than 3 (four products of at most 2^-27 and their
-/// sum, then the new split) and is scaled by a square of at most 0.617, in all less than 8;
-/// the steps in plain f64 less than 1, the terms left out less than 2^-86.
+/// In units of 2^-80: the argument has an error of less than 6 (the phase 2^-95 of a turn and its
+/// low word 2^-85, the products with the parts of 2 pi 1 each, and 2 for the constant). Each
+/// double-double Horner step loses less than 3 (four products of at most 2^-27 and their sum, then
+/// the new split) and is scaled by a square of at most 0.617, in total less than 8. The steps in
+/// plain f64 lose less than 1, and the omitted terms are less than 2^-86.
 pub(crate) const PRECISE_ERROR: f64 = 1.0 / ((1u128 << 76) as f64);
 
-/// The angles of `frequencies` at the phases that `phase` gives, written to `out`.
+/// Writes the angles of `frequencies`, at the phases that `phase` returns, to `out`.
 pub(crate) fn angles(
     arch: Arch,
     frequencies: &[Frequency],
-    phase: impl Fn(&Frequency) -> Turn,
-    out: &mut Split,
+    phase: impl Fn(&Frequency) -> Phase,
+    out: &mut Angles,
 ) {
     for (first, frequencies) in frequencies.chunks(RUN).enumerate() {
         let mut reduced = Reduced::NONE;
@@ -53,9 +53,9 @@ pub(crate) fn angles(
 /// A run of phases, each as a number of quarter turns and a remainder in turns.
 pub(crate) struct Reduced {
     quadrant: [u64; RUN],
-    /// The leading 29 bits of the remainder.
+    /// Leading 29 bits of the remainder.
     head: [f64; RUN],
-    /// The rest, below 2^-32.
+    /// Rest of the remainder, below 2^-32.
     tail: [f64; RUN],
 }
 
@@ -67,7 +67,7 @@ impl Reduced {
     };
 
     #[inline(always)]
-    pub(crate) fn set(&mut self, at: usize, phase: Turn) {
+    pub(crate) fn set(&mut self, at: usize, phase: Phase) {
         const UNIT_32: f64 = 1.0 / (1u64 << 32) as f64;
         const UNIT_95: f64 = UNIT_32 * UNIT_32 / (1u64 << 31) as f64;
         // The nearest quarter turn, and the remainder plus an eighth of a turn.
@@ -80,7 +80,7 @@ impl Reduced {
     }
 }
 
-/// A run on the instruction set chosen (see `rows::recurrence` on why a structure).
+/// A run on the chosen instruction set (`rows::recurrence` explains why this is a structure).
 pub(crate) struct Run<'a> {
     pub(crate) reduced: &'a Reduced,
     pub(crate) out: [&'a mut [f64]; 4],
@@ -105,10 +105,10 @@ impl WithSimd for Run<'_> {
     }
 }
 
-/// The sine and cosine of `quadrant` quarter turns and `head` + `tail` turns.
+/// Computes the sine and cosine of `quadrant` quarter turns plus `head` + `tail` turns.
 #[inline(always)]
 fn sin_cos(quadrant: u64, head: f64, tail: f64) -> Angle {
-    // 2 pi as a multiple of 2^-21, whose product with a head is exact, and the rest.
+    // 2 pi as a multiple of 2^-21, so that its product with a head is exact, and the rest.
     const TAU_HIGH: f64 = 13_176_795.0 / (1u64 << 21) as f64;
     const TAU_LOW: f64 = -1.748_455_600_074_497e-7;
     let x = resplit((
@@ -140,7 +140,8 @@ fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 * b.0, (a.0 * b.1 + a.1 * b.0) + a.1 * b.1)
 }
 
-/// c0 - y (c1 - y (c2 - ...)), the first in two parts, the others in plain f64.
+/// Evaluates c0 - y (c1 - y (c2 - ...)), the leading coefficients in two parts, the others in plain
+/// f64.
 #[inline(always)]
 fn series<const N: usize>(y: (f64, f64), head: &[(f64, f64); N], tail: &[f64; 6]) -> (f64, f64) {
     let plain = y.0 + y.1;
@@ -186,12 +187,12 @@ const fn tail(coefficients: &[Fixed<2>; 17], first: usize) -> [f64; 6] {
     out
 }
 
-/// The same by the 128-bit path.
+/// Computes the same angle by the 128-bit path.
 #[cfg(test)]
-pub(crate) fn narrow_angle(phase: Turn) -> Angle {
-    let narrow = crate::sincos::fixed::narrow(phase.reduce(), 0);
-    let (sh, sl) = split(narrow.sine_negative, narrow.sine);
-    let (ch, cl) = split(narrow.cosine_negative, narrow.cosine);
+pub(crate) fn angle_128(phase: Phase) -> Angle {
+    let values = crate::sincos::fixed::sin_cos_128(phase.reduce(), 0);
+    let (sh, sl) = split(values.sine_negative, values.sine);
+    let (ch, cl) = split(values.cosine_negative, values.cosine);
     [sh, sl, ch, cl]
 }
 
@@ -201,30 +202,30 @@ mod tests {
     use crate::num::wide::Wide;
     use crate::sincos::backend::Backend;
 
-    /// Against the 128-bit path, whose own error is below 2^-120, on every instruction set.
+    /// Compared with the 128-bit path, with an error below 2^-120, on every instruction set.
     #[test]
     fn sines_and_cosines_stay_within_the_bound() {
         let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
-        let spread = (1..40_000u128).map(|n| Turn(golden.wrapping_mul(n)));
+        let spread = (1..40_000u128).map(|n| Phase(golden.wrapping_mul(n)));
         let edges = (0..16u128).flat_map(|part| {
             (0..124).flat_map(move |shift| {
                 let at = part << 124;
-                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)].map(Turn)
+                [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)].map(Phase)
             })
         });
         let frequencies: Vec<Frequency> = spread
             .chain(edges)
-            .map(|turn| Frequency {
-                turn,
+            .map(|phase| Frequency {
+                phase,
                 wide: Wide::ONE,
             })
             .collect();
         for (name, backend) in Backend::available() {
-            let mut out = Split::with_capacity(frequencies.len());
-            angles(backend.arch(), &frequencies, |f| f.turn, &mut out);
+            let mut out = Angles::with_capacity(frequencies.len());
+            angles(backend.arch(), &frequencies, |f| f.phase, &mut out);
             let mut worst = 0f64;
             for (pair, frequency) in frequencies.iter().enumerate() {
-                let (found, exact) = (out.get(pair), narrow_angle(frequency.turn));
+                let (found, exact) = (out.get(pair), angle_128(frequency.phase));
                 assert!(
                     found[1].abs() <= 0.6 / (1u64 << 26) as f64
                         && found[3].abs() <= 0.6 / (1u64 << 26) as f64

@@ -5,7 +5,7 @@ use crate::num::wide::{PI_OVER_4, Wide};
 use crate::turns::phase::{self, Reduced};
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
-pub(crate) struct Narrow {
+pub(crate) struct SinCos128 {
     pub(crate) sine_negative: bool,
     pub(crate) sine: u128,
     pub(crate) cosine_negative: bool,
@@ -13,14 +13,14 @@ pub(crate) struct Narrow {
     pub(crate) error: u128,
 }
 
-/// Sine and cosine in 128-bit fractions.
+/// Computes sine and cosine in 128-bit fractions.
 ///
-/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is
-/// less than 7 radians, both functions have slope at most one, and the
-/// arithmetic itself loses less than 64 units: multiplication and subtraction
-/// lose at most two per Horner step, each step is scaled by at most 0.62.
+/// `angle_error` is the error of the angle in units of 2^-128 turns. A turn is less than 7 radians,
+/// and both functions have a slope of at most one. The arithmetic itself loses less than 64 units:
+/// multiplication and subtraction lose at most two per Horner step, and each step is scaled by at
+/// most 0.62.
 #[inline]
-pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
+pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
     let eight_times = if reduced.remainder >= 1 << 125 {
         u128::MAX
     } else {
@@ -37,7 +37,7 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
         2 => (!negative, sine, true, cosine),
         _ => (true, cosine, negative, sine),
     };
-    Narrow {
+    SinCos128 {
         sine_negative,
         sine,
         cosine_negative,
@@ -46,8 +46,8 @@ pub(crate) fn narrow(reduced: Reduced, angle_error: u128) -> Narrow {
     }
 }
 
-/// Sine and cosine as signs and 320-bit numbers; `None` for the angle 0.
-pub(crate) fn full_values(
+/// Computes sine and cosine as signs and 320-bit numbers. Returns `None` for the angle 0.
+pub(crate) fn sin_cos_320(
     frequency: Wide,
     mantissa: u64,
     exponent: i32,
@@ -59,8 +59,8 @@ pub(crate) fn full_values(
         let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
         x.mul(x)
     };
-    let sine = Wide::normalised(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = Wide::normalised(alternating(y, &COS_5), 0);
+    let sine = Wide::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = Wide::normalized(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
     Some(match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],
@@ -70,7 +70,7 @@ pub(crate) fn full_values(
     })
 }
 
-/// c0 - y (c1 - y (c2 - ...)).
+/// Evaluates c0 - y (c1 - y (c2 - ...)).
 #[inline]
 fn alternating<const N: usize, const K: usize>(
     y: Fixed<N>,
@@ -83,14 +83,14 @@ fn alternating<const N: usize, const K: usize>(
     sum
 }
 
-// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first terms left out are
-// below 2^-133 (two words) and 2^-327 (five words) at an eighth of a turn.
+// 1/1!, 1/3!, 1/5!, ... and 1/0!, 1/2!, 1/4!, ... The first omitted terms are below 2^-133 (two
+// words) and 2^-327 (five words) at an eighth of a turn.
 pub(crate) const SIN_2: [Fixed<2>; 17] = inverse_factorials(1);
 pub(crate) const COS_2: [Fixed<2>; 17] = inverse_factorials(0);
 const SIN_5: [Fixed<5>; 34] = inverse_factorials(1);
 const COS_5: [Fixed<5>; 34] = inverse_factorials(0);
 
-/// 1/first!, 1/(first + 2)!, ...; one itself is one unit short.
+/// Returns 1/first!, 1/(first + 2)!, ... One itself is one unit short.
 const fn inverse_factorials<const N: usize, const K: usize>(first: u64) -> [Fixed<N>; K] {
     let mut out = [Fixed::ALMOST_ONE; K];
     let mut k = 1;

@@ -1,22 +1,22 @@
-//! Numbers in two f64 parts, and angles held as such sines and cosines.
+//! Double-double values (hi + lo), and angles stored as such sines and cosines.
 //!
-//! `high` is a multiple of 2^-26, so that products of two of them, and sums of
-//! such products, are exact; `low` is at most about 2^-27. What is computed with them
-//! errs by some 2^-79 per step, on every instruction set and without fused operations.
+//! `high` is a multiple of 2^-26, so that products of two of them, and sums of such products, are
+//! exact. `low` is at most about 2^-27. Each step of arithmetic has an error of about 2^-79, on
+//! every instruction set and without fused operations.
 
-/// The sine and cosine of an angle: sine high, sine low, cosine high, cosine low.
+/// Sine and cosine of an angle: sine high, sine low, cosine high, cosine low.
 pub(crate) type Angle = [f64; 4];
 
-/// The angles of many pairs.
+/// Angles of many pairs.
 #[derive(Debug, Clone)]
-pub(crate) struct Split {
+pub(crate) struct Angles {
     pub(crate) sin_high: Vec<f64>,
     pub(crate) sin_low: Vec<f64>,
     pub(crate) cos_high: Vec<f64>,
     pub(crate) cos_low: Vec<f64>,
 }
 
-impl Split {
+impl Angles {
     pub(crate) fn with_capacity(len: usize) -> Self {
         let zeros = || vec![0.0; len];
         Self {
@@ -41,7 +41,7 @@ impl Split {
         ]
     }
 
-    /// Turned by `step`, pair by pair.
+    /// Adds `step` pair by pair.
     #[inline(always)]
     pub(crate) fn advance(&mut self, step: &Self) {
         let pairs = self.sin_high.len();
@@ -52,14 +52,14 @@ impl Split {
         for i in 0..pairs {
             let a = [sh[i], sl[i], ch[i], cl[i]];
             let b = [th[i], tl[i], uh[i], ul[i]];
-            let [sine, _, cosine, _] = turned_both_ways(a, b);
+            let [sine, _, cosine, _] = sum_and_difference(a, b);
             (sh[i], sl[i]) = resplit(sine);
             (ch[i], cl[i]) = resplit(cosine);
         }
     }
 }
 
-/// `bits` / 2^128 with a sign as high and low part.
+/// Splits `bits` / 2^128, with a sign, into a high and a low part.
 pub(crate) const fn split(negative: bool, bits: u128) -> (f64, f64) {
     const UNIT_26: f64 = 1.0 / (1u64 << 26) as f64;
     const UNIT_128: f64 = UNIT_26 * UNIT_26 * UNIT_26 * UNIT_26 / (1u64 << 24) as f64;
@@ -70,12 +70,12 @@ pub(crate) const fn split(negative: bool, bits: u128) -> (f64, f64) {
     if negative { (-high, -low) } else { (high, low) }
 }
 
-/// The angle `a` turned by `b` and by `-b`: sine of both, then cosine of both, each as an
-/// exact multiple of 2^-52 and a small rest. (What is not used costs nothing.)
+/// Computes the sines of a + b and a - b, then the cosines, each as an exact multiple of 2^-52 and
+/// a small rest. (Unused results cost nothing.)
 ///
 /// A rest has six terms of at most 2^-27 and loses less than 2^-76.5.
 #[inline(always)]
-pub(crate) fn turned_both_ways(a: Angle, b: Angle) -> [(f64, f64); 4] {
+pub(crate) fn sum_and_difference(a: Angle, b: Angle) -> [(f64, f64); 4] {
     let [sh, sl, ch, cl] = a;
     let [th, tl, uh, ul] = b;
     // sin a cos b, cos a sin b, cos a cos b, sin a sin b.
@@ -91,7 +91,7 @@ pub(crate) fn turned_both_ways(a: Angle, b: Angle) -> [(f64, f64); 4] {
     ]
 }
 
-/// The same sum with a high part that is a multiple of 2^-26 again.
+/// Returns the same sum with a high part that is again a multiple of 2^-26.
 #[inline(always)]
 pub(crate) fn resplit((high, low): (f64, f64)) -> (f64, f64) {
     // Adding 1.5 x 2^26 leaves room for 26 bits after the binary point.
@@ -119,7 +119,7 @@ mod tests {
             let unit = 1.0 / (1u64 << 26) as f64;
             assert_eq!(high % unit, 0.0);
             assert!(low.abs() <= unit / 2.0);
-            // The high part back in units of 2^-128, which is 2^26 units of 2^-26 wide.
+            // The high part in units of 2^-128, which is 2^26 units of 2^-26 wide.
             let back = ((high / unit) as u128).wrapping_shl(102);
             let rest = bits.wrapping_sub(if high >= 1.0 { 0 } else { back }) as i128;
             let expected = rest as f64 / (1u128 << 127) as f64 / 2.0;

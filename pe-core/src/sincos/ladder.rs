@@ -1,64 +1,63 @@
-//! From an angle to the nearest representable sine and cosine.
+//! The ladder: from a phase to the nearest representable sine and cosine.
 //!
-//! A ladder of three rungs. Each computes the value with a proven bound on its
-//! error and asks whether every number within the bound rounds to the same
-//! float; only if not does the next rung take over:
+//! The ladder (Ziv's strategy) has three rungs. Each computes the value with a proven bound on its
+//! error and applies the rounding test. If the test fails, the next rung computes the value again:
 //!
-//! 1. `single_f64::sin_cos`: f64 arithmetic from the top 64 bits of the angle, bound 2^-50;
-//! 2. `narrow`: 128-bit fractions, bound about 2^-94 at the far end of the positions;
-//! 3. `full`: 320-bit fractions, relative bound below 2^-150.
+//! 1. `single_f64::sin_cos`: f64 arithmetic on the top 64 bits of the phase, bound 2^-50
+//! 2. `fixed::sin_cos_128`: 128-bit fractions, bound about 2^-93 at the largest positions
+//! 3. `fixed::sin_cos_320`: 320-bit fractions, relative bound below 2^-150
 //!
-//! The second rung is reached about once in a million entries, the third
-//! practically only by values far below 2^-60. No entry is ever an exact tie:
-//! for a rational base and a position other than 0 the sine and cosine are
-//! transcendental (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
+//! About one f32 entry in a million reaches the second rung. An f64 entry starts there. Only values
+//! far below 2^-60 practically reach the third. No entry is ever an exact tie: for a
+//! rational base and a position other than 0, the sine and cosine are transcendental
+//! (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::num::wide::Wide;
 use crate::round::{self, Float, decided_f64};
-use crate::sincos::fixed::{full_values, narrow};
+use crate::sincos::fixed::{sin_cos_128, sin_cos_320};
 use crate::sincos::single_f64;
 use crate::turns::frequency::Frequency;
 use crate::turns::phase;
 use crate::turns::position::Position;
 
-/// How an entry is computed. `Ladder` is the product; the others let the tests
-/// force one rung.
+/// The rungs that compute an entry. The fast paths skip the f64 rung for their hard cases. The
+/// tests force every choice.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rungs {
-    /// All three rungs, each only where the one before cannot decide.
+    /// All three rungs, each only if the one before failed the rounding test.
     Ladder,
-    /// The same, with ranges made by rotation however short they are.
-    Rotation,
-    /// Without the f64 rung.
-    NarrowUp,
+    /// The same, with ranges by recurrence however short they are.
+    Recurrence,
+    /// The 128-bit and the 320-bit rung.
+    From128,
     /// The 320-bit rung alone.
-    FullOnly,
+    Only320,
 }
 
-/// The sine and cosine of `frequency` x `position`, each the nearest `T`.
+/// Computes the sine and cosine of `frequency` x `position`, each as the nearest `T`.
 pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs: Rungs) -> (T, T) {
-    let (backwards, mantissa, exponent) = position.parts();
+    let (negative, mantissa, exponent) = position.parts();
     if mantissa == 0 {
         return (T::rounded(0.0), T::rounded(1.0));
     }
-    let (turn, error) = match position {
-        // The turn of one position is less than one unit too low.
-        Position::Whole(p) => (frequency.turn.times(p), u128::from(p)),
-        Position::Real(_) => (phase::turn_at(frequency.wide, mantissa, exponent), 2),
+    let (phase, error) = match position {
+        // The phase of one position is less than one unit too low.
+        Position::Integer(p) => (frequency.phase.times(p), u128::from(p)),
+        Position::Real(_) => (phase::phase_at(frequency.wide, mantissa, exponent), 2),
     };
-    let reduced = turn.reduce();
+    let reduced = phase.reduce();
     let (mut sine, mut cosine) = (None, None);
-    if matches!(rungs, Rungs::Ladder | Rungs::Rotation) {
-        let (s, c) = single_f64::sin_cos::<pulp::Scalar>((turn.0 >> 64) as u64);
+    if matches!(rungs, Rungs::Ladder | Rungs::Recurrence) {
+        let (s, c) = single_f64::sin_cos::<pulp::Scalar>((phase.0 >> 64) as u64);
         sine = decided_f64(s);
         cosine = decided_f64(c);
     }
-    if rungs != Rungs::FullOnly && (sine.is_none() || cosine.is_none()) {
-        let narrow = narrow(reduced, error);
-        sine = sine.or_else(|| round::decided(narrow.sine_negative, narrow.sine, narrow.error));
+    if rungs != Rungs::Only320 && (sine.is_none() || cosine.is_none()) {
+        let values = sin_cos_128(reduced, error);
+        sine = sine.or_else(|| round::decided(values.sine_negative, values.sine, values.error));
         cosine =
-            cosine.or_else(|| round::decided(narrow.cosine_negative, narrow.cosine, narrow.error));
+            cosine.or_else(|| round::decided(values.cosine_negative, values.cosine, values.error));
     }
     let (sine, cosine) = match (sine, cosine) {
         (Some(sine), Some(cosine)) => (sine, cosine),
@@ -67,7 +66,7 @@ pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs
             (sine.unwrap_or(s), cosine.unwrap_or(c))
         }
     };
-    (if backwards { negate(sine) } else { sine }, cosine)
+    (if negative { negate(sine) } else { sine }, cosine)
 }
 
 fn negate<T: Float>(value: T) -> T {
@@ -75,14 +74,13 @@ fn negate<T: Float>(value: T) -> T {
     T::from_pattern(value.pattern() ^ sign)
 }
 
-/// Sine and cosine in 320-bit fractions, rounded without further question.
+/// Computes sine and cosine in 320-bit fractions, rounded without a test.
 ///
-/// The relative error is below 2^-150, so a wrong rounding would need a value
-/// that agrees with a midpoint of `T` in more than 90 bits beyond the 53 of an
-/// f64; among the 2^46 entries of the largest table one is expected with a
-/// probability of 2^-44 or less.
+/// The relative error is below 2^-150, so a wrong rounding would need a value that agrees with a
+/// midpoint of `T` in more than 90 bits beyond the 53 of an f64. Among 2^46 entries, far
+/// more than the largest table has, one is expected with a probability of 2^-44 or less.
 fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
-    let Some([sine, cosine]) = full_values(frequency, mantissa, exponent) else {
+    let Some([sine, cosine]) = sin_cos_320(frequency, mantissa, exponent) else {
         return (T::rounded(0.0), T::rounded(1.0));
     };
     let of = |(negative, value)| round::nearest::<T>(negative, round::magnitude(value));
@@ -94,11 +92,11 @@ mod tests {
     use super::*;
     use crate::num::fixed::Fixed;
     use crate::round::SINGLE_ERROR;
-    use crate::sincos::fixed::Narrow;
-    use crate::turns::phase::Turn;
+    use crate::sincos::fixed::SinCos128;
+    use crate::turns::phase::Phase;
 
-    /// Angles spread over the circle and dense at its eighths, as 128-bit turns.
-    fn angles() -> impl Iterator<Item = Turn> {
+    /// Returns phases spread over the circle and dense at its eighths.
+    fn angles() -> impl Iterator<Item = Phase> {
         let golden = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
         let spread = (1..20_000u128).map(move |n| golden.wrapping_mul(n));
         let eighths = (0..8u128).flat_map(|eighth| {
@@ -107,10 +105,10 @@ mod tests {
                 [at.wrapping_add(1 << shift), at.wrapping_sub(1 << shift)]
             })
         });
-        spread.chain(eighths).map(Turn)
+        spread.chain(eighths).map(Phase)
     }
 
-    /// `value` in units of 2^-128 against a [`Narrow`] value.
+    /// Returns the distance between `value` and `bits` / 2^128 with a sign.
     fn gap(value: f64, negative: bool, bits: u128) -> f64 {
         let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
         // Subtract the leading part exactly, then compare the rest.
@@ -134,13 +132,13 @@ mod tests {
         ];
         for way in ways {
             let mut worst = 0f64;
-            for turn in angles() {
-                let reduced = turn.reduce();
-                let (sine, cosine) = way((turn.0 >> 64) as u64);
-                let narrow = narrow(reduced, 0);
+            for phase in angles() {
+                let reduced = phase.reduce();
+                let (sine, cosine) = way((phase.0 >> 64) as u64);
+                let values = sin_cos_128(reduced, 0);
                 worst = worst
-                    .max(gap(sine, narrow.sine_negative, narrow.sine))
-                    .max(gap(cosine, narrow.cosine_negative, narrow.cosine));
+                    .max(gap(sine, values.sine_negative, values.sine))
+                    .max(gap(cosine, values.cosine_negative, values.cosine));
             }
             assert!(
                 worst < SINGLE_ERROR / 2.0 && worst > SINGLE_ERROR / 64.0,
@@ -152,24 +150,24 @@ mod tests {
     /// Identities that hold to the last few units only if both functions do.
     #[test]
     fn the_128_bit_rung_stays_within_its_bound() {
-        for turn in angles() {
-            let Narrow {
+        for phase in angles() {
+            let SinCos128 {
                 sine,
                 cosine,
                 error,
                 ..
-            } = narrow(turn.reduce(), 0);
+            } = sin_cos_128(phase.reduce(), 0);
             let square = |x: u128| Fixed::from_bits(x).mul(Fixed::from_bits(x)).top128();
             // sin^2 + cos^2 = 2^128 units = 0 modulo one.
             let off = square(sine).wrapping_add(square(cosine)) as i128;
-            assert!(off.unsigned_abs() <= 3 * error, "{turn:?}: {off}");
+            assert!(off.unsigned_abs() <= 3 * error, "{phase:?}: {off}");
         }
     }
 
     #[test]
     fn quadrants_turn_the_right_way() {
         let of = |turn: u128| {
-            let n = narrow(Turn(turn).reduce(), 0);
+            let n = sin_cos_128(Phase(turn).reduce(), 0);
             let signed = |negative: bool, bits: u128| {
                 let value = bits as f64 / (1u128 << 127) as f64 / 2.0;
                 if negative { -value } else { value }
@@ -202,28 +200,28 @@ mod tests {
         }
     }
 
-    /// The ladder really climbs: some entry needs each rung.
+    /// Some entry needs each rung.
     #[test]
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
             let (s, c) =
-                single_f64::sin_cos::<pulp::Scalar>((one.turn.times(position).0 >> 64) as u64);
+                single_f64::sin_cos::<pulp::Scalar>((one.phase.times(position).0 >> 64) as u64);
             decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
         };
-        let undecided = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
-        assert!((1..100).contains(&undecided), "{undecided}");
+        let hard = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
+        assert!((1..100).contains(&hard), "{hard}");
         // A sine far below 2^-94 is beyond the 128-bit rung.
         let slow = Frequency::from_radians(Wide {
             exponent: -400,
             ..Wide::ONE
         });
-        let n = narrow(slow.turn.times(3).reduce(), 4);
+        let n = sin_cos_128(slow.phase.times(3).reduce(), 4);
         assert_eq!(
             round::decided::<f64>(n.sine_negative, n.sine, n.error),
             None
         );
-        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Whole(3), Rungs::Ladder);
+        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Integer(3), Rungs::Ladder);
         let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
         assert_eq!((sine, cosine), (expected, 1.0));
     }

@@ -2,8 +2,8 @@
 
 use pulp::Simd;
 
-/// Sine and cosine of `angle` / 2^64 turns, with an error below 2^-50 even if the
-/// angle is 4 units off.
+/// Computes the sine and cosine of `angle` / 2^64 turns, with an error below 2^-50 even if the
+/// angle is off by 4 units.
 ///
 /// 4 units are 2^-59.3 radians. The remainder is rounded to 53 bits once, and
 /// multiplied once by a rounded constant: relative 3 x 2^-53, at an eighth of a
@@ -50,9 +50,9 @@ fn polynomial<S: Simd>(y: f64, coefficients: &[f64; 8]) -> f64 {
     sum
 }
 
-/// -1/3!, 1/5!, ...; the first term left out is below 2^-63.
+/// -1/3!, 1/5!, ... The first omitted term is below 2^-63.
 const SIN: [f64; 8] = taylor(3);
-/// -1/2!, 1/4!, ...; below 2^-58.
+/// -1/2!, 1/4!, ... The first omitted term is below 2^-58.
 const COS: [f64; 8] = taylor(2);
 
 const fn taylor(first: u64) -> [f64; 8] {
@@ -74,7 +74,7 @@ const fn taylor(first: u64) -> [f64; 8] {
     out
 }
 
-/// a b + c, fused where the instruction set can.
+/// Returns a b + c, fused if the instruction set supports it.
 #[inline(always)]
 pub(crate) fn fused<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     if S::IS_SCALAR {

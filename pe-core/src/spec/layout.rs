@@ -1,6 +1,6 @@
-//! The order of a row's columns.
+//! Order of the columns of a row.
 
-/// The order of the columns.
+/// Order of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -14,20 +14,20 @@ pub enum SinusoidLayout {
     ConcatenatedCosFirst,
 }
 
-/// What happens at an odd `d_model`.
+/// Treatment of an odd `d_model`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum OddWidth {
-    /// An error. Silent defaults differ between libraries.
+    /// Returns an error, because silent defaults differ between libraries.
     #[default]
     Reject,
-    /// One pair more than fits, the last column left out; exponents count the odd
-    /// `d_model` (`base^(-2i/d)`). TensorFlow's tutorial and Marian.
+    /// Keeps an incomplete last pair, without its last column. Exponents count the odd `d_model`
+    /// (`base^(-2i/d)`). TensorFlow's tutorial and Marian.
     Truncate,
-    /// The table of width `d_model + 1` without its last column; exponents
-    /// count the even width (`base^(-2i/(d+1))`). The PyPI package positional-encodings.
+    /// Drops the last column of the table of width `d_model + 1`. Exponents count the even width
+    /// (`base^(-2i/(d+1))`). The PyPI package positional-encodings.
     RoundUp,
-    /// One pair less, and a last column of zeros: tensor2tensor, fairseq, diffusers.
+    /// Appends a column of zeros to the complete pairs: tensor2tensor, fairseq, diffusers.
     ZeroPad,
 }

@@ -1,15 +1,14 @@
-//! Which two columns of a head form a pair.
+//! The two columns of a head that form a pair.
 
-/// The columns that turn together.
+/// Columns that rotate together.
 ///
-/// Words like "rotate half" mean different layouts in different libraries; these names
-/// say where the columns are.
+/// Terms like "rotate half" mean different layouts in different libraries, so these names describe
+/// where the columns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PairLayout {
-    /// Columns `i` and `i + rotary_dim/2`: GPT-NeoX, Hugging Face's Llama, most models on
-    /// the hub.
+    /// Columns `i` and `i + rotary_dim/2`: GPT-NeoX, Hugging Face's Llama, most models on the hub.
     #[default]
     HalfSplit,
     /// Columns `2i` and `2i + 1`: GPT-J, Meta's own Llama files, Cohere.
@@ -17,7 +16,7 @@ pub enum PairLayout {
 }
 
 impl PairLayout {
-    /// The name used in messages and on command lines.
+    /// Returns the name used in messages and on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::HalfSplit => "half-split",
@@ -25,7 +24,7 @@ impl PairLayout {
         }
     }
 
-    /// The two columns of a pair of `pairs`.
+    /// Returns the two columns of pair `pair` out of `pairs`.
     pub const fn columns(self, pair: usize, pairs: usize) -> (usize, usize) {
         match self {
             Self::HalfSplit => (pair, pair + pairs),

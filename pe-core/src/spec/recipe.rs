@@ -1,21 +1,19 @@
-//! The inexact numbers of well-known f32 recipes, made reproducible.
+//! Inexact values of well-known f32 recipes, reproduced.
 //!
-//! Models trained with a reference's f32 table are sometimes wanted with its
-//! numbers. A recipe rounds where the reference rounds: the frequency to f32, the
-//! angle (position x frequency) to f32, the sine and cosine of that angle to
-//! f32. The elementary functions in between are correctly rounded here, so the
-//! result is the same on every machine.
+//! A model trained with a library's f32 table sometimes needs the values of that table. A recipe
+//! rounds where the library rounds: the frequency to f32, the angle (position x frequency) to f32,
+//! the sine and cosine of that angle to f32. The elementary functions in between are correctly
+//! rounded here, so the result is the same on every machine.
 //!
-//! The references are not: their exp, pow, sin and cos change with library and
-//! processor. Step by step they are close. torch's and NumPy's frequencies are within
-//! 1 and 2 units in the last place of the recipe's (equal in 97 and 53 % of the pairs
-//! or more), and their sine and cosine of an angle within 1. But where a frequency
-//! does differ by a unit, the position multiplies the difference: up to 5e-4 (torch) and
-//! 1e-3 (NumPy) at positions below 5,000. Where a frequency agrees, so does its
-//! column, to one unit. For the very bits of one checkpoint, load the table from the
-//! checkpoint (`pe_candle::checkpoint`).
+//! The libraries are not reproducible: their exp, pow, sin, and cos change with library version and
+//! CPU. In each step they are close. The frequencies of torch and NumPy are within 1 and 2 ulp of
+//! the recipe's (equal in 97% and 53% of the pairs or more), and their sine and cosine of an angle
+//! within 1 ulp. But if a frequency differs by an ulp, the position multiplies the difference: up
+//! to 5e-4 (torch) and 1e-3 (NumPy) at positions below 5,000. If a frequency agrees, so does its
+//! column, to one ulp. For the exact bits of a checkpoint, load the table from the checkpoint
+//! (`pe_candle::checkpoint`).
 
-/// Whether a table is exact or follows the f32 arithmetic of a reference.
+/// Choice between exact entries and the f32 arithmetic of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -23,18 +21,17 @@ pub enum Recipe {
     /// Every entry is the representable number nearest to the true value.
     #[default]
     Exact,
-    /// `inv_freq = exp(k * c)` in f32, where with the paper's spacing `k = 2i`,
-    /// `c = f32(-ln(base) / d)` (PyTorch's tutorial, labml), and with the inclusive
-    /// one `k = i`, `c = f32(-ln(base) / (n - 1))` (fairseq, M2M100). Not defined
-    /// for shifted spacing.
+    /// `inv_freq = exp(k * c)` in f32. The paper's spacing has `k = 2i`, `c = f32(-ln(base) / d)`
+    /// (PyTorch's tutorial, labml). The inclusive spacing has `k = i`,
+    /// `c = f32(-ln(base) / (n - 1))` (fairseq, M2M100). Not defined for shifted spacing.
     ExpF32,
-    /// `inv_freq = 1 / base^(2i / d)` in f32, as Hugging Face's transformers
-    /// compute it. Defined for the paper's spacing.
+    /// `inv_freq = 1 / base^(2i / d)` in f32, as in Hugging Face's transformers. Defined for the
+    /// paper's spacing.
     PowF32,
 }
 
 impl Recipe {
-    /// The name used in messages and on command lines.
+    /// Returns the name used in messages and on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -44,25 +41,24 @@ impl Recipe {
     }
 }
 
-/// Whether frequencies and tables are exact or follow the f32 arithmetic of
-/// Hugging Face's transformers.
+/// Choice between exact entries and the f32 arithmetic of Hugging Face's transformers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum RotaryRecipe {
-    /// Frequencies are real numbers; every entry is the representable number nearest
-    /// to `attention_factor x cos(position x inv_freq)`, with one rounding.
+    /// Frequencies are real numbers. Every entry is the representable number nearest to
+    /// `attention_factor x cos(position x inv_freq)`, with one rounding.
     #[default]
     Exact,
-    /// Rounded to f32 where transformers rounds: the frequency, the angle
-    /// (position x frequency), its cosine and sine, and their product with the attention
-    /// factor. The elementary functions are correctly rounded, so that the result is the
-    /// same on every machine; torch's own differ by a unit in the last place here and there.
+    /// Rounds to f32 where transformers rounds: the frequency, the angle (position x frequency),
+    /// its cosine and sine, and their product with the attention factor. The elementary functions
+    /// are correctly rounded, so the result is the same on every machine. torch's own functions
+    /// occasionally differ by an ulp.
     HfF32,
 }
 
 impl RotaryRecipe {
-    /// The name used in messages and on command lines.
+    /// Returns the name used in messages and on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

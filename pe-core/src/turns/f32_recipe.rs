@@ -1,4 +1,4 @@
-//! Frequencies with the roundings of f32 recipes, and the functions that these need.
+//! Frequencies with the roundings of f32 recipes, and the functions they need.
 
 use crate::error::{Error, Result};
 use crate::num::elementary::Real;
@@ -10,7 +10,7 @@ use crate::spec::recipe::Recipe;
 use crate::spec::spacing::{Base, Spacing};
 
 impl Recipe {
-    /// The f32 frequencies, or `None` for [`Recipe::Exact`].
+    /// Returns the f32 frequencies, or `None` for [`Recipe::Exact`].
     pub(crate) fn inv_freq(
         self,
         base: Base,
@@ -40,8 +40,8 @@ impl Recipe {
     }
 }
 
-/// exp(k x c) with k = stride x i and c = -ln(base) / divisor, rounded to f64 twice
-/// (logarithm and quotient, as Python does) and then to f32.
+/// Computes exp(k x c) with k = stride x i and c = -ln(base) / divisor, rounded to f64 twice
+/// (logarithm and ratio, as in Python) and then to f32.
 fn exp_steps(base: Base, stride: f32, divisor: usize, pairs: usize) -> Result<Vec<f32>> {
     let ln = Number::from(base.ln()?).to_f64();
     let factor = (-ln / divisor as f64) as f32;
@@ -50,7 +50,7 @@ fn exp_steps(base: Base, stride: f32, divisor: usize, pairs: usize) -> Result<Ve
         .collect())
 }
 
-/// exp(x) in f32, correctly rounded, for x below 88.
+/// Computes exp(x) in f32, correctly rounded, for x below 88.
 fn exp_f32(x: f32) -> f32 {
     let one = Real {
         negative: x.is_sign_negative(),
@@ -60,7 +60,8 @@ fn exp_f32(x: f32) -> f32 {
     exp_of_multiple(one, x.abs())
 }
 
-/// base^exponent in f32, correctly rounded, for a positive base and an exponent of at least 0.
+/// Computes base^exponent in f32, correctly rounded, for a positive base and an exponent of at
+/// least 0.
 pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
     if base == f32::INFINITY && exponent > 0.0 {
         return base;
@@ -68,7 +69,7 @@ pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
     exp_of_multiple(Real::ln(f64::from(base)), exponent)
 }
 
-/// exp(x times) in f32, correctly rounded, for `times` of at least 0.
+/// Computes exp(x times) in f32, correctly rounded, for `times` of at least 0.
 fn exp_of_multiple(x: Real, times: f32) -> f32 {
     if times == 0.0 {
         return 1.0;

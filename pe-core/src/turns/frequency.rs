@@ -1,25 +1,25 @@
-//! Frequencies: how far each pair of columns turns per position.
+//! Frequencies: the rotation of each pair of columns per position.
 //!
-//! A frequency is held twice: as a [`Wide`] number of turns with 320 bits, and
-//! as the 128-bit [`Turn`] that it makes modulo one. People get them as
-//! `inv_freq` (radians per position) and `wavelength` (positions per turn).
+//! A frequency is stored twice: as a [`Wide`] number of turns with 320 bits, and modulo one turn as
+//! a 128-bit [`Phase`]. The public API reports it as `inv_freq` (radians per position) and
+//! `wavelength` (positions per turn).
 
 use crate::error::{Error, Result};
 use crate::num::elementary::Real;
 use crate::num::wide::{Wide, decompose};
 use crate::round::{self, Magnitude, to_f64};
 use crate::spec::spacing::{Base, Spacing};
-use crate::turns::phase::Turn;
+use crate::turns::phase::Phase;
 
 /// One frequency, in turns per position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Frequency {
-    pub(crate) turn: Turn,
+    pub(crate) phase: Phase,
     pub(crate) wide: Wide,
 }
 
 impl Base {
-    /// ln(base), or an error for a value that is no base.
+    /// Returns ln(base), or an error for an invalid base.
     pub(crate) fn ln(self) -> Result<Real> {
         let (name, value) = match self {
             Self::Value(base) => ("base", base),
@@ -36,7 +36,7 @@ impl Base {
     }
 }
 
-/// 1 / (`denominator` x 2^`shift`) as the step of the exponents, times `numerator`.
+/// The difference of consecutive exponents: `numerator` / (`denominator` x 2^`shift`).
 struct ExponentStep {
     numerator: u64,
     denominator: u128,
@@ -44,38 +44,39 @@ struct ExponentStep {
 }
 
 impl Frequency {
-    /// From a number of radians per position.
+    /// Converts radians per position.
     pub(crate) fn from_radians(radians: Wide) -> Self {
         let wide = radians.mul(Wide::inv_two_pi());
         Self {
-            turn: Turn::from_wide(wide),
+            phase: Phase::from_wide(wide),
             wide,
         }
     }
 
-    /// One radian per position.
+    /// Returns one radian per position.
     pub(crate) fn one() -> Self {
         Self::from_radians(Wide::ONE)
     }
 
-    /// Half of this frequency.
+    /// Returns half of this frequency.
     pub(crate) fn halved(self) -> Self {
         let wide = Wide {
             exponent: self.wide.exponent - 1,
             ..self.wide
         };
         Self {
-            turn: Turn::from_wide(wide),
+            phase: Phase::from_wide(wide),
             wide,
         }
     }
 
-    /// Radians per position, correctly rounded.
+    /// Returns the radians per position, correctly rounded.
     pub(crate) fn inv_freq(self) -> f64 {
         to_f64(self.wide.mul(Wide::two_pi()))
     }
 
-    /// Positions per turn, within 0.51 units in the last place; infinite beyond the largest `f64`.
+    /// Returns the positions per turn, within 0.51 ulp. The result is infinite beyond the largest
+    /// `f64`.
     pub(crate) fn wavelength(self) -> f64 {
         let number = |bits, exponent| {
             round::nearest::<f64>(
@@ -87,12 +88,12 @@ impl Frequency {
                 },
             )
         };
-        // The mantissa = high + low with 53 bits and the 75 that follow them. The exponent comes in at the
-        // end: parts of a frequency below 2^-1022 would lack bits.
+        // The mantissa = high + low with 53 bits and the 75 that follow them. The exponent is
+        // applied at the end, because parts of a frequency below 2^-1022 would lack bits.
         let bits = self.wide.mantissa.top128();
         let rest = bits & ((1 << 75) - 1);
         let (high, low) = (number(bits - rest, 0), number(rest, 0));
-        // One step of Newton's method from the rounded quotient.
+        // One step of Newton's method from the rounded ratio.
         let inverse = 1.0 / high;
         let inverse = inverse + inverse * ((-high).mul_add(inverse, 1.0) - low * inverse);
         let (mantissa, exponent) = decompose(inverse);
@@ -100,8 +101,7 @@ impl Frequency {
     }
 }
 
-/// The frequencies of `pairs` pairs for a table whose exponents count `width`
-/// columns.
+/// Computes the frequencies of `pairs` pairs for a table with exponents that count `width` columns.
 pub(crate) fn geometric(
     base: Base,
     spacing: Spacing,
@@ -142,7 +142,7 @@ pub(crate) fn geometric(
         .exp();
     for pair in 1..pairs {
         radians = radians.mul(ratio);
-        // A mantissa below 1: the exponent of 2^-1,500,000 is one more.
+        // The mantissa is below 1, so the exponent of 2^-1,500,000 is one more.
         if radians.exceeds_power_of_two(32) || radians.exponent <= LOWEST_POWER {
             return Err(out_of_range(pair));
         }
@@ -151,7 +151,7 @@ pub(crate) fn geometric(
     Ok(out)
 }
 
-/// 1 / (pairs - shift), exactly: both terms are integers over a power of two.
+/// Returns 1 / (pairs - shift), exactly: both terms are integers over a power of two.
 fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
     let error = Error::FreqShift { shift, pairs };
     if shift == 0.0 {
@@ -185,10 +185,10 @@ fn exponent_step_shifted(shift: f64, pairs: usize) -> Result<ExponentStep> {
     })
 }
 
-/// Frequencies reach down to 2 to this power.
+/// Exponent of the lowest frequency, a power of two.
 const LOWEST_POWER: i32 = -1_500_000;
 
-/// Shifts reach from -2^20 ...
+/// Shifts range from -2^20 ...
 const MAX_SHIFT: f64 = (1u64 << 20) as f64;
-/// ... to the number of pairs, as multiples of 2^-104: together 126 bits at most.
+/// ... to the number of pairs, in multiples of 2^-104: together 126 bits at most.
 const SMALLEST_SHIFT_UNIT: i32 = -104;

@@ -1,30 +1,30 @@
-//! Angles as fractions of one turn.
+//! Phases: angles modulo one turn.
 //!
-//! A [`Turn`] is an unsigned 128-bit fraction of a full turn. Adding,
-//! subtracting and multiplying by a whole number wrap around exactly where the
-//! angle does, so the reduction of `position x frequency` modulo one turn, the
-//! step at which floating-point code loses its digits, is exact and free.
+//! A [`Phase`] is an unsigned 128-bit fraction of a turn. Adding, subtracting, and multiplying by
+//! an integer wrap around exactly where the angle does. The reduction of `position x frequency`
+//! modulo one turn, where floating-point code loses its digits, is therefore exact and
+//! free.
 
 use crate::num::fixed::Fixed;
 use crate::num::wide::Wide;
 
-/// An angle: the bits divided by 2^128, in turns.
+/// A phase: the bits divided by 2^128, in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Turn(pub(crate) u128);
+pub(crate) struct Phase(pub(crate) u128);
 
-/// An angle split into the nearest quarter turn and what remains.
+/// A phase split into the nearest quarter turn and the remainder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reduced {
     /// Quarter turns, 0 to 3.
     pub(crate) quadrant: u8,
-    /// Whether the remainder points backwards.
+    /// Whether the remainder is negative.
     pub(crate) negative: bool,
-    /// The size of the remainder in turns x 2^128, at most 2^125.
+    /// Magnitude of the remainder in turns x 2^128, at most 2^125.
     pub(crate) remainder: u128,
 }
 
-impl Turn {
-    /// The fraction of a turn in `wide`, rounded down: less than one unit of error.
+impl Phase {
+    /// Returns the fractional part of `wide`, rounded down, with an error of less than one unit.
     pub(crate) fn from_wide(wide: Wide) -> Self {
         let shift = wide.exponent;
         let fraction = if shift >= 0 {
@@ -35,13 +35,14 @@ impl Turn {
         Self(fraction.top128())
     }
 
-    /// The angle at a whole position, `error` units growing to `error x position`.
+    /// Returns the phase at an integer position. An error of `error` units grows to
+    /// `error x position`.
     #[inline]
     pub(crate) fn times(self, position: u32) -> Self {
         Self(self.0.wrapping_mul(u128::from(position)))
     }
 
-    /// The nearest quarter turn and the remainder, at most an eighth of a turn.
+    /// Returns the nearest quarter turn and the remainder, at most an eighth of a turn.
     #[inline]
     pub(crate) fn reduce(self) -> Reduced {
         let ahead = self.0.wrapping_add(1 << 125);
@@ -55,28 +56,28 @@ impl Turn {
     }
 }
 
-/// The remainder of an angle in full width, for the last rung of the ladder.
+/// The remainder of a phase in full width, for the last rung of the ladder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WideReduced {
     pub(crate) quadrant: u8,
     pub(crate) negative: bool,
-    /// In turns; `None` for the angle 0.
+    /// Magnitude of the remainder in turns; `None` for the angle 0.
     pub(crate) remainder: Option<Wide>,
 }
 
-/// `mantissa` x 2^`exponent` x `frequency` turns, modulo one turn, reduced.
+/// Reduces `mantissa` x 2^`exponent` x `frequency` turns modulo one turn.
 ///
-/// With a frequency of at most 2^32 radians per position and positions below
-/// 2^53 at least 200 bits of the remainder are right: 320 bits, less at most 88
-/// before the binary point, less what cancels at a quarter turn.
+/// For a frequency of at most 2^32 radians per position and positions below 2^53, at least 200 bits
+/// of the remainder are correct: 320 bits, less at most 88 before the binary point, less the
+/// cancellation at a quarter turn.
 pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> WideReduced {
     let (fraction, scale) = product(frequency, mantissa, exponent);
     if scale <= 0 {
-        // Below 2^-11 turns, since the mantissa is below 2^53, and possibly very much less.
+        // Below 2^-11 turns, because the mantissa is below 2^53, and possibly very much less.
         return WideReduced {
             quadrant: 0,
             negative: false,
-            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalised(fraction, scale)),
+            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalized(fraction, scale)),
         };
     }
     let fraction = fraction.shl(scale.unsigned_abs());
@@ -90,22 +91,22 @@ pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> Wide
     WideReduced {
         quadrant,
         negative,
-        remainder: (size != Fixed::ZERO).then(|| Wide::normalised(size, 0)),
+        remainder: (size != Fixed::ZERO).then(|| Wide::normalized(size, 0)),
     }
 }
 
-/// The same angle as a [`Turn`], with less than two units of error.
-pub(crate) fn turn_at(frequency: Wide, mantissa: u64, exponent: i32) -> Turn {
+/// Returns the same angle as a [`Phase`], with an error of less than two units.
+pub(crate) fn phase_at(frequency: Wide, mantissa: u64, exponent: i32) -> Phase {
     let (fraction, scale) = product(frequency, mantissa, exponent);
     let shifted = if scale >= 0 {
         fraction.shl(scale.unsigned_abs())
     } else {
         fraction.shr(scale.unsigned_abs().min(384))
     };
-    Turn(shifted.top128())
+    Phase(shifted.top128())
 }
 
-/// `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.
+/// Returns `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.
 fn product(frequency: Wide, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
     let (low, high) = frequency.mantissa.mul_word(mantissa);
     let mut fraction = low.resize::<6>().shr(64);
@@ -117,7 +118,7 @@ fn product(frequency: Wide, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
 mod tests {
     use super::*;
 
-    /// Angles of a whole number of 64ths of a turn.
+    /// Angles that are integer multiples of 1/64 turn.
     #[test]
     fn wide_angles_go_to_the_nearest_quarter() {
         for sixty_fourths in (0..64).chain(64_000..64_064).filter(|n| n % 16 != 8) {
@@ -130,7 +131,7 @@ mod tests {
             let wanted = (rest != 0).then(|| Wide::from_f64(size));
             assert_eq!(found.remainder, wanted, "{sixty_fourths}");
         }
-        // And far below: the angle itself.
+        // Far below a quarter turn, the remainder is the angle itself.
         for power in [-9, -70, -1000] {
             let found = reduce_wide(Wide::ONE, 1, power);
             assert_eq!((found.quadrant, found.negative), (0, false));

@@ -1,4 +1,4 @@
-//! Positions: whole numbers below 2^32, or any finite ones.
+//! Positions: integers below 2^32, or finite real numbers.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use crate::error::{Error, Result};
 use crate::limits::POSITIONS;
 use crate::num::wide::decompose;
 
-/// A position: a whole number, or any finite number.
+/// A position: an integer, or a finite real number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Position {
-    Whole(u32),
+    Integer(u32),
     Real(f64),
 }
 
 impl Position {
-    /// Sign, and mantissa x 2^exponent.
+    /// Returns the sign, and mantissa x 2^exponent.
     pub(crate) fn parts(self) -> (bool, u64, i32) {
         match self {
-            Self::Whole(p) => (false, u64::from(p), 0),
+            Self::Integer(p) => (false, u64::from(p), 0),
             Self::Real(0.0) => (false, 0, 0),
             Self::Real(t) => {
                 let (mantissa, exponent) = decompose(t.abs());
@@ -27,7 +27,7 @@ impl Position {
     }
 }
 
-/// Whether the range ascends and ends by the last whole position.
+/// Checks that the range ascends and ends by the last integer position.
 pub(crate) fn check_range(positions: &Range<u64>) -> Result<()> {
     let Range { start, end } = *positions;
     if start > end || end > POSITIONS {

@@ -1,8 +1,8 @@
-//! The scalings by which models are made to read longer sequences.
+//! Scalings of the frequencies for longer sequences.
 //!
-//! Each file holds one family, twice: as the real formula, and with the roundings of
-//! transformers' `ROPE_INIT_FUNCTIONS` (version 5.23). Python computes with f64, torch with
-//! f32; where a Python number meets an f32 tensor it is rounded to f32 first.
+//! Each file implements one scaling twice: as the real formula, and with the roundings of
+//! transformers' `ROPE_INIT_FUNCTIONS` (version 5.23). Python computes in f64, torch in f32. A
+//! Python number that meets an f32 tensor is rounded to f32 first.
 
 mod dynamic;
 mod llama3;
@@ -20,8 +20,8 @@ pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;
 pub use yarn::YarnScaling;
 
-/// How frequencies are changed for longer sequences. Fields have the names that
-/// they have in a model's `config.json`.
+/// Change of the frequencies for longer sequences. Fields have the names of a model's
+/// `config.json`.
 ///
 /// With `f_i = base^(-2i / rotary_dim)`:
 ///
@@ -34,7 +34,7 @@ pub use yarn::YarnScaling;
 /// LongRope       f_i / short_factor_i, or f_i / long_factor_i beyond the trained length
 /// Llama3         between f_i and f_i / factor, by the number of turns in the trained length
 /// Proportional   f_i / factor for the first pairs, 0 for the rest
-/// Custom         what the caller gives
+/// Custom         caller-supplied
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -44,15 +44,15 @@ pub enum RopeScaling {
     /// No scaling.
     #[default]
     Default,
-    /// All frequencies divided by one number, so that positions seem closer together.
+    /// Divides all frequencies by one number, so that positions move closer together.
     Linear {
         /// The divisor.
         factor: f64,
     },
-    /// Dynamic NTK: a base that grows with the sequence length once that exceeds
+    /// Dynamic NTK: the base grows with the sequence length once that exceeds
     /// `max_position_embeddings`, which must be set.
     Dynamic {
-        /// How fast the base grows.
+        /// Growth rate of the base.
         factor: f64,
     },
     /// YaRN.
@@ -62,27 +62,26 @@ pub enum RopeScaling {
     LongRope(LongRopeScaling),
     /// The scaling of Llama 3.1.
     Llama3(Llama3Scaling),
-    /// Frequencies spread over the whole head of which only the first are used
-    /// (Gemma 4); `rotary_dim` is the width of the head.
+    /// Spreads the frequencies over the whole head and uses only the first (Gemma 4). `rotary_dim`
+    /// is the width of the head.
     Proportional {
-        /// The part of the head that turns, 0 to 1.
+        /// Rotated fraction of the head, 0 to 1.
         partial_rotary_factor: f64,
-        /// The divisor; 1 for none.
+        /// Divisor of the frequencies; 1 for none.
         factor: f64,
     },
-    /// Frequencies given by the caller, taken bit for bit: in exact mode the exact value
-    /// of each `f64`, with the recipe [`RotaryRecipe::HfF32`] the nearest `f32`.
-    /// The base is not used.
+    /// Caller-supplied frequencies, used unchanged: in exact mode the exact value of each `f64`,
+    /// with the recipe [`RotaryRecipe::HfF32`] the nearest `f32`. The base is not used.
     Custom {
-        /// Radians per position, one for each pair; 0 leaves a pair unrotated.
+        /// Radians per position, one for each pair. 0 leaves a pair unrotated.
         inv_freq: Vec<f64>,
-        /// What cosines and sines are multiplied by.
+        /// Factor of the cosines and sines.
         attention_factor: f64,
     },
 }
 
 impl RopeScaling {
-    /// The name used in `config.json`, in messages and on command lines.
+    /// Returns the name used in `config.json`, in messages, and on command lines.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -100,7 +99,7 @@ impl RopeScaling {
         matches!(self, Self::Dynamic { .. } | Self::LongRope(_))
     }
 
-    /// The longest sequence that has the frequencies of the shortest one; `None` if all
+    /// Returns the longest sequence that has the frequencies of the shortest one, or `None` if all
     /// sequences have the same.
     pub(crate) fn first_set_until(&self, max_position_embeddings: Option<usize>) -> Option<usize> {
         match self {
@@ -111,15 +110,15 @@ impl RopeScaling {
     }
 }
 
-/// Frequencies as a scaling delivers them.
+/// Frequencies computed by a scaling.
 pub(crate) enum Set {
     /// Radians per position as real numbers.
     Exact(Vec<Wide>),
-    /// The f32 numbers of a recipe.
+    /// Radians per position in f32, by a recipe.
     F32(Vec<f32>),
 }
 
-/// What every family needs of the specification.
+/// The part of the specification that every scaling needs.
 pub(crate) struct Context {
     pub(crate) rotary_dim: usize,
     pub(crate) base: f64,
@@ -132,7 +131,7 @@ impl Context {
         self.rotary_dim / 2
     }
 
-    /// `f_i`, the unscaled frequencies.
+    /// Returns the unscaled frequencies `f_i`.
     fn exact_powers(&self) -> Result<Vec<Number>> {
         let ln_base = Number::from(self.base).ln();
         powers::exact(ln_base, self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
@@ -141,13 +140,13 @@ impl Context {
         })
     }
 
-    /// `base^(2i / rotary_dim)` in f32.
+    /// Returns `base^(2i / rotary_dim)` in f32.
     fn f32_powers(&self) -> Vec<f32> {
         powers::f32(self.base as f32, self.rotary_dim, self.pairs())
     }
 }
 
-/// The frequencies and the attention factor.
+/// Returns the frequencies and the attention factor.
 pub(crate) fn frequencies(
     scaling: &RopeScaling,
     recipe: RotaryRecipe,
@@ -237,7 +236,7 @@ fn positive(name: &'static str, value: f64) -> Result<()> {
     })
 }
 
-/// A length in positions, at least 1.
+/// Checks that a length in positions is at least 1.
 fn length(name: &'static str, value: usize) -> Result<()> {
     positive(name, value as f64)
 }

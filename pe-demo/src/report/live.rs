@@ -143,7 +143,7 @@ fn numbers() -> Result<Vec<(&'static str, &'static str, f64)>> {
         (
             "neighbour",
             "distance of neighbours",
-            encoding.neighbour_distance()?,
+            encoding.neighbor_distance()?,
         ),
     ])
 }

@@ -168,8 +168,8 @@ fn interleaved_sections_have_their_places_or_are_refused() {
                 refused += 1;
                 assert_eq!(
                     mrope.axes(pairs).unwrap_err().to_string(),
-                    "an interleaved mrope_section is not defined for sections of which height \
-                     or width need places beyond the last pair",
+                    "an interleaved mrope_section is not defined for sections with height \
+                     or width beyond the last pair",
                     "{sections:?}"
                 );
                 continue;

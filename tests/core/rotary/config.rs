@@ -252,7 +252,7 @@ fn keys_without_effect_are_errors_or_listed() {
         assert_eq!(model.warnings, [expected]);
     }
     let outside = json!({"rope_theta": 5.0, "text_config": with(json!({"rope_theta": 10000.0}))});
-    assert!(error(&outside).contains("rope_theta (stands outside the text model's settings)"));
+    assert!(error(&outside).contains("rope_theta (is outside the text model's settings)"));
     let same = json!({"rope_theta": 10000.0, "text_config": with(json!({"rope_theta": 10000.0}))});
     assert_eq!(
         read(&same).keys[0].meaning,
@@ -269,7 +269,7 @@ fn wrong_kinds_of_values_are_errors() {
         ),
         (
             json!({"head_dim": 64.5}),
-            "head_dim is 64.5, not a whole number",
+            "head_dim is 64.5, not an integer",
         ),
         (
             json!({"num_attention_heads": 0}),

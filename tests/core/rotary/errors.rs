@@ -175,7 +175,7 @@ fn parameters_of_the_families() {
     };
     assert_eq!(
         error(&base_1),
-        "base 1.0 is not above 1, as yarn scaling needs it"
+        "base 1.0 is not above 1, as yarn scaling requires"
     );
     let llama3 = Llama3Scaling {
         factor: 8.0,

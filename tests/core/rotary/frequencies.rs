@@ -204,7 +204,7 @@ fn the_f32_recipe_rounds_to_half_types_from_f32() {
 fn reference_sin_cos(angle: f32) -> (f32, f32) {
     use pe_core::{Rungs, Sinusoidal};
     let one = Sinusoidal::paper(2).unwrap();
-    one.entry_pair(0, f64::from(angle), Rungs::FullOnly)
+    one.entry_pair(0, f64::from(angle), Rungs::Only320)
 }
 
 /// Sets by sequence length change where they should, and only there.

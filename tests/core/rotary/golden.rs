@@ -133,17 +133,17 @@ fn entries_through_the_ladder() {
 
 #[test]
 fn entries_by_rotation() {
-    check_rungs(Rungs::Rotation);
+    check_rungs(Rungs::Recurrence);
 }
 
 #[test]
 fn entries_without_the_f64_rung() {
-    check_rungs(Rungs::NarrowUp);
+    check_rungs(Rungs::From128);
 }
 
 #[test]
 fn entries_with_the_full_fallback_forced() {
-    check_rungs(Rungs::FullOnly);
+    check_rungs(Rungs::Only320);
 }
 
 /// Factors that put an entry next to a midpoint, nearer than f64 arithmetic can tell, in a row of
@@ -170,9 +170,9 @@ fn entries_next_to_midpoints_by_every_way() {
                 (Rungs::Ladder, 0, 1),
                 (Rungs::Ladder, 1, 12),
                 (Rungs::Ladder, 39, 60),
-                (Rungs::Rotation, 0, 1),
-                (Rungs::NarrowUp, 0, 1),
-                (Rungs::FullOnly, 0, 1),
+                (Rungs::Recurrence, 0, 1),
+                (Rungs::From128, 0, 1),
+                (Rungs::Only320, 0, 1),
             ] {
                 let before = before.min(position);
                 // Not past the last position.

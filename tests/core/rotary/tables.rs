@@ -73,9 +73,9 @@ fn scaled_tables_through_every_rung() {
                 .unwrap();
             (patterns(&cos), patterns(&sin))
         };
-        let expected = table(Backend::best(), Rungs::FullOnly);
+        let expected = table(Backend::best(), Rungs::Only320);
         for (name, backend) in Backend::available() {
-            for rungs in [Rungs::Ladder, Rungs::Rotation, Rungs::NarrowUp] {
+            for rungs in [Rungs::Ladder, Rungs::Recurrence, Rungs::From128] {
                 assert!(
                     table(backend, rungs) == expected,
                     "{} {name} {rungs:?} from {start}",

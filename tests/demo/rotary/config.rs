@@ -170,7 +170,7 @@ fn models_of_every_kind_are_explained() {
             "gpt-neox-20b",
             &[
                 "24 of the 96 columns",
-                "rotary_pct = 0.25: the part of the head",
+                "rotary_pct = 0.25: the rotated fraction of the head",
             ],
         ),
         (

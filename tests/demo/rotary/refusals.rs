@@ -394,7 +394,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
         ),
         (
             "{\"head_dim\": \"x\", \"rope_theta\": 1e4}",
-            "head_dim is \"x\", not a whole number",
+            "head_dim is \"x\", not an integer",
         ),
         (
             "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"zigzag\"}}",

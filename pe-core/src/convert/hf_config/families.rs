@@ -1,16 +1,16 @@
-//! What a model type implies where its `config.json` is silent.
+//! Defaults that a model type implies for missing keys of its `config.json`.
 
 use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
 
-/// How many sets of frequencies a model has if it does not name them itself.
+/// Sets of frequencies of a model that does not name them itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Sets {
-    /// One for all layers.
+    /// One set for all layers.
     One,
-    /// `full_attention` and `sliding_attention` (with its own base); a `rope_scaling`
-    /// changes the first only.
+    /// `full_attention`, and `sliding_attention` with its own base. A `rope_scaling` changes the
+    /// first only.
     ScaledFull(f64),
-    /// The same, and a `rope_scaling` changes both.
+    /// The same sets. A `rope_scaling` changes both.
     ScaledBoth(f64),
 }
 
@@ -67,7 +67,7 @@ impl Family {
     }
 }
 
-/// The defaults of a model type, if it is known here.
+/// Returns the defaults of a model type, if it is known here.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" | "mistral" | "qwen2" | "qwen2_moe" | "falcon" | "falcon_h1" | "phi3"
@@ -126,5 +126,5 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
     })
 }
 
-/// The defaults where the model type is not known.
+/// Defaults for an unknown model type.
 pub(super) const UNKNOWN: Family = PLAIN;

@@ -1,4 +1,4 @@
-//! From a model's settings to its sets of frequencies.
+//! The settings of a model, translated to its sets of frequencies.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use crate::turns::scaling::RopeScaling;
 const FULL: &str = "full_attention";
 const SLIDING: &str = "sliding_attention";
 
-/// What holds for all layers.
+/// Settings that apply to all layers.
 struct Common {
     family: Family,
     head_dim: usize,
@@ -26,7 +26,7 @@ struct Common {
     original: Option<usize>,
 }
 
-/// One layer type's dictionary of parameters, with where it came from.
+/// Parameter dictionary of one type of layer, with its origin.
 struct Set {
     layer_type: Option<String>,
     path: String,
@@ -60,14 +60,15 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
     let mut partial = first_number(
         reader,
         &["partial_rotary_factor", "rotary_pct"],
-        "the part of the head that turns",
+        "the rotated fraction of the head",
     )?;
-    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of columns that turn")? {
+    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of rotated columns")? {
         if rotary_dim > head_dim {
             let problem = format!("{rotary_dim} exceeds head_dim {head_dim}");
             return Err(error(reader.path("rotary_dim"), problem));
         }
-        // The part is multiplied by the width again, and cut: rounding must not lose a column.
+        // The part is multiplied by the width again and truncated, so rounding must not lose a
+        // column.
         let part = rotary_dim as f64 / head_dim as f64;
         let back = (head_dim as f64 * part) as usize;
         partial = Some(if back < rotary_dim {
@@ -103,7 +104,7 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
         )?,
         original: reader.count(
             "original_max_position_embeddings",
-            "the length trained with before the scaling",
+            "the original training length",
         )?,
     })
 }
@@ -136,7 +137,7 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
 }
 
 fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
-    // Attention with a separate part for positions: that part is the head here.
+    // In attention with a separate part for positions, that part is the head here.
     if let Some(dim) = reader.count("qk_rope_head_dim", "the part of a head that has positions")? {
         return Ok(dim);
     }
@@ -174,7 +175,7 @@ fn first_number(reader: &mut Reader, keys: &[&str], meaning: &str) -> Result<Opt
     Ok(None)
 }
 
-/// The dictionaries of parameters, one for each type of layers.
+/// Returns the parameter dictionaries, one per type of layer.
 fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Result<Vec<Set>> {
     let theta = common.theta.unwrap_or(common.family.theta);
     let mut dictionary = |key: &str| -> Result<Option<Map<String, Value>>> {
@@ -188,7 +189,7 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
     let parameters = dictionary("rope_parameters")?.filter(|map| !map.is_empty());
     let (path, given) = match (scaling, parameters) {
         (Some(scaling), Some(parameters)) if scaling != parameters => {
-            // transformers takes rope_scaling, and would not say so.
+            // transformers uses rope_scaling and does not report it.
             let at = reader.path("rope_parameters");
             reader.warn(&at, "is not used, because rope_scaling is there too");
             drop(parameters);
@@ -210,14 +211,14 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
         }
         Ok(common.head_dim)
     };
-    // Nulls alone are keys without a value.
+    // A dictionary of nulls alone is a key without a value.
     let nested = given.values().any(Value::is_object)
         && given.values().all(|v| v.is_object() || v.is_null());
     if nested {
         let mut sets = Vec::new();
         for (name, value) in &given {
             let Value::Object(map) = value else {
-                // null: layers without a rotary embedding.
+                // null marks layers without a rotary embedding.
                 continue;
             };
             sets.push(Set {
@@ -271,7 +272,7 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
     ])
 }
 
-/// The base of a named type of layers whose dictionary has none.
+/// Returns the base of a named type of layer with no base in its dictionary.
 fn default_theta(common: &Common, layer_type: &str, theta: f64) -> f64 {
     match common.family.sets {
         Sets::ScaledFull(slow) | Sets::ScaledBoth(slow)
@@ -297,7 +298,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> 
         .number(
             reader,
             "partial_rotary_factor",
-            "the part of the head that turns",
+            "the rotated fraction of the head",
         )?
         .or(common.partial);
     let around = Surroundings {

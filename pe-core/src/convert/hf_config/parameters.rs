@@ -1,4 +1,4 @@
-//! One dictionary of rope parameters, as it stands in `rope_scaling` or `rope_parameters`.
+//! One dictionary of rope parameters, from `rope_scaling` or `rope_parameters`.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,32 @@ use crate::error::Result;
 use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
-/// A dictionary with its path, and which of its keys were used.
+/// A dictionary with its path and the keys that were used.
 pub(super) struct Parameters<'a> {
     path: String,
     map: &'a Map<String, Value>,
     used: BTreeSet<&'static str>,
 }
 
-/// What the dictionary's surroundings say.
+/// Settings outside the dictionary.
 pub(super) struct Surroundings {
     pub(super) longest: Option<usize>,
     pub(super) original: Option<usize>,
 }
 
-/// Keys that are understood and have nothing to do with frequencies.
+/// Keys that are known and do not affect frequencies.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "llama_4_scaling_beta",
-        "scales queries by position, beside the rotary embedding: not part of it",
+        "scales queries by position; not part of the rotary embedding",
     ),
-    ("finetuned", "tells how the model was made; no effect"),
+    (
+        "finetuned",
+        "describes how the model was trained; no effect",
+    ),
     (
         "max_position_embeddings",
-        "repeats the model's own; no effect",
+        "repeats the model's value; no effect",
     ),
 ];
 
@@ -95,7 +98,7 @@ impl<'a> Parameters<'a> {
         list.iter().map(|item| reader::number(&at, item)).collect()
     }
 
-    /// `rope_type`, or `type` in older files.
+    /// Returns `rope_type`, or `type` in older files.
     fn rope_type(&mut self, reader: &mut Reader) -> Result<String> {
         let mut name = None;
         for key in ["rope_type", "type"] {
@@ -118,10 +121,10 @@ impl<'a> Parameters<'a> {
         Ok(name.unwrap_or("default").to_owned())
     }
 
-    /// The length trained with: given here, or at the model's level, which wins.
+    /// Returns the original training length: from here, or from the model's level, which wins.
     fn original(&mut self, reader: &mut Reader, around: &Surroundings) -> Result<usize> {
         const KEY: &str = "original_max_position_embeddings";
-        let here = self.count(reader, KEY, "the length trained with before the scaling")?;
+        let here = self.count(reader, KEY, "the original training length")?;
         match (around.original, here) {
             (Some(outer), Some(here)) if outer != here => {
                 let problem = format!("is {here}, but {outer} at the model's level, which wins");
@@ -137,14 +140,14 @@ impl<'a> Parameters<'a> {
             .ok_or_else(|| error(self.at(reader, KEY), "is missing"))
     }
 
-    /// The scaling. `partial` is the part of the head that turns, if it is stated.
+    /// Reads the scaling. `partial` is the rotated fraction of the head, if stated.
     pub(super) fn scaling(
         &mut self,
         reader: &mut Reader,
         around: &Surroundings,
         partial: Option<f64>,
     ) -> Result<RopeScaling> {
-        const FACTOR: &str = "how much longer sequences become";
+        const FACTOR: &str = "extension of the sequence length";
         let name = self.rope_type(reader)?;
         Ok(match name.as_str() {
             "default" | "mrope" => RopeScaling::Default,
@@ -155,7 +158,7 @@ impl<'a> Parameters<'a> {
                 factor: self.needed(
                     reader,
                     "factor",
-                    "how fast the base grows with the sequence beyond max_position_embeddings",
+                    "growth rate of the base beyond max_position_embeddings",
                 )?,
             },
             "yarn" => RopeScaling::Yarn(self.yarn(reader, around)?),
@@ -173,7 +176,7 @@ impl<'a> Parameters<'a> {
                         &format!("{by_pair} beyond the trained length"),
                     )?,
                 );
-                let attention = "what cosines and sines are multiplied by";
+                let attention = "multiplies cosines and sines";
                 RopeScaling::LongRope(LongRopeScaling {
                     factor: self.number(reader, "factor", FACTOR)?,
                     attention_factor: self.number(reader, "attention_factor", attention)?,
@@ -192,7 +195,7 @@ impl<'a> Parameters<'a> {
                 high_freq_factor: self.needed(
                     reader,
                     "high_freq_factor",
-                    "pairs with more turns within the trained length are left alone",
+                    "pairs with more turns within the trained length are unchanged",
                 )?,
                 original_max_position_embeddings: self.original(reader, around)?,
             }),
@@ -223,22 +226,22 @@ impl<'a> Parameters<'a> {
             _ => return Err(error(self.at(reader, "factor"), "is missing")),
         };
         let defaults = YarnScaling::new(factor, original);
-        // 0 stands for the default in transformers.
+        // 0 means the default in transformers.
         let turns = |given: Option<f64>, default| given.filter(|v| *v != 0.0).unwrap_or(default);
         let beta_fast = self.number(
             reader,
             "beta_fast",
-            "pairs with more turns within the trained length are left alone",
+            "pairs with more turns within the trained length are unchanged",
         )?;
         let beta_slow = self.number(
             reader,
             "beta_slow",
-            "pairs with fewer turns within the trained length are slowed down by the whole factor",
+            "pairs with fewer turns within the trained length are divided by the whole factor",
         )?;
         let truncate = self.take(
             reader,
             "truncate",
-            "whether the ends of the ramp are rounded to whole pairs",
+            "whether the ends of the ramp are rounded to integers",
         );
         let truncate = match truncate {
             None => true,
@@ -246,7 +249,7 @@ impl<'a> Parameters<'a> {
                 .as_bool()
                 .ok_or_else(|| error(self.at(reader, "truncate"), "is neither true nor false"))?,
         };
-        let attention = "goes into what cosines and sines are multiplied by";
+        let attention = "part of the attention factor";
         Ok(YarnScaling {
             beta_fast: turns(beta_fast, defaults.beta_fast),
             beta_slow: turns(beta_slow, defaults.beta_slow),
@@ -255,19 +258,19 @@ impl<'a> Parameters<'a> {
             attention_factor: self.number(
                 reader,
                 "attention_factor",
-                "what cosines and sines are multiplied by",
+                "multiplies cosines and sines",
             )?,
             truncate,
             ..defaults
         })
     }
 
-    /// The split of the pairs between time, height and width.
+    /// Reads the split of the pairs between time, height, and width.
     pub(super) fn mrope(&mut self, reader: &mut Reader) -> Result<Option<Mrope>> {
         let Some(value) = self.take(
             reader,
             "mrope_section",
-            "pairs that follow time, height and width",
+            "pairs that follow time, height, and width",
         ) else {
             return Ok(None);
         };
@@ -285,7 +288,7 @@ impl<'a> Parameters<'a> {
             .take(
                 reader,
                 "mrope_interleaved",
-                "whether the three take turns from pair to pair",
+                "whether time, height, and width alternate from pair to pair",
             )
             .and_then(Value::as_bool)
             .unwrap_or(false);
@@ -300,7 +303,7 @@ impl<'a> Parameters<'a> {
         }))
     }
 
-    /// Reports what was not used.
+    /// Reports the unused keys.
     pub(super) fn finish(mut self, reader: &mut Reader) {
         for (key, why) in ELSEWHERE {
             self.take(reader, key, why);

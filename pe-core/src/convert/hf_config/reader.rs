@@ -1,4 +1,4 @@
-//! Access to the file's keys, remembering what each was used for.
+//! Access to the keys of the file, with a record of the effect of each.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{HfConfig, HfKey};
 use crate::error::{Error, Result};
 
-/// The objects around the text model's settings, outermost first.
+/// Objects around the text model's settings, outermost first.
 const NESTING: [&str; 5] = [
     "text_config",
     "thinker_config",
@@ -16,11 +16,11 @@ const NESTING: [&str; 5] = [
     "text_model",
 ];
 
-/// Words in the names of keys that are about rotary embeddings.
+/// Substrings in the names of keys about rotary embeddings.
 const WORDS: [&str; 6] = ["rope", "rotary", "theta", "yarn", "ntk", "alibi"];
 
 pub(super) struct Reader {
-    /// The object with the text model's settings, and its path with a dot at the end.
+    /// The object with the text model's settings, and its path with a trailing dot.
     object: Map<String, Value>,
     prefix: String,
     keys: Vec<HfKey>,
@@ -35,7 +35,7 @@ pub(super) fn error(key: impl Into<String>, problem: impl Into<String>) -> Error
     }
 }
 
-/// A value in the words of the file, shortened where it is long.
+/// Returns a value verbatim, shortened if it is long.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 {
@@ -76,7 +76,7 @@ impl Reader {
             used: BTreeSet::new(),
             warnings: Vec::new(),
         };
-        // Outside the text model the same settings may stand once more.
+        // The same settings may appear again outside the text model.
         for (path, object) in outer {
             for (key, value) in &object {
                 if is_about_rotary(key) && !value.is_null() {
@@ -87,7 +87,7 @@ impl Reader {
                         let meaning = format!("the same as {prefix}{key}");
                         reader.push(path, value, meaning);
                     } else {
-                        reader.warn(&path, "stands outside the text model's settings");
+                        reader.warn(&path, "is outside the text model's settings");
                     }
                 }
             }
@@ -103,12 +103,12 @@ impl Reader {
         });
     }
 
-    /// A key of the text model's settings, if it is there and not null.
+    /// Returns a key of the text model's settings, if it is present and not null.
     pub(super) fn peek(&self, key: &str) -> Option<&Value> {
         self.object.get(key).filter(|value| !value.is_null())
     }
 
-    /// A key that is used; `meaning` says for what.
+    /// Reads a key and records its effect, `meaning`.
     pub(super) fn take(&mut self, key: &str, meaning: impl Into<String>) -> Option<Value> {
         let value = self.peek(key)?.clone();
         self.used.insert(key.to_owned());
@@ -117,18 +117,18 @@ impl Reader {
         Some(value)
     }
 
-    /// A part of a key's value that is used.
+    /// Records the effect of a part of a key's value.
     pub(super) fn note(&mut self, path: &str, value: &Value, meaning: impl Into<String>) {
         let path = self.path(path);
         self.push(path, value, meaning);
     }
 
-    /// Whether a key was used already.
+    /// Returns whether a key was already used.
     pub(super) fn was_taken(&self, key: &str) -> bool {
         self.used.contains(key)
     }
 
-    /// Whether a key asks for a rotary embedding. `false` and `null` do not.
+    /// Returns whether a key asks for a rotary embedding. `false` and `null` do not.
     pub(super) fn has_rotary_key(&self) -> bool {
         self.object.iter().any(|(key, value)| {
             (is_about_rotary(key) && !key.contains("alibi") || key == "qk_rope_head_dim")
@@ -136,7 +136,7 @@ impl Reader {
         })
     }
 
-    /// A number that is used.
+    /// Reads a number and records its effect.
     pub(super) fn number(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<f64>> {
         let path = self.path(key);
         self.take(key, meaning)
@@ -144,7 +144,7 @@ impl Reader {
             .transpose()
     }
 
-    /// A whole number that is used.
+    /// Reads an integer and records its effect.
     pub(super) fn count(&mut self, key: &str, meaning: impl Into<String>) -> Result<Option<usize>> {
         let path = self.path(key);
         self.take(key, meaning)
@@ -152,7 +152,7 @@ impl Reader {
             .transpose()
     }
 
-    /// The first of several names under which a whole number stands.
+    /// Reads the first integer among several names.
     pub(super) fn first_count(&mut self, keys: &[&str], meaning: &str) -> Result<Option<usize>> {
         for key in keys {
             if let Some(found) = self.count(key, meaning)? {
@@ -162,7 +162,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The key with the keys around it.
+    /// Returns the path of a key.
     pub(super) fn path(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
@@ -171,7 +171,7 @@ impl Reader {
         self.warnings.push(format!("{path} ({why})"));
     }
 
-    /// The trace, and the keys about rotary embeddings that nobody asked for.
+    /// Returns the record, and the unused keys about rotary embeddings as warnings.
     pub(super) fn finish(mut self) -> (Vec<HfKey>, Vec<String>) {
         let left: Vec<_> = self
             .object
@@ -206,5 +206,5 @@ pub(super) fn count(path: &str, value: &Value) -> Result<usize> {
     });
     whole
         .and_then(|count| usize::try_from(count).ok())
-        .ok_or_else(|| error(path, format!("is {}, not a whole number", short(value))))
+        .ok_or_else(|| error(path, format!("is {}, not an integer", short(value))))
 }

@@ -1,9 +1,9 @@
-//! Positions with several coordinates: each pair follows one of them.
+//! Positions with several coordinates. Each pair follows one of them.
 //!
-//! A token of an image or a video has a time, a row and a column. [`Mrope`] splits the
-//! pairs of a language model between the three; [`AxialRotary`] those of a vision model
-//! between rows and columns. Both make tables of one row per token in which every pair
-//! is taken at its own coordinate, so that whatever applies ordinary tables applies these.
+//! A token of an image or a video has a time, a row, and a column. [`Mrope`] splits the pairs of a
+//! language model between the three, [`AxialRotary`] splits the pairs of a vision model between
+//! rows and columns. Both build tables with one row per token and with every pair at its own
+//! coordinate. Code that applies ordinary tables applies these unchanged.
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
@@ -13,18 +13,18 @@ use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
 use crate::turns::scaling::Set;
 
-/// The order in which time, height and width share the pairs.
+/// Order of time, height, and width among the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum MropeArrangement {
-    /// One after the other: Qwen2-VL, Qwen2.5-VL.
+    /// One section after the other: Qwen2-VL, Qwen2.5-VL.
     Chunked,
-    /// In turn, time at every place that the others leave: Qwen3-VL.
+    /// Alternating pairs, with time in every place that the others leave: Qwen3-VL.
     Interleaved,
 }
 
-/// The split of a language model's pairs between time, height and width.
+/// Split of a language model's pairs between time, height, and width.
 ///
 /// ```
 /// use pe_core::{Mrope, MropeArrangement, Rotary, RotaryConfig};
@@ -41,18 +41,18 @@ pub enum MropeArrangement {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Mrope {
-    /// Pairs of time, height and width: `mrope_section`.
+    /// Numbers of pairs for time, height, and width: `mrope_section`.
     pub sections: [usize; 3],
-    /// Their order.
+    /// Order of the sections.
     pub arrangement: MropeArrangement,
 }
 
 impl Mrope {
-    /// The sections must cover the pairs exactly; in turn, height and width must find
-    /// their places.
+    /// Checks that the sections cover the pairs exactly. Interleaved sections of height and width
+    /// must also fit into their places.
     ///
     /// # Errors
-    /// If they do not; for more pairs than columns of [`MAX_D_MODEL`] make.
+    /// Returns an error if they do not, or if `pairs` exceeds half of [`MAX_D_MODEL`].
     pub fn check(&self, pairs: usize) -> Result<()> {
         if pairs > MAX_D_MODEL / 2 {
             let rotary_dim = pairs.saturating_mul(2);
@@ -73,16 +73,16 @@ impl Mrope {
         {
             return Err(Error::Undefined {
                 what: "an interleaved mrope_section",
-                why: "sections of which height or width need places beyond the last pair",
+                why: "sections with height or width beyond the last pair",
             });
         }
         Ok(())
     }
 
-    /// The coordinate that each pair follows: 0 time, 1 height, 2 width.
+    /// Returns the coordinate of each pair: 0 time, 1 height, 2 width.
     ///
     /// # Errors
-    /// As [`Mrope::check`].
+    /// Returns the errors of [`Mrope::check`].
     pub fn axes(&self, pairs: usize) -> Result<Vec<u8>> {
         self.check(pairs)?;
         let [time, height, width] = self.sections;
@@ -101,12 +101,16 @@ impl Mrope {
 }
 
 impl RotaryFrequencies {
-    /// Cosines and sines of tokens with several coordinates: pair `i` of token `t` is
-    /// taken at position `positions[axes[i]][t]`.
+    /// Computes cosines and sines of tokens with several coordinates. Pair `i` of token `t` is at
+    /// position `positions[axes[i]][t]`.
     ///
     /// # Errors
-    /// If there is not one axis for each pair, an axis has no positions, or the lists of
-    /// positions differ in length; else as [`RotaryFrequencies::tables`].
+    /// Returns an error if
+    /// - `axes` does not have one entry per pair,
+    /// - an axis has no positions,
+    /// - the lists of positions differ in length.
+    ///
+    /// Also returns the errors of [`RotaryFrequencies::tables`].
     pub fn tables_by_axis<T: Element>(
         &self,
         axes: &[u8],
@@ -137,7 +141,7 @@ impl RotaryFrequencies {
             if !axes.iter().any(|a| usize::from(*a) == axis) {
                 continue;
             }
-            // Only tokens whose coordinates differ need another row.
+            // Only tokens with different coordinates need another row.
             let differing: Vec<usize> = (0..tokens)
                 .filter(|t| list[*t] != positions[0][*t])
                 .collect();
@@ -160,7 +164,7 @@ impl RotaryFrequencies {
         Ok(out)
     }
 
-    /// The pairs named, in their order, with the same attention factor.
+    /// Returns the set of the given pairs, in their order, with the same attention factor.
     fn picked(&self, pairs: &[usize]) -> Result<Self> {
         let set = match &self.inner.source {
             Source::Exact { radians, .. } => {
@@ -172,16 +176,16 @@ impl RotaryFrequencies {
     }
 }
 
-/// How rows and columns of an image share the frequencies of a head.
+/// Assignment of the frequencies of a head to rows and columns of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum AxialFrequencies {
-    /// Both have the frequencies of a head of half the width: the vision model of
+    /// Rows and columns each have the frequencies of a head of half the width: the vision model of
     /// Qwen2-VL and its successors.
     Same,
-    /// Rows have every other frequency of the whole head, the fastest included, columns
-    /// the rest: Pixtral.
+    /// Rows have every other frequency of the whole head, starting with the fastest, and columns
+    /// have the rest: Pixtral.
     Alternating,
 }
 
@@ -205,10 +209,11 @@ pub struct AxialRotary {
 }
 
 impl AxialRotary {
-    /// The embedding of heads of the width given.
+    /// Creates the embedding for heads of `head_dim` columns.
     ///
     /// # Errors
-    /// If the width is not a multiple of 4; else as [`Rotary::new`].
+    /// Returns an error if `head_dim` is not a positive multiple of 4. Also returns the errors of
+    /// [`Rotary::new`].
     pub fn new(head_dim: usize, base: f64, frequencies: AxialFrequencies) -> Result<Self> {
         Self::from_config(
             RotaryConfig {
@@ -219,21 +224,21 @@ impl AxialRotary {
         )
     }
 
-    /// The same from a whole specification, whose `rotary_dim` is the width of a head; for
-    /// another recipe than the exact one.
+    /// Creates the embedding from a complete specification, with the width of a head in
+    /// `rotary_dim`. It allows other recipes than the exact one.
     ///
     /// # Errors
-    /// As [`AxialRotary::new`].
+    /// Returns the errors of [`AxialRotary::new`].
     pub fn from_config(config: RotaryConfig, frequencies: AxialFrequencies) -> Result<Self> {
         let head_dim = config.rotary_dim;
         if head_dim == 0 || !head_dim.is_multiple_of(4) {
             return Err(Error::Parameter {
                 name: "head_dim",
                 value: head_dim as f64,
-                expected: "a multiple of 4, as rows and columns need it",
+                expected: "a multiple of 4, as rows and columns require",
             });
         }
-        // The width is checked before lists of its size are made.
+        // Checks the width before any list of its size is allocated.
         let rotary = Rotary::new(RotaryConfig {
             rotary_dim: match frequencies {
                 AxialFrequencies::Same => head_dim / 2,
@@ -257,15 +262,16 @@ impl AxialRotary {
         })
     }
 
-    /// The frequencies of all pairs, those of the rows first.
+    /// Returns the frequencies of all pairs, the rows first.
     pub fn frequencies(&self) -> &RotaryFrequencies {
         &self.frequencies
     }
 
-    /// Cosines and sines of patches, one row of `head_dim / 2` pairs for each.
+    /// Computes cosines and sines of patches, one row of `head_dim / 2` pairs per patch.
     ///
     /// # Errors
-    /// If the lists of rows and columns differ in length; memory exhausted.
+    /// Returns an error if the lists of rows and columns differ in length, or if memory is
+    /// exhausted.
     pub fn tables<T: Element>(&self, patches: &PatchPositions) -> Result<CosSin<T>> {
         let lists = [&patches.rows[..], &patches.columns[..]];
         self.frequencies.tables_by_axis(&self.axes, &lists)
@@ -275,25 +281,25 @@ impl AxialRotary {
 /// Row and column of each patch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PatchPositions {
-    /// Rows.
+    /// Row of each patch.
     pub rows: Vec<u32>,
-    /// Columns.
+    /// Column of each patch.
     pub columns: Vec<u32>,
 }
 
-/// The size of an image or a video in patches.
+/// Size of an image or a video in patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PatchGrid {
-    /// Frames (after the merging of frames by the patch embedding); 1 for an image.
+    /// Number of frames, after the patch embedding has merged frames; 1 for an image.
     pub frames: u32,
-    /// Rows of patches.
+    /// Number of rows of patches.
     pub rows: u32,
-    /// Columns of patches.
+    /// Number of columns of patches.
     pub columns: u32,
 }
 
 impl PatchGrid {
-    /// Rows and columns after squares of `merge` x `merge` patches become one token.
+    /// Returns the grid after squares of `merge` x `merge` patches become one token.
     pub(super) fn merged(self, merge: u32) -> Result<Self> {
         let fits = |size: u32| merge > 0 && size.is_multiple_of(merge);
         if fits(self.rows) && fits(self.columns) {
@@ -316,7 +322,7 @@ impl PatchGrid {
     }
 }
 
-/// The most tokens for which positions are made in one call: 2^28.
+/// Most tokens in one call: 2^28.
 pub(super) const MAX_TOKENS: u64 = 1 << 28;
 
 pub(super) fn check_tokens(tokens: u64) -> Result<()> {
@@ -330,13 +336,13 @@ pub(super) fn check_tokens(tokens: u64) -> Result<()> {
     Ok(())
 }
 
-/// Row and column of every patch of some images and videos, in the order in which
-/// Qwen2-VL's vision model has them: squares of `merge` x `merge` patches one after
-/// the other, and this once for each frame. With `merge` 1 it is row after row, as
-/// Pixtral has them.
+/// Computes row and column of every patch of images and videos, in the order of Qwen2-VL's vision
+/// model: squares of `merge` x `merge` patches one after the other, repeated for each frame.
+/// `merge` 1 gives Pixtral's order, row after row.
 ///
 /// # Errors
-/// If a grid cannot be cut into such squares, or there are more than 2^28 patches.
+/// Returns an error if a grid cannot be divided into such squares, or if the grids have more
+/// than 2^28 patches in total.
 pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPositions> {
     let mut out = PatchPositions::default();
     let mut total: u64 = 0;
@@ -347,7 +353,7 @@ pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPosit
         out.rows.reserve(grid.tokens() as usize);
         out.columns.reserve(grid.tokens() as usize);
         if grid.tokens() == 0 {
-            // Nothing to go through four thousand million empty frames or rows for.
+            // Avoids iterating over four billion empty frames or rows.
             continue;
         }
         for _ in 0..grid.frames {

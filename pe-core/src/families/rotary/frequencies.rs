@@ -6,14 +6,14 @@ use crate::error::{Error, Result};
 use crate::num::wide::Wide;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
-use crate::rows::single::Pieces;
+use crate::rows::single::Limbs;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::turns::frequency::Frequency;
 use crate::turns::scaling::Set;
 
-/// The frequencies of a rotary embedding and its attention factor: the maker of tables.
+/// Frequencies of a rotary embedding and its attention factor, the builder of tables.
 ///
-/// Cloning is cheap. Obtained from [`Rotary::frequencies`](crate::Rotary::frequencies).
+/// Cloning is cheap. [`Rotary::frequencies`](crate::Rotary::frequencies) returns it.
 ///
 /// ```
 /// use pe_core::{RopeScaling, Rotary, RotaryConfig};
@@ -44,16 +44,16 @@ pub(crate) enum Source {
     Exact {
         radians: Vec<Wide>,
         /// The pairs before the last run of zeros.
-        turning: Turning,
+        rotated: RotatedPairs,
     },
     F32(Vec<f32>),
 }
 
-/// The pairs that turn, as the table writers need them.
+/// The rotated pairs, prepared for the table writers.
 #[derive(Debug)]
-pub(crate) struct Turning {
+pub(crate) struct RotatedPairs {
     pub(crate) frequencies: Vec<Frequency>,
-    pub(crate) pieces: Pieces,
+    pub(crate) limbs: Limbs,
     /// All sines, then all cosines.
     pub(crate) columns: Columns,
 }
@@ -86,14 +86,14 @@ impl RotaryFrequencies {
                         pair,
                     });
                 }
-                let turning = radians.iter().rposition(|f| !f.is_zero());
-                let turning = &radians[..turning.map_or(0, |last| last + 1)];
-                let frequencies: Vec<_> = turning
+                let rotated = radians.iter().rposition(|f| !f.is_zero());
+                let rotated = &radians[..rotated.map_or(0, |last| last + 1)];
+                let frequencies: Vec<_> = rotated
                     .iter()
                     .map(|f| Frequency::from_radians(*f))
                     .collect();
-                let turning = Turning {
-                    pieces: Pieces::new(&frequencies),
+                let rotated = RotatedPairs {
+                    limbs: Limbs::new(&frequencies),
                     columns: Columns::new(
                         2 * frequencies.len(),
                         SinusoidLayout::Concatenated,
@@ -101,7 +101,7 @@ impl RotaryFrequencies {
                     )?,
                     frequencies,
                 };
-                (radians.len(), Source::Exact { radians, turning })
+                (radians.len(), Source::Exact { radians, rotated })
             }
             Set::F32(inv_freq) => {
                 const LIMIT: f32 = (1u64 << 32) as f32;
@@ -121,13 +121,13 @@ impl RotaryFrequencies {
         })
     }
 
-    /// The number of pairs, `rotary_dim / 2`.
+    /// Returns the number of pairs, `rotary_dim / 2`.
     pub fn pairs(&self) -> usize {
         self.inner.pairs
     }
 
-    /// Radians per position of each pair, correctly rounded. (For the recipe
-    /// `hf-f32` its f32 values.)
+    /// Returns the radians per position of each pair, correctly rounded. (The recipe `hf-f32` has
+    /// f32 values.)
     pub fn inv_freq(&self) -> Vec<f64> {
         match &self.inner.source {
             Source::Exact { radians, .. } => radians.iter().map(|f| to_f64(*f)).collect(),
@@ -135,7 +135,7 @@ impl RotaryFrequencies {
         }
     }
 
-    /// Radians per position of each pair as the nearest f32 numbers.
+    /// Returns the radians per position of each pair as the nearest f32 values.
     pub fn inv_freq_f32(&self) -> Vec<f32> {
         match &self.inner.source {
             Source::Exact { radians, .. } => radians.iter().map(|f| to_f32(*f)).collect(),
@@ -143,14 +143,14 @@ impl RotaryFrequencies {
         }
     }
 
-    /// What cosines and sines are multiplied by.
+    /// Returns the attention factor, which multiplies every cosine and sine.
     pub fn attention_factor(&self) -> f64 {
         self.inner.attention_factor
     }
 
-    /// Positions per turn of each pair, within 0.51 units in the last place (for the
-    /// recipe `hf-f32` within two of its own f32 frequency's); infinite for a pair that does
-    /// not turn.
+    /// Returns the positions per turn of each pair, within 0.51 ulp (for the recipe `hf-f32`,
+    /// within two ulp of the value for its own f32 frequency). A pair that does not rotate has an
+    /// infinite wavelength.
     pub fn wavelengths(&self) -> Vec<f64> {
         match &self.inner.source {
             Source::Exact { radians, .. } => radians

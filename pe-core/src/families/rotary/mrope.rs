@@ -1,27 +1,27 @@
-//! Positions in time, height and width of a sequence of text, images and videos.
+//! Positions in time, height, and width of a sequence of text, images, and videos.
 
 use crate::error::{Error, Result};
 use crate::families::rotary::axes::{PatchGrid, check_tokens};
 use crate::limits::POSITIONS;
 
-/// A piece of a sequence.
+/// Segment of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MropeSegment {
-    /// Tokens of text: all three coordinates count on together.
+    /// Text tokens. All three coordinates advance together.
     Text {
-        /// How many.
+        /// Number of tokens.
         tokens: u32,
     },
-    /// An image or a video, one token for each square of merged patches.
+    /// An image or a video, with one token per square of merged patches.
     Vision {
-        /// The size in patches.
+        /// Size in patches.
         grid: PatchGrid,
-        /// The side of the squares of patches that become one token
-        /// (`spatial_merge_size`, 2 in the Qwen models).
+        /// Side of the squares of patches that become one token (`spatial_merge_size`, 2 in the
+        /// Qwen models).
         merge: u32,
-        /// How far apart two frames are in time: 1 for Qwen2-VL and Qwen3-VL;
-        /// `tokens_per_second x seconds_per_grid` for videos in Qwen2.5-VL. The product
-        /// with the frame is taken in f32, as there, and rounded down.
+        /// Distance of two frames in time: 1 for Qwen2-VL and Qwen3-VL;
+        /// `tokens_per_second x seconds_per_grid` for videos in Qwen2.5-VL. As in these models, the
+        /// product with the frame index is computed in f32 and rounded down.
         time_interval: f64,
     },
 }
@@ -29,33 +29,32 @@ pub enum MropeSegment {
 /// Positions of all tokens of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MropePositions {
-    /// Time.
+    /// Positions in time.
     pub time: Vec<u32>,
-    /// Height.
+    /// Positions in height.
     pub height: Vec<u32>,
-    /// Width.
+    /// Positions in width.
     pub width: Vec<u32>,
-    /// What to add to a token's index to get its position, for the text that is generated
-    /// after the sequence (`rope_deltas`).
+    /// Difference between position and index of the tokens generated after the sequence
+    /// (`rope_deltas`).
     pub delta: i64,
 }
 
 impl MropePositions {
-    /// The three lists, as
-    /// [`RotaryFrequencies::tables_by_axis`](crate::RotaryFrequencies::tables_by_axis) takes
-    /// them.
+    /// Returns the three lists, in the form that
+    /// [`RotaryFrequencies::tables_by_axis`](crate::RotaryFrequencies::tables_by_axis) accepts.
     pub fn lists(&self) -> [&[u32]; 3] {
         [&self.time, &self.height, &self.width]
     }
 }
 
-/// The positions that Qwen2-VL gives to a sequence of text, images and videos
+/// Computes the positions that Qwen2-VL assigns to a sequence of text, images, and videos
 /// (`get_rope_index`).
 ///
-/// Text counts on from the position after the last piece. In a vision piece that starts at
-/// `s`, the token in frame `f`, row `r` and column `c` has the positions `s + floor(f x
-/// time_interval)`, `s + r` and `s + c`; the piece takes up the larger of its merged rows and
-/// columns.
+/// Text continues at the position after the last segment. In a vision segment that starts at `s`,
+/// the token in frame `f`, row `r`, and column `c` has the positions
+/// `s + floor(f x time_interval)`, `s + r`, and `s + c`. The segment occupies as many positions as
+/// the larger of its merged rows and columns.
 ///
 /// ```
 /// use pe_core::{MropeSegment, PatchGrid, mrope_position_ids};
@@ -74,8 +73,11 @@ impl MropePositions {
 /// ```
 ///
 /// # Errors
-/// A grid that cannot be cut into squares; a time interval that is negative or not finite;
-/// more than 2^28 tokens; positions beyond 2^32.
+/// Returns an error if
+/// - a grid cannot be divided into squares,
+/// - a time interval is negative or not finite,
+/// - the sequence has more than 2^28 tokens,
+/// - a position reaches 2^32.
 pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
     let mut out = MropePositions::default();
     let mut next: u64 = 0;
@@ -88,7 +90,7 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 check_end(next, end)?;
                 total += u64::from(tokens);
                 check_tokens(total)?;
-                // The last may be 2^32 - 1: the end is no u32 then.
+                // The last position may be 2^32 - 1. The end then exceeds a u32.
                 let all = (next..end).map(|position| position as u32);
                 for list in [&mut out.time, &mut out.height, &mut out.width] {
                     list.extend(all.clone());
@@ -113,13 +115,13 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 let merged = grid.merged(merge)?;
                 total = total.saturating_add(merged.tokens());
                 check_tokens(total)?;
-                // The reference multiplies in f32.
+                // transformers multiplies in f32.
                 let time = |frame: u32| (frame as f32 * time_interval as f32).floor();
                 let last = time(merged.frames.saturating_sub(1));
                 let side = u64::from(merged.rows.max(merged.columns));
                 let furthest = side.saturating_sub(1).max(last as u64);
                 check_end(next, next.saturating_add(furthest).saturating_add(1))?;
-                // An empty grid may have four thousand million empty frames.
+                // An empty grid may have four billion empty frames.
                 let frames = if merged.tokens() == 0 {
                     0
                 } else {

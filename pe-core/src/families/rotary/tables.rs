@@ -5,10 +5,10 @@ use std::ops::Range;
 use pulp::Arch;
 
 use crate::error::{Error, Result};
-use crate::families::rotary::frequencies::{Inner, RotaryFrequencies, Source, Turning};
+use crate::families::rotary::frequencies::{Inner, RotaryFrequencies, RotatedPairs, Source};
 use crate::rows::element::Element;
 use crate::rows::f32_recipe;
-use crate::rows::recurrence::{self, BLOCK, Rotation};
+use crate::rows::recurrence::{self, BLOCK, Recurrence};
 use crate::rows::single;
 use crate::sincos::backend::Backend;
 use crate::sincos::scaled;
@@ -17,8 +17,8 @@ use crate::table::Table;
 use crate::turns::frequency::Frequency;
 use crate::turns::position::{Position, check_range};
 
-/// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by
-/// the attention factor.
+/// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by the attention
+/// factor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CosSin<T> {
     /// The cosines.
@@ -28,15 +28,17 @@ pub struct CosSin<T> {
 }
 
 impl RotaryFrequencies {
-    /// Cosines and sines of the positions `start .. end`, one row each.
+    /// Computes cosines and sines of the positions `start .. end`, one row each.
     ///
-    /// Entries are `attention_factor x cos(position x inv_freq)`, the nearest value of `T`
-    /// with one rounding (or what the recipe `hf-f32` gives). The bits do not depend on
-    /// the machine, nor on how a range is cut into calls.
+    /// Entries are `attention_factor x cos(position x inv_freq)`, rounded once to the nearest value
+    /// of `T` (or the values of the recipe `hf-f32`). The bits depend neither on the machine nor on
+    /// how a range is divided into calls.
     ///
     /// # Errors
-    /// A range that descends or ends above 2^32; a table above
-    /// [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES); memory exhausted.
+    /// Returns an error if
+    /// - the range descends or ends above 2^32,
+    /// - a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
+    /// - memory is exhausted.
     pub fn tables<T: Element>(&self, positions: Range<u64>) -> Result<CosSin<T>> {
         check_range(&positions)?;
         let mut tables = self.zeros(positions.end - positions.start)?;
@@ -45,7 +47,7 @@ impl RotaryFrequencies {
         Ok(tables)
     }
 
-    /// Cosines and sines of any positions in any order, one row each.
+    /// Computes cosines and sines of any positions in any order, one row each.
     ///
     /// ```
     /// use pe_core::{Rotary, RotaryConfig};
@@ -57,7 +59,8 @@ impl RotaryFrequencies {
     /// ```
     ///
     /// # Errors
-    /// As [`RotaryFrequencies::tables`].
+    /// Returns an error if a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
+    /// memory is exhausted.
     pub fn tables_at<T: Element>(&self, positions: &[u32]) -> Result<CosSin<T>> {
         let mut tables = self.zeros(positions.len() as u64)?;
         let CosSin { cos, sin } = &mut tables;
@@ -80,17 +83,18 @@ impl RotaryFrequencies {
         })
     }
 
-    /// Writes the rows of the positions `start ..` into `cos` and `sin`, as many as they hold.
+    /// Writes the rows of consecutive positions from `start` into `cos` and `sin` until they are
+    /// full.
     ///
     /// # Errors
-    /// If the lengths differ or are not a multiple of the number of pairs, or the rows
-    /// run past 2^32.
+    /// Returns an error if the lengths differ or are not a multiple of the number of pairs, or if
+    /// the rows extend past 2^32.
     pub fn fill<T: Element>(&self, start: u64, cos: &mut [T], sin: &mut [T]) -> Result<()> {
         self.fill_with(Backend::best(), Rungs::Ladder, start, cos, sin)
     }
 
-    /// [`RotaryFrequencies::fill`] on a chosen instruction set and through chosen rungs:
-    /// for the tests, which compare them all.
+    /// Does the same as [`RotaryFrequencies::fill`] on a given instruction set and with given
+    /// rungs. The tests compare them all.
     #[doc(hidden)]
     pub fn fill_with<T: Element>(
         &self,
@@ -119,29 +123,35 @@ impl RotaryFrequencies {
         if rows == 0 {
             return Ok(());
         }
-        if let Source::Exact { turning, .. } = &self.inner.source
-            && !turning.frequencies.is_empty()
+        if let Source::Exact { rotated, .. } = &self.inner.source
+            && !rotated.frequencies.is_empty()
         {
             let many =
-                |few: usize| rungs == Rungs::Rotation || rungs == Rungs::Ladder && rows >= few;
+                |few: usize| rungs == Rungs::Recurrence || rungs == Rungs::Ladder && rows >= few;
             let factor = self.inner.attention_factor;
             let from = (backend.arch(), start as u32);
-            if recurrence::takes::<T>(factor) && many(recurrence::few_rows::<T>()) {
-                let rotation = (turning, from, factor);
-                rotated::<T, T>(rotation, cos, sin, pairs, |_, [s, c], [sin, cos]| {
+            if recurrence::accepts_factor::<T>(factor) && many(recurrence::few_rows::<T>()) {
+                let recurrence = (rotated, from, factor);
+                fill_by_recurrence::<T, T>(recurrence, cos, sin, pairs, |_, [s, c], [sin, cos]| {
                     sin[..s.len()].copy_from_slice(s);
                     cos[..c.len()].copy_from_slice(c);
-                    still(factor, s.len(), cos, sin);
+                    fill_unrotated(factor, s.len(), cos, sin);
                 });
                 return Ok(());
             }
             if factor != 1.0 && T::SINGLE && many(recurrence::few_rows::<f64>()) {
-                let frequencies = &turning.frequencies;
-                let rotation = (turning, from, 1.0);
-                rotated::<T, f64>(rotation, cos, sin, pairs, |at, [s, c], [sin, cos]| {
-                    scaled::scale_row(frequencies, at, factor, s, c, sin, cos);
-                    still(factor, s.len(), cos, sin);
-                });
+                let frequencies = &rotated.frequencies;
+                let recurrence = (rotated, from, 1.0);
+                fill_by_recurrence::<T, f64>(
+                    recurrence,
+                    cos,
+                    sin,
+                    pairs,
+                    |at, [s, c], [sin, cos]| {
+                        scaled::scale_row(frequencies, at, factor, s, c, sin, cos);
+                        fill_unrotated(factor, s.len(), cos, sin);
+                    },
+                );
                 return Ok(());
             }
         }
@@ -154,22 +164,22 @@ impl RotaryFrequencies {
     }
 }
 
-/// Rows of `pairs` cosines and sines each, on lanes of type `L`: `finish` makes one of its
-/// position and the sines and cosines of the pairs that turn, times `factor`. The arrays hold
-/// sines first.
-fn rotated<T: Element, L: Element>(
-    (turning, (arch, start), factor): (&Turning, (Arch, u32), f64),
+/// Fills rows of `pairs` cosines and sines each, on lanes of type `L`. `finish` builds one row from
+/// its position and from the sines and cosines of the rotated pairs, times `factor`. The arrays
+/// hold sines first.
+fn fill_by_recurrence<T: Element, L: Element>(
+    (rotated, (arch, start), factor): (&RotatedPairs, (Arch, u32), f64),
     cos: &mut [T],
     sin: &mut [T],
     pairs: usize,
     finish: impl Fn(u32, [&[L]; 2], [&mut [T]; 2]),
 ) {
-    let Turning {
+    let RotatedPairs {
         frequencies,
         columns,
         ..
-    } = turning;
-    let mut rotation = Rotation::<L>::scaled(arch, frequencies, columns, start, factor);
+    } = rotated;
+    let mut recurrence = Recurrence::<L>::scaled(arch, frequencies, columns, start, factor);
     let rows = (cos.len() / pairs).min(BLOCK);
     let mut block = vec![L::default(); rows * columns.width];
     let mut position = start;
@@ -178,7 +188,7 @@ fn rotated<T: Element, L: Element>(
         .zip(sin.chunks_mut(BLOCK * pairs))
     {
         let block = &mut block[..cos.len() / pairs * columns.width];
-        rotation.write(block);
+        recurrence.write(block);
         let outs = cos.chunks_exact_mut(pairs).zip(sin.chunks_exact_mut(pairs));
         for (row, (cos, sin)) in block.chunks_exact(columns.width).zip(outs) {
             let (sines, cosines) = row.split_at(frequencies.len());
@@ -188,18 +198,18 @@ fn rotated<T: Element, L: Element>(
     }
 }
 
-/// The pairs after the last one that turns.
-fn still<T: Element>(factor: f64, turning: usize, cos: &mut [T], sin: &mut [T]) {
-    cos[turning..].fill(T::from_f64(factor));
-    sin[turning..].fill(T::default());
+/// Fills the pairs after the last rotated one.
+fn fill_unrotated<T: Element>(factor: f64, rotated: usize, cos: &mut [T], sin: &mut [T]) {
+    cos[rotated..].fill(T::from_f64(factor));
+    sin[rotated..].fill(T::default());
 }
 
-/// Makes single rows.
+/// Writer of single rows.
 struct RowWriter<'a, T> {
     set: &'a Inner,
     backend: Backend,
     rungs: Rungs,
-    /// Sines and cosines of the pairs that turn.
+    /// Sines and cosines of the rotated pairs.
     row: Vec<T>,
     radian: Frequency,
 }
@@ -207,7 +217,7 @@ struct RowWriter<'a, T> {
 impl<'a, T: Element> RowWriter<'a, T> {
     fn new(set: &'a Inner, backend: Backend, rungs: Rungs) -> Self {
         let width = match &set.source {
-            Source::Exact { turning, .. } if set.attention_factor == 1.0 => turning.columns.width,
+            Source::Exact { rotated, .. } if set.attention_factor == 1.0 => rotated.columns.width,
             _ => 0,
         };
         Self {
@@ -222,28 +232,28 @@ impl<'a, T: Element> RowWriter<'a, T> {
     fn write(&mut self, position: u32, cos: &mut [T], sin: &mut [T]) {
         let factor = self.set.attention_factor;
         match &self.set.source {
-            Source::Exact { turning, .. } => {
-                let Turning {
+            Source::Exact { rotated, .. } => {
+                let RotatedPairs {
                     frequencies,
-                    pieces,
+                    limbs,
                     columns,
-                } = turning;
+                } = rotated;
                 let pairs = frequencies.len();
                 if factor == 1.0 && T::SINGLE && self.rungs == Rungs::Ladder {
                     let arch = self.backend.arch();
-                    single::fill_row(arch, frequencies, pieces, columns, position, &mut self.row);
+                    single::fill_row(arch, frequencies, limbs, columns, position, &mut self.row);
                     sin[..pairs].copy_from_slice(&self.row[..pairs]);
                     cos[..pairs].copy_from_slice(&self.row[pairs..]);
                 } else {
                     for (pair, frequency) in frequencies.iter().enumerate() {
                         (sin[pair], cos[pair]) = if factor == 1.0 {
-                            sincos::sin_cos(frequency, Position::Whole(position), self.rungs)
+                            sincos::sin_cos(frequency, Position::Integer(position), self.rungs)
                         } else {
                             scaled::sin_cos(frequency, position, factor, self.rungs)
                         };
                     }
                 }
-                still(factor, pairs, cos, sin);
+                fill_unrotated(factor, pairs, cos, sin);
             }
             Source::F32(inv_freq) => {
                 f32_recipe::fill_row(&self.radian, inv_freq, factor as f32, position, cos, sin);
@@ -259,7 +269,7 @@ mod tests {
     use super::*;
     use crate::{RopeScaling, Rotary, RotaryConfig};
 
-    /// Factors at the ends of those that the rotation takes, and just beyond.
+    /// Factors at the ends of the range that the recurrence accepts, and just beyond.
     #[test]
     fn factors_at_the_ends_of_the_range_round_once() -> Result<()> {
         fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64) -> Result<()> {
@@ -273,9 +283,9 @@ mod tests {
                     .map(|entry| entry.pattern())
                     .collect())
             };
-            let wanted = patterns(Backend::best(), Rungs::FullOnly)?;
+            let wanted = patterns(Backend::best(), Rungs::Only320)?;
             for (name, backend) in Backend::available() {
-                let found = patterns(backend, Rungs::Rotation)?;
+                let found = patterns(backend, Rungs::Recurrence)?;
                 assert!(found == wanted, "{} {name} from {start}", T::NAME);
             }
             Ok(())

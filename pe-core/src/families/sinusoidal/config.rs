@@ -1,10 +1,11 @@
-//! The specification of a sinusoidal encoding.
+//! Specification of a sinusoidal encoding.
 
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::spec::recipe::Recipe;
 use crate::spec::spacing::{Base, Spacing};
 
-/// The specification of a sinusoidal encoding: plain data, checked by [`Sinusoidal::new`](crate::Sinusoidal::new).
+/// Specification of a sinusoidal encoding: plain data, checked by
+/// [`Sinusoidal::new`](crate::Sinusoidal::new).
 ///
 /// For pair `i` of `n` and position `p`
 ///
@@ -14,8 +15,8 @@ use crate::spec::spacing::{Base, Spacing};
 ///                                                  e_i = i/(n-s)     Spacing::Shifted(s)
 /// ```
 ///
-/// The defaults are those of the paper. The conventions of other libraries are
-/// listed as [`Preset`](crate::Preset)s.
+/// The defaults are the paper's. [`Preset`](crate::Preset) lists the conventions of other
+/// libraries.
 ///
 /// ```
 /// use pe_core::{SinusoidLayout, SinusoidalConfig, Spacing};
@@ -34,29 +35,29 @@ use crate::spec::spacing::{Base, Spacing};
 pub struct SinusoidalConfig {
     /// Width of the encoding, 1 to [`MAX_D_MODEL`](crate::MAX_D_MODEL).
     pub d_model: usize,
-    /// The number whose powers the frequencies are; 10000 by default.
+    /// Base of the frequencies. Defaults to 10000.
     #[cfg_attr(feature = "serde", serde(default))]
     pub base: Base,
     /// Order of the columns.
     #[cfg_attr(feature = "serde", serde(default))]
     pub layout: SinusoidLayout,
-    /// Exponents of the base.
+    /// Spacing of the exponents of the base.
     #[cfg_attr(feature = "serde", serde(default))]
     pub spacing: Spacing,
-    /// What happens at odd widths.
+    /// Treatment of odd widths.
     #[cfg_attr(feature = "serde", serde(default))]
     pub odd_width: OddWidth,
-    /// A position whose row is all zeros, as fairseq and M2M100 have it for
-    /// padding. They number real tokens from `padding_idx + 1`.
+    /// Position with a row of zeros, the padding of fairseq and M2M100. They number real tokens
+    /// from `padding_idx + 1`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub padding_idx: Option<u32>,
-    /// Exact entries, or those of a named f32 recipe.
+    /// Exact entries, or the entries of a named f32 recipe.
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: Recipe,
 }
 
 impl SinusoidalConfig {
-    /// The paper's encoding of the given width.
+    /// Creates the paper's encoding of the given width.
     pub const fn new(d_model: usize) -> Self {
         Self {
             d_model,

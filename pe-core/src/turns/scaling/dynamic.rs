@@ -4,7 +4,7 @@ use super::{Context, length, positive, powers};
 use crate::error::{Error, Result};
 use crate::num::number::Number;
 
-/// (M, L): the trained length, and the length that counts.
+/// Returns (M, L): the trained length, and the effective length.
 fn lengths(factor: f64, context: &Context) -> Result<(usize, usize)> {
     positive("factor", factor)?;
     let undefined = |why| Error::Undefined {
@@ -34,7 +34,7 @@ pub(super) fn exact(factor: f64, context: &Context) -> Result<Vec<Number>> {
     })
 }
 
-/// The powers of the base, which Python computes in f64 with four roundings.
+/// Returns the powers of the base, which Python computes in f64 with four roundings.
 pub(super) fn f32(factor: f64, context: &Context) -> Result<Vec<f32>> {
     let (trained, length) = lengths(factor, context)?;
     let dim = context.rotary_dim;

@@ -1,4 +1,4 @@
-//! The scaling of Llama 3.1: slow pairs are slowed down, fast ones left alone.
+//! The scaling of Llama 3.1: slow pairs are interpolated, fast pairs are unchanged.
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
@@ -6,8 +6,8 @@ use crate::num::number::Number;
 
 /// Parameters of [`RopeScaling::Llama3`](crate::RopeScaling::Llama3).
 ///
-/// With `t_i` the number of turns that pair `i` makes within
-/// `original_max_position_embeddings`, and `s = (t_i - low) / (high - low)`:
+/// With `t_i` the number of turns of pair `i` within `original_max_position_embeddings`, and
+/// `s = (t_i - low) / (high - low)`:
 ///
 /// ```text
 /// f_i                            where t_i >= high_freq_factor
@@ -18,13 +18,13 @@ use crate::num::number::Number;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Llama3Scaling {
-    /// By how much slow pairs are slowed down; 8 in Llama 3.1.
+    /// Divisor of the frequencies of slow pairs; 8 in Llama 3.1.
     pub factor: f64,
-    /// Pairs with fewer turns are slow; 1 in Llama 3.1.
+    /// Number of turns below which a pair is slow; 1 in Llama 3.1.
     pub low_freq_factor: f64,
-    /// Pairs with more turns are fast; 4 in Llama 3.1.
+    /// Number of turns above which a pair is fast; 4 in Llama 3.1.
     pub high_freq_factor: f64,
-    /// The length that the model was trained with before; 8192 in Llama 3.1.
+    /// Original training length; 8192 in Llama 3.1.
     pub original_max_position_embeddings: usize,
 }
 
@@ -37,7 +37,7 @@ impl Llama3Scaling {
             "original_max_position_embeddings",
             self.original_max_position_embeddings,
         )?;
-        // Equal factors leave nothing in between: Llama 4 has them.
+        // Equal factors leave no range in between. Llama 4 has them.
         if self.high_freq_factor >= self.low_freq_factor {
             return Ok(());
         }

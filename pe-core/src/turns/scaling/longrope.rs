@@ -1,4 +1,4 @@
-//! LongRoPE: a divisor for each pair, one list for short sequences and one for long.
+//! LongRoPE: one divisor per pair, with separate lists for short and long sequences.
 
 use super::{Context, length, list_length, positive};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::num::number::Number;
 
 /// Parameters of [`RopeScaling::LongRope`](crate::RopeScaling::LongRope).
 ///
-/// The attention factor is the first of these that is there:
+/// The attention factor is the first of these that is present:
 ///
 /// ```text
 /// short_mscale or long_mscale (by length)
@@ -14,8 +14,7 @@ use crate::num::number::Number;
 /// sqrt(1 + ln(factor) / ln(original_max_position_embeddings)),   1 if factor <= 1
 /// ```
 ///
-/// where `factor`, if not given, is `max_position_embeddings /
-/// original_max_position_embeddings`.
+/// If not given, `factor` is `max_position_embeddings / original_max_position_embeddings`.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -24,24 +23,24 @@ pub struct LongRopeScaling {
     pub short_factor: Vec<f64>,
     /// Divisors for longer sequences, one per pair.
     pub long_factor: Vec<f64>,
-    /// The length that the model was trained with before.
+    /// Original training length.
     pub original_max_position_embeddings: usize,
-    /// How much longer sequences may become.
+    /// Ratio of the longest to the trained sequence length.
     #[cfg_attr(feature = "serde", serde(default))]
     pub factor: Option<f64>,
-    /// The attention factor, if it is not to be derived.
+    /// Explicit attention factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub attention_factor: Option<f64>,
-    /// The attention factor of short sequences (Phi-3.5-MoE).
+    /// Attention factor of short sequences (Phi-3.5-MoE).
     #[cfg_attr(feature = "serde", serde(default))]
     pub short_mscale: Option<f64>,
-    /// The attention factor of long sequences.
+    /// Attention factor of long sequences.
     #[cfg_attr(feature = "serde", serde(default))]
     pub long_mscale: Option<f64>,
 }
 
 impl LongRopeScaling {
-    /// Two lists of divisors, and nothing else given.
+    /// Creates the scaling from two lists of divisors alone.
     pub const fn new(
         short_factor: Vec<f64>,
         long_factor: Vec<f64>,
@@ -91,7 +90,7 @@ impl LongRopeScaling {
         }
     }
 
-    /// The attention factor if the configuration states it.
+    /// Returns the attention factor if the configuration states it.
     fn stated_attention_factor(&self, context: &Context) -> Option<f64> {
         let by_length = if self.is_long(context) {
             self.long_mscale
@@ -101,7 +100,7 @@ impl LongRopeScaling {
         by_length.or(self.attention_factor)
     }
 
-    /// Longest over trained length, if the factor is not given.
+    /// Returns the longest and the trained length, for a configuration without a factor.
     fn lengths(&self, context: &Context) -> Result<(usize, usize)> {
         let Some(longest) = context.max_position_embeddings else {
             return Err(Error::Undefined {
@@ -110,7 +109,7 @@ impl LongRopeScaling {
             });
         };
         length("max_position_embeddings", longest)?;
-        // ln 1 = 0 is a divisor.
+        // ln 1 = 0 would be a divisor.
         if self.original_max_position_embeddings == 1 {
             return Err(Error::Parameter {
                 name: "original_max_position_embeddings",

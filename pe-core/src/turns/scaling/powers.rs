@@ -1,9 +1,9 @@
-//! The unscaled frequencies: powers of the base.
+//! Unscaled frequencies: powers of the base.
 
 use crate::num::number::Number;
 use crate::turns::f32_recipe::pow_f32;
 
-/// `base^(-2i / dim)` for `i` below `count`; `None` if they leave all bounds.
+/// Returns `base^(-2i / dim)` for `i` below `count`, or `None` if the ratio is out of range.
 pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Number>> {
     let step = Number::from(2.0) / Number::from(dim as u64);
     let ratio = (-(ln_base * step)).exp()?;
@@ -16,7 +16,7 @@ pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Num
     Some(out)
 }
 
-/// `base^(2i / dim)` in f32, the exponent rounded to f32 first and the power correctly
+/// Returns `base^(2i / dim)` in f32, with the exponent rounded to f32 first and the power correctly
 /// rounded.
 pub(super) fn f32(base: f32, dim: usize, count: usize) -> Vec<f32> {
     (0..count)

@@ -1,13 +1,13 @@
-//! Frequencies spread over the whole head, of which only the first are used.
+//! Frequencies spread over the whole head, with only the first in use.
 
 use super::{Context, positive};
 use crate::error::{Error, Result};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 
-/// The number of pairs that turn: `floor(partial_rotary_factor x head_dim / 2)`, the
+/// Returns the number of rotated pairs: `floor(partial_rotary_factor x head_dim / 2)`, with the
 /// product in f64.
-fn turning(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
+fn rotated(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
     if !(0.0..=1.0).contains(&partial_rotary_factor) {
         return Err(Error::Parameter {
             name: "partial_rotary_factor",
@@ -21,22 +21,22 @@ fn turning(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
 
 pub(super) fn exact(partial: f64, factor: f64, context: &Context) -> Result<Vec<Number>> {
     positive("factor", factor)?;
-    let turning = turning(partial, context)?;
+    let rotated = rotated(partial, context)?;
     let factor = Number::from(factor);
     let zero = Number::from(Wide::ZERO);
     let powers = context.exact_powers()?.into_iter().enumerate();
     Ok(powers
-        .map(|(pair, f)| if pair < turning { f / factor } else { zero })
+        .map(|(pair, f)| if pair < rotated { f / factor } else { zero })
         .collect())
 }
 
 pub(super) fn f32(partial: f64, factor: f64, context: &Context) -> Result<Vec<f32>> {
     positive("factor", factor)?;
-    let turning = turning(partial, context)?;
+    let rotated = rotated(partial, context)?;
     let powers = context.f32_powers().into_iter().enumerate();
     Ok(powers
         .map(|(pair, power)| {
-            let f = if pair < turning { 1.0 / power } else { 0.0 };
+            let f = if pair < rotated { 1.0 / power } else { 0.0 };
             f / factor as f32
         })
         .collect())

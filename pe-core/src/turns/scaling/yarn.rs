@@ -1,4 +1,4 @@
-//! YaRN: fast pairs as they are, slow ones interpolated, a ramp between (Peng et al., 2023).
+//! YaRN: fast pairs unchanged, slow pairs interpolated, a ramp in between (Peng et al., 2023).
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
@@ -7,18 +7,18 @@ use crate::num::wide::Wide;
 
 /// Parameters of [`RopeScaling::Yarn`](crate::RopeScaling::Yarn).
 ///
-/// Pair `i` makes `beta` turns within `M = original_max_position_embeddings` where
+/// Pair `i` completes `beta` turns within `M = original_max_position_embeddings` if
 /// `i = c(beta) = d ln(M / (2 pi beta)) / (2 ln base)`. With `low = c(beta_fast)`,
-/// `high = c(beta_slow)` (rounded down and up if `truncate`, and kept within
-/// `0 .. d - 1`) and `r_i = (i - low) / (high - low)` kept within `0 .. 1`:
+/// `high = c(beta_slow)` (rounded down and up if `truncate`, then clamped to `0 .. d - 1`) and
+/// `r_i = (i - low) / (high - low)` clamped to `0 .. 1`:
 ///
 /// ```text
 /// inv_freq_i = r_i f_i / factor + (1 - r_i) f_i
 /// ```
 ///
-/// The attention factor is `attention_factor` if given; else, with
-/// `m(k) = 0.1 k ln(factor) + 1` (1 if factor <= 1), `m(mscale) / m(mscale_all_dim)` if both
-/// are given and not 0; else `m(1)`.
+/// The attention factor is `attention_factor` if given. Otherwise, with
+/// `m(k) = 0.1 k ln(factor) + 1` (1 if factor <= 1), it is `m(mscale) / m(mscale_all_dim)` if both
+/// are given and not 0, and `m(1)` if not.
 ///
 /// ```
 /// use pe_core::{RopeScaling, Rotary, RotaryConfig, YarnScaling};
@@ -37,26 +37,26 @@ use crate::num::wide::Wide;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct YarnScaling {
-    /// By how much slow pairs are slowed down.
+    /// Divisor of the frequencies of slow pairs.
     pub factor: f64,
-    /// The length that the model was trained with before.
+    /// Original training length.
     pub original_max_position_embeddings: usize,
-    /// Pairs with more turns are left alone; 32.
+    /// Number of turns above which a pair is unchanged. Defaults to 32.
     #[cfg_attr(feature = "serde", serde(default = "default_beta_fast"))]
     pub beta_fast: f64,
-    /// Pairs with fewer turns are slowed down by the whole factor; 1.
+    /// Number of turns below which a pair is divided by the whole factor. Defaults to 1.
     #[cfg_attr(feature = "serde", serde(default = "default_beta_slow"))]
     pub beta_slow: f64,
-    /// See the formula of the attention factor.
+    /// Numerator of the derived attention factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub mscale: Option<f64>,
-    /// See the formula of the attention factor.
+    /// Denominator of the derived attention factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub mscale_all_dim: Option<f64>,
-    /// The attention factor, if it is not to be derived.
+    /// Explicit attention factor.
     #[cfg_attr(feature = "serde", serde(default))]
     pub attention_factor: Option<f64>,
-    /// Whether the ends of the ramp are rounded to whole pairs; true.
+    /// Whether the ends of the ramp are rounded to integers. Defaults to true.
     #[cfg_attr(feature = "serde", serde(default = "default_truncate"))]
     pub truncate: bool,
 }
@@ -77,7 +77,7 @@ const fn default_truncate() -> bool {
 }
 
 impl YarnScaling {
-    /// The paper's ramp from 32 turns to 1, rounded to whole pairs.
+    /// Creates the paper's ramp from 32 turns to 1, with integer ends.
     pub const fn new(factor: f64, original_max_position_embeddings: usize) -> Self {
         Self {
             factor,
@@ -121,18 +121,18 @@ impl YarnScaling {
                 expected: "at least beta_slow",
             });
         }
-        // ln 1 = 0 is a divisor, and a base below 1 turns the ramp round.
+        // ln 1 = 0 would be a divisor, and a base below 1 would reverse the ramp.
         if context.base <= 1.0 {
             return Err(Error::Parameter {
                 name: "base",
                 value: context.base,
-                expected: "above 1, as yarn scaling needs it",
+                expected: "above 1, as yarn scaling requires",
             });
         }
         Ok(())
     }
 
-    /// `mscale` and `mscale_all_dim` if both are there and count.
+    /// Returns `mscale` and `mscale_all_dim` if both are given and nonzero.
     fn mscales(&self) -> Option<(f64, f64)> {
         let (mscale, all_dim) = self.mscale.zip(self.mscale_all_dim)?;
         (mscale != 0.0 && all_dim != 0.0).then_some((mscale, all_dim))

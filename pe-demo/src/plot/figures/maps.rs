@@ -246,7 +246,7 @@ pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
         note: source.describe(MOST_CELLS, MOST_CELLS),
         facts: vec![Fact::new(
             "distance of neighbours",
-            source.encoding.neighbour_distance()?,
+            source.encoding.neighbor_distance()?,
         )],
         panels: vec![panel(transposed_table(&source)?, POSITION, COLUMN)],
         shape: Shape {
