@@ -13,7 +13,7 @@ use crate::kernel::{LARGE, zeros};
 /// Returns an error with a message of one line, whatever the message quotes.
 pub(crate) fn error(message: impl std::fmt::Display) -> candle_core::Error {
     let message = message.to_string();
-    candle_core::Error::Msg(escape(&message).into_owned()).bt()
+    candle_core::Error::Msg(escape(&message).into_owned())
 }
 
 /// A table as a tensor of shape `[rows, width]`.

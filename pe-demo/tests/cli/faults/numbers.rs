@@ -186,7 +186,7 @@ fn numbers_that_make_no_sense_together_or_ask_for_too_much() {
             &["weights is above the limit"],
         ),
         (
-            "ulimit -v 400000; exec $pe a --max-seq-len 4000000 --d-model 256",
+            "ulimit -v 400000; exec $pe a --max-seq-len 4000000 --d-model 256 --table t",
             1,
             &["no memory for 4096000000 bytes"],
         ),
