@@ -12,6 +12,19 @@ use crate::spec::spacing::Spacing;
 /// A preset fixes the definition that the library implements. The entries are still exact. For
 /// the library's inexact f32 values, set a [`Recipe`](crate::Recipe) as well.
 ///
+/// With n = d/2:
+///
+/// | preset | columns | frequency of pair i (n = d/2) | odd widths |
+/// |---|---|---|---|
+/// | `paper`, `pytorch-tutorial`, `labml` | sin, cos alternate | base^(-2i/d) | error |
+/// | `tf-tutorial` | sin, cos alternate | base^(-2i/d) | last cosine left out |
+/// | `positional-encodings` | sin, cos alternate | base^(-2i/(d+1)) at odd d | last cosine left out |
+/// | `tf-notebook`, `whisper` | all sines, all cosines | base^(-i/(n-1)) | error |
+/// | `tensor2tensor`, `fairseq`, `diffusers` | all sines, all cosines | base^(-i/(n-1)) | zero column |
+/// | `marian` | all sines, all cosines | base^(-2i/d) | one more sine |
+/// | `mimi` | all cosines, all sines | base^(-i/(n-1)) | error |
+/// | `stable-diffusion` | all cosines, all sines | base^(-i/n) | zero column |
+///
 /// ```
 /// use pe_core::{Preset, Sinusoidal};
 ///
