@@ -178,7 +178,7 @@ impl PositionalEncoding {
         }
         if xs.device().is_cpu() {
             let table = self.shared.rows.at_least(end)?;
-            return self.fused(table, Positions::From(offset), train).apply(xs);
+            return self.fused(Positions::From(offset), train).apply(xs, &table);
         }
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
     }
@@ -235,8 +235,8 @@ impl PositionalEncoding {
             return Ok(());
         }
         let table = self.shared.rows.at_least(end)?;
-        let op = self.fused(table, Positions::From(offset), false);
-        op.apply_in_place(xs)
+        let op = self.fused(Positions::From(offset), false);
+        op.apply_in_place(xs, &table)
     }
 
     /// Adds the encoding of each token's own position.
@@ -297,7 +297,7 @@ impl PositionalEncoding {
             } else {
                 Positions::PerStep(checked.ids)
             };
-            return self.fused(table, positions, train).apply(xs);
+            return self.fused(positions, train).apply(xs, &table);
         }
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
@@ -404,9 +404,8 @@ impl PositionalEncoding {
     }
 
     /// The operation that does it all in one pass. A training call takes the next step.
-    fn fused(&self, table: Tensor, positions: Positions, train: bool) -> AddEncoding {
+    fn fused(&self, positions: Positions, train: bool) -> AddEncoding {
         AddEncoding {
-            table,
             positions,
             order: self.shared.config.axis_order,
             scale: self.shared.factor,

@@ -33,7 +33,6 @@ pub(crate) enum Positions {
 /// in between. The table is a constant: no gradient of it is computed.
 #[derive(Debug, Clone)]
 pub(crate) struct AddEncoding {
-    pub(crate) table: Tensor,
     pub(crate) positions: Positions,
     pub(crate) order: AxisOrder,
     pub(crate) scale: Option<f64>,
@@ -43,19 +42,17 @@ pub(crate) struct AddEncoding {
 
 impl AddEncoding {
     /// The sum, as a tensor that gradients flow through.
-    pub(crate) fn apply(self, xs: &Tensor) -> Result<Tensor> {
-        let table = self.table.clone();
+    pub(crate) fn apply(self, xs: &Tensor, table: &Tensor) -> Result<Tensor> {
         if xs.track_op() {
-            xs.apply_op2(&table, self)
+            xs.apply_op2(table, self)
         } else {
-            xs.apply_op2_no_bwd(&table, &self)
+            xs.apply_op2_no_bwd(table, &self)
         }
     }
 
     /// The sum in the memory of `xs`.
-    pub(crate) fn apply_in_place(self, xs: &Tensor) -> Result<()> {
-        let table = self.table.clone();
-        xs.inplace_op2(&table, &self)
+    pub(crate) fn apply_in_place(self, xs: &Tensor, table: &Tensor) -> Result<()> {
+        xs.inplace_op2(table, &self)
     }
 
     fn pass<'a, T: Number, P>(
