@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
 use crate::config::{AxisOrder, PositionalEncodingConfig};
-use crate::dropout::Dropout;
+use crate::layers::dropout::Dropout;
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
 use crate::memory;

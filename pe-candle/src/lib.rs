@@ -140,11 +140,11 @@ mod additive;
 pub mod checkpoint;
 mod config;
 mod convert;
-mod dropout;
 mod dtypes;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;
+mod layers;
 mod memory;
 mod philox;
 mod plain;
@@ -153,11 +153,12 @@ mod published;
 pub mod rotary;
 mod rows;
 mod sync;
+mod tensors;
 
 pub use additive::{Inference, PositionalEncoding};
 pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
-pub use dropout::Dropout;
+pub use layers::dropout::Dropout;
 pub use pe_core;
 pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Element, Llama3Scaling, LongRopeScaling, Mrope,

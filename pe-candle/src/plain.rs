@@ -3,7 +3,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::dropout::Dropout;
+use crate::layers::dropout::Dropout;
 
 /// The type in which inputs of a type are computed: half types in `f32`.
 pub(crate) fn compute_dtype(input: DType) -> DType {

@@ -1,0 +1,3 @@
+//! What users put into a model: configuration, layer, and its composition of Candle's own operations.
+
+pub(crate) mod dropout;

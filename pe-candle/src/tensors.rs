@@ -1,0 +1,2 @@
+//! What layers and files know of tensors: tables as tensors, position ids, axes, types and sizes.
+
