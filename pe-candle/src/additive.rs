@@ -10,7 +10,7 @@ use crate::layers::dropout::Dropout;
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
 use crate::memory;
-use crate::plain;
+use crate::layers::plain;
 use crate::positions::CheckedIds;
 use crate::rows::{Rows, end_of};
 

@@ -1,3 +1,4 @@
 //! What users put into a model: configuration, layer, and its composition of Candle's own operations.
 
 pub(crate) mod dropout;
+pub(crate) mod plain;

@@ -147,7 +147,6 @@ mod kernel;
 mod layers;
 mod memory;
 mod philox;
-mod plain;
 mod positions;
 mod published;
 pub mod rotary;

@@ -27,7 +27,7 @@ pub(crate) enum Positions {
 }
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
-/// [`plain::add_encoding`](crate::plain::add_encoding) does.
+/// [`plain::add_encoding`](crate::layers::plain::add_encoding) does.
 ///
 /// Candle reads both operands, and takes no lock for reading twice that a writer might have asked for
 /// in between. The table is a constant: no gradient of it is computed.

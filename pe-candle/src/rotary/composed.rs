@@ -6,7 +6,7 @@ use pe_core::PairLayout;
 
 use super::config::HeadOrder;
 use super::{RotaryEmbedding, Turn};
-use crate::plain::compute_dtype;
+use crate::layers::plain::compute_dtype;
 
 /// How the composition is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::{RotaryEmbedding, Turn};
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::memory;
-use crate::plain;
+use crate::layers::plain;
 use crate::positions::CheckedIds;
 use crate::rows::end_of;
 
