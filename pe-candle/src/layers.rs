@@ -2,3 +2,5 @@
 
 pub(crate) mod dropout;
 pub(crate) mod plain;
+pub(crate) mod sync;
+pub(crate) mod published;

@@ -148,10 +148,8 @@ mod layers;
 mod memory;
 mod philox;
 mod positions;
-mod published;
 pub mod rotary;
 mod rows;
-mod sync;
 mod tensors;
 
 pub use additive::{Inference, PositionalEncoding};

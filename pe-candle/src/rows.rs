@@ -5,7 +5,7 @@ use pe_core::{Error, MAX_TABLE_BYTES, Sinusoidal};
 
 use crate::config::Growth;
 use crate::convert::sinusoidal_tensor;
-use crate::published::Published;
+use crate::layers::published::Published;
 
 /// The fewest rows that a table is built with, if there are so many: 512 rows of cosines and
 /// sines of 128 columns take 0.1 ms, and a loop that decodes token by token builds them once.

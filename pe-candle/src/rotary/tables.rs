@@ -9,7 +9,7 @@ use pe_core::{Element, Rotary, RotaryFrequencies};
 
 use crate::config::Growth;
 use crate::convert::table_to_tensor;
-use crate::published::Published;
+use crate::layers::published::Published;
 use crate::rows::{check_size, grown};
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;

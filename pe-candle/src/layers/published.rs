@@ -7,7 +7,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use super::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// A value to be read and replaced.
 #[derive(Debug)]
