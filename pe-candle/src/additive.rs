@@ -12,7 +12,7 @@ use crate::kernel::{AddEncoding, Positions};
 use crate::memory;
 use crate::layers::plain;
 use crate::positions::CheckedIds;
-use crate::rows::{Rows, end_of};
+use crate::layers::rows::{Rows, end_of};
 
 /// Adds a positional encoding to embeddings:
 ///

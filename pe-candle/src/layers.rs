@@ -4,3 +4,4 @@ pub(crate) mod dropout;
 pub(crate) mod plain;
 pub(crate) mod sync;
 pub(crate) mod published;
+pub(crate) mod rows;

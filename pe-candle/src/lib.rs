@@ -149,7 +149,6 @@ mod memory;
 mod philox;
 mod positions;
 pub mod rotary;
-mod rows;
 mod tensors;
 
 pub use additive::{Inference, PositionalEncoding};

@@ -12,7 +12,7 @@ use crate::kernel::Tokens;
 use crate::memory;
 use crate::layers::plain;
 use crate::positions::CheckedIds;
-use crate::rows::end_of;
+use crate::layers::rows::end_of;
 
 impl RotaryEmbedding {
     /// Checks shape, type and device, and returns batch and time.

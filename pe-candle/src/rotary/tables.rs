@@ -10,7 +10,7 @@ use pe_core::{Element, Rotary, RotaryFrequencies};
 use crate::config::Growth;
 use crate::convert::table_to_tensor;
 use crate::layers::published::Published;
-use crate::rows::{check_size, grown};
+use crate::layers::rows::{check_size, grown};
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
 /// dynamic scaling has a new one for each length.
