@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::config::{AxisOrder, PositionalEncodingConfig};
+use crate::layers::config::{AxisOrder, PositionalEncodingConfig};
 use crate::layers::dropout::Dropout;
 use crate::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};

@@ -5,3 +5,4 @@ pub(crate) mod plain;
 pub(crate) mod sync;
 pub(crate) mod published;
 pub(crate) mod rows;
+pub(crate) mod config;

@@ -138,7 +138,6 @@
 
 mod additive;
 pub mod checkpoint;
-mod config;
 mod convert;
 mod dtypes;
 #[cfg(feature = "hub")]
@@ -152,7 +151,7 @@ pub mod rotary;
 mod tensors;
 
 pub use additive::{Inference, PositionalEncoding};
-pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
+pub use layers::config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
 pub use layers::dropout::Dropout;
 pub use pe_core;

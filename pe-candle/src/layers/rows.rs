@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::{Error, MAX_TABLE_BYTES, Sinusoidal};
 
-use crate::config::Growth;
+use crate::layers::config::Growth;
 use crate::convert::sinusoidal_tensor;
 use crate::layers::published::Published;
 

@@ -6,7 +6,7 @@ use candle_core::{DType, Result, bail};
 use pe_core::hf_config::{self, HfConfig, HfLayer, UnknownKeys};
 use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 
-use crate::config::{Growth, check_max_seq_len};
+use crate::layers::config::{Growth, check_max_seq_len};
 
 /// The positions of a layer whose config says nothing of them.
 const MAX_SEQ_LEN: usize = 4096;

@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryFrequencies};
 
-use crate::config::Growth;
+use crate::layers::config::Growth;
 use crate::convert::table_to_tensor;
 use crate::layers::published::Published;
 use crate::layers::rows::{check_size, grown};
