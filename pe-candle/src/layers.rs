@@ -6,3 +6,4 @@ pub(crate) mod sync;
 pub(crate) mod published;
 pub(crate) mod rows;
 pub(crate) mod config;
+pub(crate) mod additive;

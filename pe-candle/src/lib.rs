@@ -136,7 +136,6 @@
 // Unsafe code stands in `kernel/raw` alone.
 #![deny(unsafe_code)]
 
-mod additive;
 pub mod checkpoint;
 mod convert;
 mod dtypes;
@@ -150,7 +149,7 @@ mod positions;
 pub mod rotary;
 mod tensors;
 
-pub use additive::{Inference, PositionalEncoding};
+pub use layers::additive::{Inference, PositionalEncoding};
 pub use layers::config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use convert::{sinusoidal_tensor, table_to_tensor};
 pub use layers::dropout::Dropout;
