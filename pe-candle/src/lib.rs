@@ -138,7 +138,6 @@
 
 pub mod checkpoint;
 mod convert;
-mod dtypes;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;

@@ -113,7 +113,7 @@ use pe_core::{Backend, Rotary};
 use self::config::RotaryEmbeddingConfig;
 use self::tables::{Angles, Tables};
 use self::turn::Turn;
-use crate::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{Against, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
 

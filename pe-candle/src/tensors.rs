@@ -1,2 +1,3 @@
 //! What layers and files know of tensors: tables as tensors, position ids, axes, types and sizes.
 
+pub(crate) mod dtypes;

@@ -7,7 +7,7 @@ use pe_core::{Backend, Sinusoidal};
 
 use crate::layers::config::{AxisOrder, PositionalEncodingConfig};
 use crate::layers::dropout::Dropout;
-use crate::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
 use crate::memory;
 use crate::layers::plain;

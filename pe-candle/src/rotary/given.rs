@@ -8,7 +8,7 @@ use pe_core::{Backend, PairLayout};
 use super::Turn;
 use super::config::HeadOrder;
 use super::tables::Angles;
-use crate::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::memory;
 

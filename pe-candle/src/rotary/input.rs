@@ -7,7 +7,7 @@ use candle_core::{D, Result, Tensor, bail};
 use super::given::{Given, check_same};
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
-use crate::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::memory;
 use crate::layers::plain;
