@@ -142,7 +142,6 @@ mod convert;
 pub mod hub;
 mod kernel;
 mod layers;
-mod memory;
 mod philox;
 mod positions;
 pub mod rotary;

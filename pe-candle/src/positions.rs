@@ -4,7 +4,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::memory;
+use crate::tensors::memory;
 
 /// Position ids of a padded batch, from its attention mask.
 ///

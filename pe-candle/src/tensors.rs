@@ -1,3 +1,4 @@
 //! What layers and files know of tensors: tables as tensors, position ids, axes, types and sizes.
 
 pub(crate) mod dtypes;
+pub(crate) mod memory;

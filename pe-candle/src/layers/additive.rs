@@ -9,7 +9,7 @@ use crate::layers::config::{AxisOrder, PositionalEncodingConfig};
 use crate::layers::dropout::Dropout;
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
-use crate::memory;
+use crate::tensors::memory;
 use crate::layers::plain;
 use crate::positions::CheckedIds;
 use crate::layers::rows::{Rows, end_of};

@@ -11,7 +11,7 @@ use candle_core::{
 use pe_core::Backend;
 
 use crate::kernel::{Gradient, Mask, Masking};
-use crate::memory;
+use crate::tensors::memory;
 
 /// Inverted dropout with a mask that is a pure function of seed, step and element index.
 ///

@@ -10,7 +10,7 @@ use super::config::HeadOrder;
 use super::tables::Angles;
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
-use crate::memory;
+use crate::tensors::memory;
 
 /// Rotates pairs of columns by given cosines and sines, without a layer or tables: in place of
 /// `candle_nn::rotary_emb::{rope, rope_i, rope_thd}`.

@@ -9,7 +9,7 @@ use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
-use crate::memory;
+use crate::tensors::memory;
 use crate::layers::plain;
 use crate::positions::CheckedIds;
 use crate::layers::rows::end_of;

@@ -7,7 +7,7 @@ use super::composed::Route;
 use super::config::HeadOrder;
 use super::tables::Angles;
 use crate::kernel::{Direction, Rotation, Tokens};
-use crate::memory;
+use crate::tensors::memory;
 
 /// What a call turns by, as the operation that does it in one pass on the CPU. Where there is
 /// nothing to turn, calls have `None`.
