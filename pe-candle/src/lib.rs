@@ -143,7 +143,6 @@ pub mod hub;
 mod kernel;
 mod layers;
 mod philox;
-mod positions;
 pub mod rotary;
 mod tensors;
 
@@ -160,7 +159,7 @@ pub use pe_core::{
     YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
 pub use philox::philox4x32_10;
-pub use positions::{
+pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
 pub use rotary::RotaryEmbedding;

@@ -2,3 +2,4 @@
 
 pub(crate) mod dtypes;
 pub(crate) mod memory;
+pub(crate) mod positions;

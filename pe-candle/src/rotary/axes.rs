@@ -8,7 +8,7 @@ use pe_core::{Element, RotaryFrequencies};
 
 use super::RotaryEmbedding;
 use crate::convert::table_to_tensor;
-use crate::positions::CheckedIds;
+use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
     /// Cosines and sines of tokens with several coordinates, `[B, T, rotary_dim / 2]` each, for

@@ -11,7 +11,7 @@ use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
 use crate::tensors::memory;
 use crate::layers::plain;
-use crate::positions::CheckedIds;
+use crate::tensors::positions::CheckedIds;
 use crate::layers::rows::end_of;
 
 impl RotaryEmbedding {
