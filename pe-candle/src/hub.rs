@@ -40,7 +40,7 @@ use candle_core::{Device, Result, bail};
 use hf_hub::{Cache, Repo, RepoType};
 
 use crate::checkpoint::{LoadOptions, LoadedTable, open_regular};
-use crate::convert::error;
+use crate::tensors::convert::error;
 
 /// A file in a model repository.
 #[derive(Debug, Clone, PartialEq, Eq)]

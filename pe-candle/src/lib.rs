@@ -137,7 +137,6 @@
 #![deny(unsafe_code)]
 
 pub mod checkpoint;
-mod convert;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;
@@ -148,7 +147,7 @@ mod tensors;
 
 pub use layers::additive::{Inference, PositionalEncoding};
 pub use layers::config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
-pub use convert::{sinusoidal_tensor, table_to_tensor};
+pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use layers::dropout::Dropout;
 pub use pe_core;
 pub use pe_core::{

@@ -3,3 +3,4 @@
 pub(crate) mod dtypes;
 pub(crate) mod memory;
 pub(crate) mod positions;
+pub(crate) mod convert;

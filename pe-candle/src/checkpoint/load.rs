@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
-use crate::convert::{error, table_to_tensor};
+use crate::tensors::convert::{error, table_to_tensor};
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
 use super::element::with_element;

@@ -8,7 +8,7 @@ use candle_core::{DType, Error, Result};
 use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
-use crate::convert;
+use crate::tensors::convert;
 
 use super::blocks::{Block, RowBlocks};
 use super::header::{Header, Limits, PREFIX, TensorInfo};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::object::{Object, object};
 use super::rotary::ROTARY_SCHEME;
 use super::{quoted, reason, shown};
-use crate::convert::error;
+use crate::tensors::convert::error;
 
 /// The metadata key under which the specification stands, the only key written.
 pub const METADATA_KEY: &str = "positional_encoding";

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use candle_nn::VarBuilder;
 use pe_core::{Element, SinusoidalConfig, Table};
 
-use crate::convert::{error, table_to_tensor};
+use crate::tensors::convert::{error, table_to_tensor};
 
 use super::element::{is_finite, with_element};
 use super::spec::TableSpec;

@@ -8,7 +8,7 @@ use candle_core::{Device, Error, Result, Storage, Tensor, WithDType};
 use pe_core::{Element, Table};
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use crate::convert;
+use crate::tensors::convert;
 
 use super::blocks::RowBlocks;
 use super::element::{encode, with_element};

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::{Error, MAX_TABLE_BYTES, Sinusoidal};
 
 use crate::layers::config::Growth;
-use crate::convert::sinusoidal_tensor;
+use crate::tensors::convert::sinusoidal_tensor;
 use crate::layers::published::Published;
 
 /// The fewest rows that a table is built with, if there are so many: 512 rows of cosines and

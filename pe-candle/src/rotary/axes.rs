@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use pe_core::{Element, RotaryFrequencies};
 
 use super::RotaryEmbedding;
-use crate::convert::table_to_tensor;
+use crate::tensors::convert::table_to_tensor;
 use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryFrequencies};
 
 use crate::layers::config::Growth;
-use crate::convert::table_to_tensor;
+use crate::tensors::convert::table_to_tensor;
 use crate::layers::published::Published;
 use crate::layers::rows::{check_size, grown};
 

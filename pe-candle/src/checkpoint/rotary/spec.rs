@@ -13,7 +13,7 @@ use crate::checkpoint::reason;
 use crate::checkpoint::spec::{
     FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
 };
-use crate::convert::error;
+use crate::tensors::convert::error;
 
 /// The scheme of rotary tables.
 pub const ROTARY_SCHEME: &str = "rotary";
