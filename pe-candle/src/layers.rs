@@ -7,3 +7,4 @@ pub(crate) mod published;
 pub(crate) mod rows;
 pub(crate) mod config;
 pub(crate) mod additive;
+pub mod rotary;

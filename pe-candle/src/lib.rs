@@ -142,7 +142,6 @@ pub mod hub;
 mod kernel;
 mod layers;
 mod philox;
-pub mod rotary;
 mod tensors;
 
 pub use layers::additive::{Inference, PositionalEncoding};
@@ -161,8 +160,9 @@ pub use philox::philox4x32_10;
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
-pub use rotary::RotaryEmbedding;
-pub use rotary::config::{HeadOrder, RotaryEmbeddingConfig};
+pub use layers::rotary;
+pub use layers::rotary::RotaryEmbedding;
+pub use layers::rotary::config::{HeadOrder, RotaryEmbeddingConfig};
 
 /// The README's examples, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -12,7 +12,7 @@ use super::heads::{Heads, TokenRows};
 use super::number::{Entry, Number};
 use super::rotate::Rotate;
 use super::turn::Direction;
-use crate::rotary::config::HeadOrder;
+use crate::layers::rotary::config::HeadOrder;
 use pe_core::{Backend, PairLayout};
 
 /// Which row of the tables each token takes.
@@ -31,7 +31,7 @@ pub(crate) enum Tokens {
 }
 
 /// Turns the pairs of every head by the angles of its token, in one pass, rounded as
-/// [`composed::rotate`](crate::rotary::composed) does.
+/// [`composed::rotate`](crate::layers::rotary::composed) does.
 ///
 /// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a
 /// writer might have asked for in between. The tables are constants: no gradient of theirs is computed. The
