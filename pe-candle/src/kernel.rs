@@ -44,6 +44,7 @@ mod heads;
 pub(crate) mod isa;
 mod mask;
 pub(crate) mod number;
+pub(crate) mod philox;
 mod place;
 mod raw;
 mod rotate;

@@ -141,7 +141,6 @@ pub mod checkpoint;
 pub mod hub;
 mod kernel;
 mod layers;
-mod philox;
 mod tensors;
 
 pub use layers::additive::{Inference, PositionalEncoding};
@@ -156,7 +155,7 @@ pub use pe_core::{
     RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
     YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
-pub use philox::philox4x32_10;
+pub use kernel::philox::philox4x32_10;
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };

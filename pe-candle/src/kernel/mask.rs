@@ -3,7 +3,7 @@
 use pulp::cast;
 
 use super::isa::{Isa, STEP};
-use crate::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
+use crate::kernel::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
 
 /// Blocks of four words that are made side by side.
 const LANES: usize = 16;
