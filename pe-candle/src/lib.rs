@@ -144,7 +144,8 @@ mod layers;
 mod tensors;
 
 pub use layers::additive::{Inference, PositionalEncoding};
-pub use layers::config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
+pub use tensors::axes::{AxisOrder, HeadOrder};
+pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use layers::dropout::Dropout;
 pub use pe_core;
@@ -161,7 +162,7 @@ pub use tensors::positions::{
 };
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
-pub use layers::rotary::config::{HeadOrder, RotaryEmbeddingConfig};
+pub use layers::rotary::config::RotaryEmbeddingConfig;
 
 /// The README's examples, compiled and run with the other documentation tests.
 #[cfg(doctest)]

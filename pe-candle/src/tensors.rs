@@ -4,3 +4,4 @@ pub(crate) mod dtypes;
 pub(crate) mod memory;
 pub(crate) mod positions;
 pub(crate) mod convert;
+pub(crate) mod axes;

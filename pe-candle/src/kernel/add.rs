@@ -7,7 +7,7 @@ use super::number::{Entry, Number, Wide};
 use super::place::Place;
 use super::run::{AddRows, MaskRows, RowIds, RowMap};
 use super::view::{self, PARALLEL, PARALLEL_MASK, Pass};
-use crate::layers::config::AxisOrder;
+use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor,

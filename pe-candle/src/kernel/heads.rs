@@ -2,7 +2,7 @@
 
 use candle_core::Layout;
 
-use crate::layers::rotary::config::HeadOrder;
+use crate::tensors::axes::HeadOrder;
 
 /// A tensor `[B, H, T, D]`, `[B, T, H, D]`, or `[T, B, H, D]` in memory, of any strides.
 #[derive(Debug, Clone, Copy)]

@@ -12,7 +12,7 @@ use super::heads::{Heads, TokenRows};
 use super::number::{Entry, Number};
 use super::rotate::Rotate;
 use super::turn::Direction;
-use crate::layers::rotary::config::HeadOrder;
+use crate::tensors::axes::HeadOrder;
 use pe_core::{Backend, PairLayout};
 
 /// Which row of the tables each token takes.

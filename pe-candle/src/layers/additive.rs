@@ -5,7 +5,8 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::layers::config::{AxisOrder, PositionalEncodingConfig};
+use crate::layers::config::PositionalEncodingConfig;
+use crate::tensors::axes::AxisOrder;
 use crate::layers::dropout::Dropout;
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};

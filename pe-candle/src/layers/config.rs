@@ -5,6 +5,8 @@
 use candle_core::{DType, Result, bail};
 use pe_core::{POSITIONS, Preset, SinusoidalConfig};
 
+use crate::tensors::axes::AxisOrder;
+
 /// What a [`PositionalEncoding`](crate::PositionalEncoding) is made from: plain data, checked
 /// when the layer is made.
 ///
@@ -98,42 +100,6 @@ pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
         bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
     }
     Ok(())
-}
-
-/// The order of the axes of the input. `B` is the batch, `T` the time, that is, the position in
-/// the sequence.
-///
-/// There is no guessing: `[T, B, d_model]` read as `[B, T, d_model]` has a legal shape and
-/// wrong positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum AxisOrder {
-    /// `[B, T, d_model]`, as most models in Candle have it.
-    #[default]
-    BatchFirst,
-    /// `[T, B, d_model]`, as PyTorch's tutorial and labml have it.
-    SequenceFirst,
-    /// `[T, d_model]`, a single sequence.
-    Unbatched,
-}
-
-impl AxisOrder {
-    /// Batch and time of a shape.
-    pub(crate) fn read(self, dims: &[usize]) -> Option<(usize, usize)> {
-        match (self, dims) {
-            (Self::BatchFirst, [batch, time, _]) => Some((*batch, *time)),
-            (Self::SequenceFirst, [time, batch, _]) => Some((*batch, *time)),
-            (Self::Unbatched, [time, _]) => Some((1, *time)),
-            _ => None,
-        }
-    }
-
-    pub(crate) const fn describe(self) -> &'static str {
-        match self {
-            Self::BatchFirst => "batch-first input must have shape [B, T, d_model]",
-            Self::SequenceFirst => "sequence-first input must have shape [T, B, d_model]",
-            Self::Unbatched => "unbatched input must have shape [T, d_model]",
-        }
-    }
 }
 
 /// What the input is multiplied by before the encoding is added.

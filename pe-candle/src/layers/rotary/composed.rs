@@ -4,7 +4,7 @@
 use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
-use super::config::HeadOrder;
+use crate::tensors::axes::HeadOrder;
 use super::{RotaryEmbedding, Turn};
 use crate::layers::plain::compute_dtype;
 

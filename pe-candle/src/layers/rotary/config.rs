@@ -7,6 +7,7 @@ use pe_core::hf_config::{self, HfConfig, HfLayer, UnknownKeys};
 use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 
 use crate::layers::config::{Growth, check_max_seq_len};
+use crate::tensors::axes::HeadOrder;
 
 /// The positions of a layer whose config says nothing of them.
 const MAX_SEQ_LEN: usize = 4096;
@@ -156,42 +157,6 @@ impl From<&HfLayer> for RotaryEmbeddingConfig {
         Self {
             layout: layer.layout,
             ..Self::of(layer.rotary.clone(), layer.head_dim)
-        }
-    }
-}
-
-/// The order of the axes of queries and keys: `B` is the batch, `H` the heads, `T` the time, that
-/// is, the position in the sequence.
-///
-/// There is no guessing: `[B, T, H, head_dim]` read as `[B, H, T, head_dim]`, or `[T, B, H, head_dim]`
-/// read as `[B, T, H, head_dim]`, has a legal shape and wrong positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum HeadOrder {
-    /// `[B, H, T, head_dim]`, as most models in Candle have it.
-    #[default]
-    HeadFirst,
-    /// `[B, T, H, head_dim]`, as flash-attention takes it.
-    TimeFirst,
-    /// `[T, B, H, head_dim]`, as Megatron, ChatGLM, and GLM-4 in Candle have it.
-    SequenceFirst,
-}
-
-impl HeadOrder {
-    /// Batch and time of a shape.
-    pub(crate) fn read(self, dims: &[usize]) -> Option<(usize, usize)> {
-        match (self, dims) {
-            (Self::HeadFirst, [batch, _, time, _]) => Some((*batch, *time)),
-            (Self::TimeFirst, [batch, time, _, _]) => Some((*batch, *time)),
-            (Self::SequenceFirst, [time, batch, _, _]) => Some((*batch, *time)),
-            _ => None,
-        }
-    }
-
-    pub(crate) const fn describe(self) -> &'static str {
-        match self {
-            Self::HeadFirst => "head-first input must have shape [B, H, T, head_dim]",
-            Self::TimeFirst => "time-first input must have shape [B, T, H, head_dim]",
-            Self::SequenceFirst => "sequence-first input must have shape [T, B, H, head_dim]",
         }
     }
 }

@@ -6,7 +6,7 @@ use candle_core::{Result, Tensor, bail};
 use pe_core::{Backend, PairLayout};
 
 use super::Turn;
-use super::config::HeadOrder;
+use crate::tensors::axes::HeadOrder;
 use super::tables::Angles;
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;

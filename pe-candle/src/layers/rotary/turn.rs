@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 use pe_core::{Backend, PairLayout};
 
 use super::composed::Route;
-use super::config::HeadOrder;
+use crate::tensors::axes::HeadOrder;
 use super::tables::Angles;
 use crate::kernel::{Direction, Rotation, Tokens};
 use crate::tensors::memory;
