@@ -38,23 +38,16 @@
 //! each where the processor does three at a time. Additions are bound by memory therefore; dropout is in
 //! `f32`, and by the generator in half types, whose activations are half as large.
 
-mod add;
 mod dispatch;
-mod heads;
 pub(crate) mod isa;
 mod mask;
 pub(crate) mod number;
+mod ops;
 pub(crate) mod philox;
 mod place;
 mod raw;
-mod rotate;
-mod rotation;
-mod run;
-mod turn;
 mod view;
 
-pub(crate) use add::{AddEncoding, Gradient, Positions};
 pub(crate) use mask::{Mask, Masking};
+pub(crate) use ops::{AddEncoding, Direction, Gradient, Positions, Rotation, Tokens};
 pub(crate) use raw::{LARGE, threads, together, zeros};
-pub(crate) use rotation::{Rotation, Tokens};
-pub(crate) use turn::Direction;

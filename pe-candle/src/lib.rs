@@ -143,11 +143,13 @@ mod kernel;
 mod layers;
 mod tensors;
 
+pub use kernel::philox::philox4x32_10;
 pub use layers::additive::{Inference, PositionalEncoding};
-pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
-pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use layers::dropout::Dropout;
+pub use layers::rotary;
+pub use layers::rotary::RotaryEmbedding;
+pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Element, Llama3Scaling, LongRopeScaling, Mrope,
@@ -156,13 +158,11 @@ pub use pe_core::{
     RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
     YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
-pub use kernel::philox::philox4x32_10;
+pub use tensors::axes::{AxisOrder, HeadOrder};
+pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
-pub use layers::rotary;
-pub use layers::rotary::RotaryEmbedding;
-pub use layers::rotary::config::RotaryEmbeddingConfig;
 
 /// The README's examples, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::layers::config::PositionalEncodingConfig;
-use crate::tensors::axes::AxisOrder;
-use crate::layers::dropout::Dropout;
-use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::{AddEncoding, Positions};
-use crate::tensors::memory;
+use crate::layers::config::PositionalEncodingConfig;
+use crate::layers::dropout::Dropout;
 use crate::layers::plain;
-use crate::tensors::positions::CheckedIds;
 use crate::layers::rows::{Rows, end_of};
+use crate::tensors::axes::AxisOrder;
+use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::memory;
+use crate::tensors::positions::CheckedIds;
 
 /// Adds a positional encoding to embeddings:
 ///

@@ -4,8 +4,8 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::{Error, MAX_TABLE_BYTES, Sinusoidal};
 
 use crate::layers::config::Growth;
-use crate::tensors::convert::sinusoidal_tensor;
 use crate::layers::published::Published;
+use crate::tensors::convert::sinusoidal_tensor;
 
 /// The fewest rows that a table is built with, if there are so many: 512 rows of cosines and
 /// sines of 128 columns take 0.1 ms, and a loop that decodes token by token builds them once.

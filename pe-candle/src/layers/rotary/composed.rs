@@ -4,9 +4,9 @@
 use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
-use crate::tensors::axes::HeadOrder;
 use super::{RotaryEmbedding, Turn};
 use crate::layers::plain::compute_dtype;
+use crate::tensors::axes::HeadOrder;
 
 /// How the composition is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use candle_core::{Result, Tensor, bail};
 use pe_core::{Backend, PairLayout};
 
 use super::Turn;
-use crate::tensors::axes::HeadOrder;
 use super::tables::Angles;
-use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
+use crate::tensors::axes::HeadOrder;
+use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::tensors::memory;
 
 /// Rotates pairs of columns by given cosines and sines, without a layer or tables: in place of

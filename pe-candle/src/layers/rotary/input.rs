@@ -7,12 +7,12 @@ use candle_core::{D, Result, Tensor, bail};
 use super::given::{Given, check_same};
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
-use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::kernel::Tokens;
-use crate::tensors::memory;
 use crate::layers::plain;
-use crate::tensors::positions::CheckedIds;
 use crate::layers::rows::end_of;
+use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::memory;
+use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
     /// Checks shape, type and device, and returns batch and time.

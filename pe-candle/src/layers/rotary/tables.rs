@@ -8,9 +8,9 @@ use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryFrequencies};
 
 use crate::layers::config::Growth;
-use crate::tensors::convert::table_to_tensor;
 use crate::layers::published::Published;
 use crate::layers::rows::{check_size, grown};
+use crate::tensors::convert::table_to_tensor;
 
 /// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
 /// dynamic scaling has a new one for each length.

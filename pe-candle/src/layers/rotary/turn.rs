@@ -4,9 +4,9 @@ use candle_core::{Result, Tensor};
 use pe_core::{Backend, PairLayout};
 
 use super::composed::Route;
-use crate::tensors::axes::HeadOrder;
 use super::tables::Angles;
 use crate::kernel::{Direction, Rotation, Tokens};
+use crate::tensors::axes::HeadOrder;
 use crate::tensors::memory;
 
 /// What a call turns by, as the operation that does it in one pass on the CPU. Where there is

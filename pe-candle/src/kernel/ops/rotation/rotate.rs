@@ -4,10 +4,10 @@
 use pe_core::PairLayout;
 
 use super::heads::{Heads, TokenRows};
-use super::isa::{Isa, Level, Work};
-use super::number::{Entry, Number};
-use super::raw::{Room, fresh, share_out, threads};
 use super::turn::{turn, write_turned};
+use crate::kernel::isa::{Isa, Level, Work};
+use crate::kernel::number::{Entry, Number};
+use crate::kernel::raw::{Room, fresh, share_out, threads};
 
 /// Elements from which on a second thread pays: as for the additive kernels.
 const PARALLEL: usize = 1 << 18;

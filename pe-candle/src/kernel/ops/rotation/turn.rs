@@ -4,9 +4,9 @@
 //! nothing has to be found out about slices that might overlap, which for a row of 64 pairs costs
 //! more than the work itself.
 
-use super::isa::{Isa, STEP, each};
-use super::number::{Entry, Number, Wide};
-use super::raw::Room;
+use crate::kernel::isa::{Isa, STEP, each};
+use crate::kernel::number::{Entry, Number, Wide};
+use crate::kernel::raw::Room;
 use pe_core::PairLayout;
 use pulp::bytemuck::cast;
 

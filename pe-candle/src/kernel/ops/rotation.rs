@@ -1,5 +1,9 @@
 //! The rotation as one operation, its gradient, and its variant in place.
 
+mod heads;
+mod rotate;
+mod turn;
+
 use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
@@ -7,13 +11,13 @@ use candle_core::{
     CpuStorage, CustomOp3, DType, Error, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 
-use super::dispatch::{by_type, part};
-use super::heads::{Heads, TokenRows};
-use super::number::{Entry, Number};
-use super::rotate::Rotate;
-use super::turn::Direction;
+use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::number::{Entry, Number};
 use crate::tensors::axes::HeadOrder;
+use heads::{Heads, TokenRows};
 use pe_core::{Backend, PairLayout};
+use rotate::Rotate;
+pub(crate) use turn::Direction;
 
 /// Which row of the tables each token takes.
 #[derive(Debug, Clone)]

@@ -1,12 +1,13 @@
 //! The additive encoding as one operation, its gradient, and its variant in place.
 
-use super::dispatch::{by_type, part};
-use super::isa::Level;
-use super::mask::{Mask, Masking};
-use super::number::{Entry, Number, Wide};
-use super::place::Place;
-use super::run::{AddRows, MaskRows, RowIds, RowMap};
-use super::view::{self, PARALLEL, PARALLEL_MASK, Pass};
+mod run;
+
+use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::isa::Level;
+use crate::kernel::mask::{Mask, Masking};
+use crate::kernel::number::{Entry, Number, Wide};
+use crate::kernel::place::Place;
+use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
@@ -14,6 +15,7 @@ use candle_core::{
     WithDType, bail,
 };
 use pe_core::Backend;
+use run::{AddRows, MaskRows, RowIds, RowMap};
 
 /// Which rows of the table are added.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 //! The inner loops, on the instruction set chosen.
 
-use super::isa::{Isa, STEP, Work};
-use super::mask::{GROUP, Mask, Words};
-use super::number::{Entry, Number, Wide};
-use super::place::Place;
+use crate::kernel::isa::{Isa, STEP, Work};
+use crate::kernel::mask::{GROUP, Mask, Words};
+use crate::kernel::number::{Entry, Number, Wide};
+use crate::kernel::place::Place;
 
 /// Which row of the table each row of an input takes.
 #[derive(Debug, Clone, Copy)]
