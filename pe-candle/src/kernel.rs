@@ -39,6 +39,7 @@
 //! `f32`, and by the generator in half types, whose activations are half as large.
 
 mod dispatch;
+mod half_bits;
 pub(crate) mod isa;
 mod mask;
 pub(crate) mod number;
@@ -47,6 +48,7 @@ pub(crate) mod philox;
 mod place;
 mod raw;
 mod view;
+mod words;
 
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{AddEncoding, Direction, Gradient, Positions, Rotation, Tokens};

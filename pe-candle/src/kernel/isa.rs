@@ -129,7 +129,7 @@ impl From<Backend> for Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::number::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
+    use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
     fn levels() -> impl Iterator<Item = (&'static str, Level)> {
         let all = Backend::available().into_iter();

@@ -8,8 +8,8 @@ use pulp::x86::V3;
 
 use super::philox::{Keys, Lanes, pair};
 use super::{Isa, STEP, each};
+use crate::kernel::half_bits::narrow_bf16;
 use crate::kernel::mask::Mask;
-use crate::kernel::number::narrow_bf16;
 use crate::kernel::raw;
 
 /// The proof that a machine has them.

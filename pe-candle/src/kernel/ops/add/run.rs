@@ -1,9 +1,10 @@
 //! The inner loops, on the instruction set chosen.
 
 use crate::kernel::isa::{Isa, STEP, Work};
-use crate::kernel::mask::{GROUP, Mask, Words};
+use crate::kernel::mask::{GROUP, Mask};
 use crate::kernel::number::{Entry, Number, Wide};
 use crate::kernel::place::Place;
+use crate::kernel::words::Words;
 
 /// Which row of the table each row of an input takes.
 #[derive(Debug, Clone, Copy)]
