@@ -39,8 +39,8 @@ use std::time::Duration;
 use candle_core::{Device, Result, bail};
 use hf_hub::{Cache, Repo, RepoType};
 
+use crate::checkpoint::file::message::error;
 use crate::checkpoint::{LoadOptions, LoadedTable, open_regular};
-use crate::tensors::convert::error;
 
 /// A file in a model repository.
 #[derive(Debug, Clone, PartialEq, Eq)]

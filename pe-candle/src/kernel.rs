@@ -40,16 +40,15 @@
 
 mod dispatch;
 mod half_bits;
-pub(crate) mod isa;
+mod isa;
 mod mask;
-pub(crate) mod number;
+mod number;
 mod ops;
 pub(crate) mod philox;
 mod place;
-mod raw;
+pub(crate) mod raw;
 mod view;
 mod words;
 
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{AddEncoding, Direction, Gradient, Positions, Rotation, Tokens};
-pub(crate) use raw::{LARGE, threads, together, zeros};

@@ -15,7 +15,7 @@ use super::element::{self, decode, elements, first_not_finite, is_finite};
 use super::load::NonFinite;
 use super::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};
-use crate::kernel::{threads, together};
+use crate::kernel::raw::{threads, together};
 
 /// Bytes of a table from which on it is read into memory that the system has zeroed, piece by
 /// piece by several threads. Less is appended to on one thread, since zeroing it costs as much

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Result;
 
+use super::file::message::reason;
 use super::header::Limits;
 use super::read::{TableFile, agree};
-use super::reason;
 use super::rotary::{RotarySpec, fits};
 use super::spec::{METADATA_KEY, Scheme, TableSpec, scheme_of};
 

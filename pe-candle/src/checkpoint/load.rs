@@ -6,16 +6,17 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
-use crate::tensors::convert::{error, table_to_tensor};
+use super::file::message::error;
+use crate::tensors::convert::table_to_tensor;
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
 use super::element::with_element;
 use super::examine;
+use super::file::message::{quoted, reason};
 use super::header::Limits;
 use super::read::{TableFile, TableInfo, agree};
 use super::spec::{TableSpec, dtype_name};
 use super::verify::{Checks, Verify};
-use super::{quoted, reason};
 
 /// What happens to infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,11 +8,11 @@ use candle_core::{DType, Error, Result};
 use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
-use crate::tensors::convert;
+use super::file::message;
 
 use super::blocks::{Block, RowBlocks};
+use super::file::message::quoted;
 use super::header::{Header, Limits, PREFIX, TensorInfo};
-use super::quoted;
 use super::spec::{METADATA_KEY, TableSpec};
 use super::write::DEFAULT_TENSOR;
 
@@ -42,7 +42,7 @@ impl TableFile {
     /// Opens a regular file and reads its header.
     pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
         Self::open_or(path, limits)
-            .map_err(|reason| convert::error(format_args!("{}: {reason}", path.display())))
+            .map_err(|reason| message::error(format_args!("{}: {reason}", path.display())))
     }
 
     /// As [`TableFile::open`]; the error is the reason alone.
@@ -95,7 +95,7 @@ impl TableFile {
 
     /// An error about this file.
     pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
-        convert::error(format_args!("{}: {reason}", self.path.display()))
+        message::error(format_args!("{}: {reason}", self.path.display()))
     }
 
     /// An error about a tensor of this file.

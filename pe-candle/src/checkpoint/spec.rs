@@ -6,10 +6,10 @@ use candle_core::{DType, Result, bail};
 use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
+use super::file::message::error;
+use super::file::message::{quoted, reason, shown};
 use super::object::{Object, object};
 use super::rotary::ROTARY_SCHEME;
-use super::{quoted, reason, shown};
-use crate::tensors::convert::error;
 
 /// The metadata key under which the specification stands, the only key written.
 pub const METADATA_KEY: &str = "positional_encoding";

@@ -9,9 +9,9 @@ use pe_core::{Element, Sinusoidal};
 
 use super::element::{elements, same_bits, ulps, with_element};
 use super::examine;
+use super::file::message::reason;
 use super::header::Limits;
 use super::read::{TableFile, agree};
-use super::reason;
 use super::spec::TableSpec;
 
 /// How many rows of a table are compared with the numbers they should be.

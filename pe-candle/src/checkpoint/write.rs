@@ -8,12 +8,12 @@ use candle_core::{Device, Error, Result, Storage, Tensor, WithDType};
 use pe_core::{Element, Table};
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use crate::tensors::convert;
+use super::file::message;
 
 use super::blocks::RowBlocks;
 use super::element::{encode, with_element};
+use super::file::message::reason;
 use super::header::METADATA;
-use super::reason;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
 
@@ -239,7 +239,7 @@ impl SaveOptions {
 
 /// An error about a file to be written.
 pub(crate) fn error(path: &Path, reason: &dyn std::fmt::Display) -> Error {
-    convert::error(format_args!("{}: {reason}", path.display()))
+    message::error(format_args!("{}: {reason}", path.display()))
 }
 
 /// The bytes before the entries of a file with these tensors and this specification.

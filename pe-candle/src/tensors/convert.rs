@@ -4,17 +4,10 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::text::escape;
 use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table};
 use pulp::bytemuck::Zeroable;
 
-use crate::kernel::{LARGE, zeros};
-
-/// Returns an error with a message of one line, whatever the message quotes.
-pub(crate) fn error(message: impl std::fmt::Display) -> candle_core::Error {
-    let message = message.to_string();
-    candle_core::Error::Msg(escape(&message).into_owned()).bt()
-}
+use crate::kernel::raw::{LARGE, zeros};
 
 /// A table as a tensor of shape `[rows, width]`.
 ///

@@ -8,12 +8,12 @@ use pe_core::{Element, MAX_TABLE_BYTES, POSITIONS, Rotary, RotaryConfig, RotaryF
 use serde::{Deserialize, Serialize};
 
 use super::inv_freq_dtype;
+use crate::checkpoint::file::message::error;
+use crate::checkpoint::file::message::reason;
 use crate::checkpoint::object::object;
-use crate::checkpoint::reason;
 use crate::checkpoint::spec::{
     FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
 };
-use crate::tensors::convert::error;
 
 /// The scheme of rotary tables.
 pub const ROTARY_SCHEME: &str = "rotary";

@@ -1,0 +1,3 @@
+//! Files and their parts, whatever they hold: reading within limits, replacing in one step, elements as bytes.
+
+pub(crate) mod message;
