@@ -2,8 +2,11 @@
 
 use std::any::TypeId;
 
+use candle_core::{DType, Result, bail};
 use half::f16;
 use pe_core::Element;
+
+use super::file::message::quoted;
 
 /// Appends the elements as little-endian bytes.
 pub(crate) fn encode<T: Element>(elements: &[T], out: &mut Vec<u8>) {
@@ -159,6 +162,30 @@ fn rank<T: Element>(element: T) -> i64 {
     }
 }
 
+/// The name of a table's element type, or an error for other types.
+pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
+    match dtype {
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(dtype.as_str()),
+        other => bail!(
+            "a table cannot have elements of type {} (it can of f32, f64, f16, bf16)",
+            other.as_str()
+        ),
+    }
+}
+
+pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
+    match name {
+        "f32" => Ok(DType::F32),
+        "f64" => Ok(DType::F64),
+        "f16" => Ok(DType::F16),
+        "bf16" => Ok(DType::BF16),
+        other => Err(format!(
+            "dtype {} is not one of f32, f64, f16, bf16",
+            quoted(other)
+        )),
+    }
+}
+
 /// Calls a generic function with the element type that a `DType` stands for.
 macro_rules! with_element {
     ($dtype:expr, $T:ident => $body:expr) => {
@@ -179,7 +206,7 @@ macro_rules! with_element {
                 type $T = half::bf16;
                 $body
             }
-            other => match $crate::checkpoint::spec::dtype_name(other) {
+            other => match $crate::checkpoint::element::dtype_name(other) {
                 Err(error) => Err(error),
                 Ok(name) => Err(candle_core::Error::Msg(format!("no table of {name}"))),
             },

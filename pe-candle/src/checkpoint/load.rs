@@ -10,12 +10,13 @@ use super::file::message::error;
 use crate::tensors::convert::table_to_tensor;
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
+use super::element::dtype_name;
 use super::element::with_element;
 use super::examine;
 use super::file::message::{quoted, reason};
 use super::header::Limits;
 use super::read::{TableFile, TableInfo, agree};
-use super::spec::{TableSpec, dtype_name};
+use super::spec::TableSpec;
 use super::verify::{Checks, Verify};
 
 /// What happens to infinite and NaN entries.

@@ -6,6 +6,7 @@ use candle_core::{DType, Result, bail};
 use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
+use super::element::{dtype_from_name, dtype_name};
 use super::file::message::error;
 use super::file::message::{quoted, reason, shown};
 use super::object::{Object, object};
@@ -215,30 +216,6 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Resul
     match serde_json::from_str(text) {
         Ok(Object(value)) => Ok(value),
         Err(error) => Err(shown(&error.to_string())),
-    }
-}
-
-/// The name of a table's element type, or an error for other types.
-pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
-    match dtype {
-        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(dtype.as_str()),
-        other => bail!(
-            "a table cannot have elements of type {} (it can of f32, f64, f16, bf16)",
-            other.as_str()
-        ),
-    }
-}
-
-pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
-    match name {
-        "f32" => Ok(DType::F32),
-        "f64" => Ok(DType::F64),
-        "f16" => Ok(DType::F16),
-        "bf16" => Ok(DType::BF16),
-        other => Err(format!(
-            "dtype {} is not one of f32, f64, f16, bf16",
-            quoted(other)
-        )),
     }
 }
 

@@ -8,12 +8,10 @@ use pe_core::{Element, MAX_TABLE_BYTES, POSITIONS, Rotary, RotaryConfig, RotaryF
 use serde::{Deserialize, Serialize};
 
 use super::inv_freq_dtype;
-use crate::checkpoint::file::message::error;
-use crate::checkpoint::file::message::reason;
+use crate::checkpoint::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::message::{error, reason};
 use crate::checkpoint::object::object;
-use crate::checkpoint::spec::{
-    FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
-};
+use crate::checkpoint::spec::{FORMAT, SCHEME, Scheme, parse, scheme_of};
 
 /// The scheme of rotary tables.
 pub const ROTARY_SCHEME: &str = "rotary";
