@@ -74,6 +74,7 @@ mod write;
 pub use header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use read::DEFAULT_TENSOR;
 #[cfg(feature = "hub")]
 pub(crate) use read::open_regular;
 #[cfg(feature = "hub")]
@@ -86,7 +87,7 @@ pub use rotary::{
 pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry, compare};
-pub use write::{DEFAULT_TENSOR, SaveOptions, export, save, save_table};
+pub use write::{SaveOptions, export, save, save_table};
 
 /// Whether a file is a well-formed safetensors file; if not, why.
 #[cfg(feature = "hub")]

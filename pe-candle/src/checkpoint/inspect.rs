@@ -6,9 +6,9 @@ use candle_core::Result;
 
 use super::file::message::reason;
 use super::header::Limits;
-use super::read::{TableFile, agree};
+use super::read::TableFile;
 use super::rotary::{RotarySpec, fits};
-use super::spec::{METADATA_KEY, Scheme, TableSpec, scheme_of};
+use super::spec::{METADATA_KEY, Scheme, TableSpec, agree, scheme_of};
 
 /// Any safetensors file, as its header describes it.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,8 +15,8 @@ use super::element::with_element;
 use super::examine;
 use super::file::message::{quoted, reason};
 use super::header::Limits;
-use super::read::{TableFile, TableInfo, agree};
-use super::spec::TableSpec;
+use super::read::{TableFile, TableInfo};
+use super::spec::{TableSpec, agree};
 use super::verify::{Checks, Verify};
 
 /// What happens to infinite and NaN entries.
@@ -184,7 +184,7 @@ impl LoadOptions {
     /// asked for; an entry beyond the range of the type asked for.
     pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<LoadedTable> {
         let mut file = TableFile::open(path.as_ref(), self.limits)?;
-        let spec = file.spec()?;
+        let spec = TableSpec::of_file(&file)?;
         let table = file.table(self.tensor_name.as_deref())?;
         let name = table.tensor.name.clone();
         if let Some(reason) = self.refuse(spec.as_ref(), &table) {
@@ -258,7 +258,7 @@ impl LoadOptions {
         let (entries, comparison) =
             examine::entries::<F, D>(file, table, self.non_finite, checks.as_ref())?;
         if !comparison.is_right() {
-            let whose = if file.spec()?.is_some() {
+            let whose = if TableSpec::of_file(&file)?.is_some() {
                 "by the file's own specification"
             } else {
                 "by the encoding asked for"

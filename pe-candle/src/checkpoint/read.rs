@@ -13,8 +13,9 @@ use super::file::message;
 use super::blocks::{Block, RowBlocks};
 use super::file::message::quoted;
 use super::header::{Header, Limits, PREFIX, TensorInfo};
-use super::spec::{METADATA_KEY, TableSpec};
-use super::write::DEFAULT_TENSOR;
+
+/// The tensor's name, unless another is asked for.
+pub const DEFAULT_TENSOR: &str = "pe";
 
 /// A file whose header has been read and checked.
 #[derive(Debug)]
@@ -101,22 +102,6 @@ impl TableFile {
     /// An error about a tensor of this file.
     pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
         self.error(format_args!("tensor {}: {reason}", quoted(tensor)))
-    }
-
-    /// The specification, if the file has one.
-    pub(crate) fn spec(&self) -> Result<Option<TableSpec>> {
-        let Some((_, text)) = self
-            .header
-            .metadata
-            .iter()
-            .find(|(key, _)| key == METADATA_KEY)
-        else {
-            return Ok(None);
-        };
-        match TableSpec::read_json(text) {
-            Ok(spec) => Ok(Some(spec)),
-            Err(reason) => Err(self.error(format!("specification: {reason}"))),
-        }
     }
 
     /// Reads bytes of a tensor, from one of its bytes on.
@@ -303,29 +288,4 @@ fn as_table(tensor: &TensorInfo) -> std::result::Result<(usize, usize, DType), S
 pub(crate) fn reserve<T>(list: &mut Vec<T>, count: usize) -> std::result::Result<(), String> {
     list.try_reserve_exact(count)
         .map_err(|_| format!("no memory for {count} elements of {} bytes", size_of::<T>()))
-}
-
-/// The specification and the tensor must be of one shape and type.
-pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<(), String> {
-    let named = [
-        ("rows", spec.rows.to_string(), table.rows.to_string()),
-        (
-            "d_model",
-            spec.config.d_model.to_string(),
-            table.width.to_string(),
-        ),
-        (
-            "dtype",
-            spec.dtype.as_str().to_owned(),
-            table.tensor.dtype.to_string().to_lowercase(),
-        ),
-    ];
-    for (what, said, found) in named {
-        if said != found {
-            return Err(format!(
-                "the specification says {what} {said}, the tensor has {found}"
-            ));
-        }
-    }
-    Ok(())
 }

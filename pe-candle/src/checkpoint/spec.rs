@@ -10,6 +10,7 @@ use super::element::{dtype_from_name, dtype_name};
 use super::file::message::error;
 use super::file::message::{quoted, reason, shown};
 use super::object::{Object, object};
+use super::read::{TableFile, TableInfo};
 use super::rotary::ROTARY_SCHEME;
 
 /// The metadata key under which the specification stands, the only key written.
@@ -191,6 +192,18 @@ impl TableSpec {
         Self::read_json(text).map_err(|reason| error(format_args!("specification: {reason}")))
     }
 
+    /// The specification in a file, if there is one.
+    pub(crate) fn of_file(file: &TableFile) -> Result<Option<Self>> {
+        let metadata = &file.header.metadata;
+        let Some((_, text)) = metadata.iter().find(|(key, _)| key == METADATA_KEY) else {
+            return Ok(None);
+        };
+        match Self::read_json(text) {
+            Ok(spec) => Ok(Some(spec)),
+            Err(reason) => Err(file.error(format!("specification: {reason}"))),
+        }
+    }
+
     /// As [`TableSpec::from_json`]; the error is the reason alone.
     pub(crate) fn read_json(text: &str) -> std::result::Result<Self, String> {
         if scheme_of(text)? != Scheme::Sinusoidal {
@@ -210,6 +223,31 @@ impl TableSpec {
             Err(error) => Err(reason(&error)),
         }
     }
+}
+
+/// The specification and the tensor must be of one shape and type.
+pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<(), String> {
+    let named = [
+        ("rows", spec.rows.to_string(), table.rows.to_string()),
+        (
+            "d_model",
+            spec.config.d_model.to_string(),
+            table.width.to_string(),
+        ),
+        (
+            "dtype",
+            spec.dtype.as_str().to_owned(),
+            table.tensor.dtype.to_string().to_lowercase(),
+        ),
+    ];
+    for (what, said, found) in named {
+        if said != found {
+            return Err(format!(
+                "the specification says {what} {said}, the tensor has {found}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {

@@ -11,8 +11,8 @@ use super::element::{elements, same_bits, ulps, with_element};
 use super::examine;
 use super::file::message::reason;
 use super::header::Limits;
-use super::read::{TableFile, agree};
-use super::spec::TableSpec;
+use super::read::TableFile;
+use super::spec::{TableSpec, agree};
 
 /// How many rows of a table are compared with the numbers they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,11 +14,9 @@ use super::blocks::RowBlocks;
 use super::element::{encode, with_element};
 use super::file::message::reason;
 use super::header::METADATA;
+use super::read::DEFAULT_TENSOR;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
-
-/// The tensor's name, unless another is asked for.
-pub const DEFAULT_TENSOR: &str = "pe";
 
 /// Bytes converted at a time.
 const BLOCK_BYTES: usize = 1 << 20;
