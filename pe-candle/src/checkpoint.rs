@@ -62,7 +62,6 @@ pub(crate) mod file;
 mod header;
 mod inspect;
 mod load;
-mod object;
 mod read;
 mod replace;
 mod rotary;

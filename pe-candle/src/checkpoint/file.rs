@@ -1,3 +1,4 @@
 //! Files and their parts, whatever they hold: reading within limits, replacing in one step, elements as bytes.
 
 pub(crate) mod message;
+pub(crate) mod object;

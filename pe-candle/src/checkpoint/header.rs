@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::file::message::{quoted, shown};
-use super::object::Object;
+use super::file::object::Object;
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;

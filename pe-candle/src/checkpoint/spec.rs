@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::element::{dtype_from_name, dtype_name};
 use super::file::message::error;
 use super::file::message::{quoted, reason, shown};
-use super::object::{Object, object};
+use super::file::object::{Object, object};
 use super::read::{TableFile, TableInfo};
 use super::rotary::ROTARY_SCHEME;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::inv_freq_dtype;
 use crate::checkpoint::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::message::{error, reason};
-use crate::checkpoint::object::object;
+use crate::checkpoint::file::object::object;
 use crate::checkpoint::spec::{FORMAT, SCHEME, Scheme, parse, scheme_of};
 
 /// The scheme of rotary tables.
