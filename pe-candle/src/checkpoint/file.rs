@@ -1,4 +1,5 @@
 //! Files and their parts, whatever they hold: reading within limits, replacing in one step, elements as bytes.
 
+pub(crate) mod blocks;
 pub(crate) mod message;
 pub(crate) mod object;

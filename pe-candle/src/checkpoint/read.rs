@@ -10,7 +10,7 @@ use safetensors::Dtype;
 
 use super::file::message;
 
-use super::blocks::{Block, RowBlocks};
+use super::file::blocks::{Block, RowBlocks};
 use super::file::message::quoted;
 use super::header::{Header, Limits, PREFIX, TensorInfo};
 
