@@ -55,7 +55,6 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod element;
 mod examine;
 pub(crate) mod file;
 mod header;

@@ -10,8 +10,8 @@ use candle_core::Result;
 use pe_core::Element;
 use safetensors::Dtype;
 
-use super::element::{self, decode, elements, first_not_finite, is_finite};
 use super::file::blocks::{Block, row_and_column};
+use super::file::element::{self, decode, elements, first_not_finite, is_finite};
 use super::load::NonFinite;
 use super::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};

@@ -10,9 +10,9 @@ use super::file::message::error;
 use crate::tensors::convert::table_to_tensor;
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
-use super::element::dtype_name;
-use super::element::with_element;
 use super::examine;
+use super::file::element::dtype_name;
+use super::file::element::with_element;
 use super::file::message::{quoted, reason};
 use super::header::Limits;
 use super::read::{TableFile, TableInfo};

@@ -6,7 +6,7 @@ use candle_core::{DType, Result, bail};
 use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
-use super::element::{dtype_from_name, dtype_name};
+use super::file::element::{dtype_from_name, dtype_name};
 use super::file::message::error;
 use super::file::message::{quoted, reason, shown};
 use super::file::object::{Object, object};

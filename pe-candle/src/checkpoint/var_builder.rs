@@ -7,7 +7,7 @@ use pe_core::{Element, SinusoidalConfig, Table};
 use super::file::message::error;
 use crate::tensors::convert::table_to_tensor;
 
-use super::element::{is_finite, with_element};
+use super::file::element::{is_finite, with_element};
 use super::file::message::{quoted, reason};
 use super::spec::TableSpec;
 

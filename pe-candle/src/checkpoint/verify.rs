@@ -7,8 +7,8 @@ use std::slice::ChunksExact;
 use candle_core::{Result, bail};
 use pe_core::{Element, Sinusoidal};
 
-use super::element::{elements, same_bits, ulps, with_element};
 use super::examine;
+use super::file::element::{elements, same_bits, ulps, with_element};
 use super::file::message::reason;
 use super::header::Limits;
 use super::read::TableFile;

@@ -10,8 +10,8 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::file::message;
 
-use super::element::{encode, with_element};
 use super::file::blocks::RowBlocks;
+use super::file::element::{encode, with_element};
 use super::file::message::reason;
 use super::header::METADATA;
 use super::read::DEFAULT_TENSOR;

@@ -7,8 +7,8 @@ use pe_core::{Element, RotaryConfig, RotaryFrequencies};
 
 use super::verify::{Checker, blocks, tensor};
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_dtype};
-use crate::checkpoint::element::{elements, first_not_finite, with_element};
 use crate::checkpoint::file::blocks::row_and_column;
+use crate::checkpoint::file::element::{elements, first_not_finite, with_element};
 use crate::checkpoint::file::message::reason;
 use crate::checkpoint::load::differences;
 use crate::checkpoint::read::{TableFile, reserve};

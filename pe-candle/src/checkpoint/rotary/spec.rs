@@ -8,7 +8,7 @@ use pe_core::{Element, MAX_TABLE_BYTES, POSITIONS, Rotary, RotaryConfig, RotaryF
 use serde::{Deserialize, Serialize};
 
 use super::inv_freq_dtype;
-use crate::checkpoint::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::message::{error, reason};
 use crate::checkpoint::file::object::object;
 use crate::checkpoint::spec::{FORMAT, SCHEME, Scheme, parse, scheme_of};

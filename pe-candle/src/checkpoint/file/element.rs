@@ -6,7 +6,7 @@ use candle_core::{DType, Result, bail};
 use half::f16;
 use pe_core::Element;
 
-use super::file::message::quoted;
+use super::message::quoted;
 
 /// Appends the elements as little-endian bytes.
 pub(crate) fn encode<T: Element>(elements: &[T], out: &mut Vec<u8>) {
@@ -206,7 +206,7 @@ macro_rules! with_element {
                 type $T = half::bf16;
                 $body
             }
-            other => match $crate::checkpoint::element::dtype_name(other) {
+            other => match $crate::checkpoint::file::element::dtype_name(other) {
                 Err(error) => Err(error),
                 Ok(name) => Err(candle_core::Error::Msg(format!("no table of {name}"))),
             },
