@@ -57,7 +57,6 @@
 
 mod examine;
 pub(crate) mod file;
-mod header;
 mod inspect;
 mod load;
 mod read;
@@ -68,7 +67,7 @@ mod var_builder;
 mod verify;
 mod write;
 
-pub use header::Limits;
+pub use file::header::Limits;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
 pub use read::DEFAULT_TENSOR;

@@ -2,5 +2,6 @@
 
 pub(crate) mod blocks;
 pub(crate) mod element;
+pub(crate) mod header;
 pub(crate) mod message;
 pub(crate) mod object;

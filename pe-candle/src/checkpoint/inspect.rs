@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Result;
 
+use super::file::header::Limits;
 use super::file::message::reason;
-use super::header::Limits;
 use super::read::TableFile;
 use super::rotary::{RotarySpec, fits};
 use super::spec::{METADATA_KEY, Scheme, TableSpec, agree, scheme_of};

@@ -11,8 +11,8 @@ use safetensors::Dtype;
 use super::file::message;
 
 use super::file::blocks::{Block, RowBlocks};
+use super::file::header::{Header, Limits, PREFIX, TensorInfo};
 use super::file::message::quoted;
-use super::header::{Header, Limits, PREFIX, TensorInfo};
 
 /// The tensor's name, unless another is asked for.
 pub const DEFAULT_TENSOR: &str = "pe";

@@ -24,7 +24,7 @@ pub use write::export_rotary;
 use candle_core::DType;
 use safetensors::Dtype;
 
-use super::header::Header;
+use super::file::header::Header;
 
 /// The tensor of cosines.
 pub const COS_TENSOR: &str = "cos";

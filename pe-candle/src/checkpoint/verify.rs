@@ -9,8 +9,8 @@ use pe_core::{Element, Sinusoidal};
 
 use super::examine;
 use super::file::element::{elements, same_bits, ulps, with_element};
+use super::file::header::Limits;
 use super::file::message::reason;
-use super::header::Limits;
 use super::read::TableFile;
 use super::spec::{TableSpec, agree};
 

@@ -12,8 +12,8 @@ use super::file::message;
 
 use super::file::blocks::RowBlocks;
 use super::file::element::{encode, with_element};
+use super::file::header::METADATA;
 use super::file::message::reason;
-use super::header::METADATA;
 use super::read::DEFAULT_TENSOR;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};

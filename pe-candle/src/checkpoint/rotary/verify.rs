@@ -11,8 +11,8 @@ use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_
 use crate::checkpoint::Verify;
 use crate::checkpoint::file::blocks::{RowBlocks, row_and_column};
 use crate::checkpoint::file::element::{elements, encode, ulps, with_element};
+use crate::checkpoint::file::header::{Limits, TensorInfo};
 use crate::checkpoint::file::message::reason;
-use crate::checkpoint::header::{Limits, TensorInfo};
 use crate::checkpoint::read::TableFile;
 use crate::checkpoint::verify::{larger, rows_of, sampled};
 

@@ -16,8 +16,8 @@ use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::file::message::{quoted, shown};
-use super::file::object::Object;
+use super::message::{quoted, shown};
+use super::object::Object;
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;
