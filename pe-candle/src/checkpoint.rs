@@ -59,7 +59,6 @@ mod examine;
 pub(crate) mod file;
 mod inspect;
 mod load;
-mod read;
 mod replace;
 mod rotary;
 mod spec;
@@ -68,11 +67,11 @@ mod verify;
 mod write;
 
 pub use file::header::Limits;
+pub use file::read::DEFAULT_TENSOR;
+#[cfg(feature = "hub")]
+pub(crate) use file::read::open_regular;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
-pub use read::DEFAULT_TENSOR;
-#[cfg(feature = "hub")]
-pub(crate) use read::open_regular;
 #[cfg(feature = "hub")]
 pub(crate) use replace::Draft;
 pub use replace::replace;
@@ -88,5 +87,5 @@ pub use write::{SaveOptions, export, save, save_table};
 /// Whether a file is a well-formed safetensors file; if not, why.
 #[cfg(feature = "hub")]
 pub(crate) fn check_file(path: &std::path::Path) -> Result<(), String> {
-    read::TableFile::open_or(path, Limits::default()).map(|_| ())
+    file::read::TableFile::open_or(path, Limits::default()).map(|_| ())
 }

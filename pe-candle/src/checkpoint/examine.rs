@@ -12,8 +12,8 @@ use safetensors::Dtype;
 
 use super::file::blocks::{Block, row_and_column};
 use super::file::element::{self, decode, elements, first_not_finite, is_finite};
+use super::file::read::{Blocks, TableFile, TableInfo, reserve};
 use super::load::NonFinite;
-use super::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};
 use crate::kernel::raw::{threads, together};
 

@@ -5,3 +5,4 @@ pub(crate) mod element;
 pub(crate) mod header;
 pub(crate) mod message;
 pub(crate) mod object;
+pub(crate) mod read;

@@ -6,7 +6,7 @@ use candle_core::Result;
 
 use super::file::header::Limits;
 use super::file::message::reason;
-use super::read::TableFile;
+use super::file::read::TableFile;
 use super::rotary::{RotarySpec, fits};
 use super::spec::{METADATA_KEY, Scheme, TableSpec, agree, scheme_of};
 

@@ -15,7 +15,7 @@ use super::file::element::dtype_name;
 use super::file::element::with_element;
 use super::file::header::Limits;
 use super::file::message::{quoted, reason};
-use super::read::{TableFile, TableInfo};
+use super::file::read::{TableFile, TableInfo};
 use super::spec::{TableSpec, agree};
 use super::verify::{Checks, Verify};
 

@@ -10,7 +10,7 @@ use super::file::element::{dtype_from_name, dtype_name};
 use super::file::message::error;
 use super::file::message::{quoted, reason, shown};
 use super::file::object::{Object, object};
-use super::read::{TableFile, TableInfo};
+use super::file::read::{TableFile, TableInfo};
 use super::rotary::ROTARY_SCHEME;
 
 /// The metadata key under which the specification stands, the only key written.

@@ -11,7 +11,7 @@ use super::examine;
 use super::file::element::{elements, same_bits, ulps, with_element};
 use super::file::header::Limits;
 use super::file::message::reason;
-use super::read::TableFile;
+use super::file::read::TableFile;
 use super::spec::{TableSpec, agree};
 
 /// How many rows of a table are compared with the numbers they should be.

@@ -14,7 +14,7 @@ use super::file::blocks::RowBlocks;
 use super::file::element::{encode, with_element};
 use super::file::header::METADATA;
 use super::file::message::reason;
-use super::read::DEFAULT_TENSOR;
+use super::file::read::DEFAULT_TENSOR;
 use super::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
 

@@ -10,8 +10,8 @@ use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_
 use crate::checkpoint::file::blocks::row_and_column;
 use crate::checkpoint::file::element::{elements, first_not_finite, with_element};
 use crate::checkpoint::file::message::reason;
+use crate::checkpoint::file::read::{TableFile, reserve};
 use crate::checkpoint::load::differences;
-use crate::checkpoint::read::{TableFile, reserve};
 use crate::checkpoint::spec::METADATA_KEY;
 use crate::checkpoint::{Limits, Verify};
 

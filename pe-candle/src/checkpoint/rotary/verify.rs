@@ -13,7 +13,7 @@ use crate::checkpoint::file::blocks::{RowBlocks, row_and_column};
 use crate::checkpoint::file::element::{elements, encode, ulps, with_element};
 use crate::checkpoint::file::header::{Limits, TensorInfo};
 use crate::checkpoint::file::message::reason;
-use crate::checkpoint::read::TableFile;
+use crate::checkpoint::file::read::TableFile;
 use crate::checkpoint::verify::{larger, rows_of, sampled};
 
 /// What a comparison of a rotary table found.

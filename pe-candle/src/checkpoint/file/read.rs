@@ -8,11 +8,11 @@ use candle_core::{DType, Error, Result};
 use pe_core::MAX_D_MODEL;
 use safetensors::Dtype;
 
-use super::file::message;
+use super::message;
 
-use super::file::blocks::{Block, RowBlocks};
-use super::file::header::{Header, Limits, PREFIX, TensorInfo};
-use super::file::message::quoted;
+use super::blocks::{Block, RowBlocks};
+use super::header::{Header, Limits, PREFIX, TensorInfo};
+use super::message::quoted;
 
 /// The tensor's name, unless another is asked for.
 pub const DEFAULT_TENSOR: &str = "pe";
