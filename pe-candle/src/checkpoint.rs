@@ -59,7 +59,6 @@ mod examine;
 pub(crate) mod file;
 mod inspect;
 mod load;
-mod replace;
 mod rotary;
 mod spec;
 mod var_builder;
@@ -70,11 +69,11 @@ pub use file::header::Limits;
 pub use file::read::DEFAULT_TENSOR;
 #[cfg(feature = "hub")]
 pub(crate) use file::read::open_regular;
+#[cfg(feature = "hub")]
+pub(crate) use file::replace::Draft;
+pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, NonFinite, load};
-#[cfg(feature = "hub")]
-pub(crate) use replace::Draft;
-pub use replace::replace;
 pub use rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
     RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,

@@ -6,3 +6,4 @@ pub(crate) mod header;
 pub(crate) mod message;
 pub(crate) mod object;
 pub(crate) mod read;
+pub(crate) mod replace;

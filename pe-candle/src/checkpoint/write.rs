@@ -15,7 +15,7 @@ use super::file::element::{encode, with_element};
 use super::file::header::METADATA;
 use super::file::message::reason;
 use super::file::read::DEFAULT_TENSOR;
-use super::replace::replace;
+use super::file::replace::replace;
 use super::spec::{METADATA_KEY, TableSpec};
 
 /// Bytes converted at a time.
@@ -44,7 +44,7 @@ impl Default for SaveOptions {
 /// is written. Equal input gives equal bytes.
 ///
 /// On errors nothing is left behind. A process that is killed while it writes may, on some file
-/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::replace())
+/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::file::replace())
 /// says; it can be removed. `path` itself is whole even then.
 ///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
