@@ -55,6 +55,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod compare;
 mod examine;
 pub(crate) mod file;
 mod inspect;
@@ -65,6 +66,8 @@ mod var_builder;
 mod verify;
 mod write;
 
+pub use compare::compare;
+pub use examine::NonFinite;
 pub use file::header::Limits;
 pub use file::read::DEFAULT_TENSOR;
 #[cfg(feature = "hub")]
@@ -73,14 +76,14 @@ pub(crate) use file::read::open_regular;
 pub(crate) use file::replace::Draft;
 pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
-pub use load::{LoadOptions, LoadedTable, NonFinite, load};
+pub use load::{LoadOptions, LoadedTable, load};
 pub use rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
     RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
 };
 pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
 pub use var_builder::{TableOrigin, from_var_builder};
-pub use verify::{Comparison, Verify, WrongEntry, compare};
+pub use verify::{Comparison, Verify, WrongEntry};
 pub use write::{SaveOptions, export, save, save_table};
 
 /// Whether a file is a well-formed safetensors file; if not, why.

@@ -10,7 +10,7 @@ use super::file::message::error;
 use crate::tensors::convert::table_to_tensor;
 use crate::{PositionalEncoding, PositionalEncodingConfig};
 
-use super::examine;
+use super::examine::{self, NonFinite};
 use super::file::element::dtype_name;
 use super::file::element::with_element;
 use super::file::header::Limits;
@@ -18,16 +18,6 @@ use super::file::message::{quoted, reason};
 use super::file::read::{TableFile, TableInfo};
 use super::spec::{TableSpec, agree};
 use super::verify::{Checks, Verify};
-
-/// What happens to infinite and NaN entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NonFinite {
-    /// An error that names the first.
-    #[default]
-    Reject,
-    /// They are let through (a comparison, where there is one, still finds them).
-    Accept,
-}
 
 /// What a caller asks of a table in a file. The default asks for what the file says.
 ///
