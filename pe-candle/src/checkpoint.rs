@@ -61,6 +61,7 @@ pub(crate) mod file;
 mod inspect;
 mod load;
 mod rotary;
+mod scheme;
 mod spec;
 mod var_builder;
 mod verify;
@@ -78,10 +79,11 @@ pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, load};
 pub use rotary::{
-    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
-    RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
+    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, RotaryComparison, RotaryLoadOptions, RotarySpec,
+    SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
 };
-pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
+pub use scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME};
+pub use spec::TableSpec;
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry};
 pub use write::{SaveOptions, export, save, save_table};

@@ -8,7 +8,8 @@ use super::file::header::Limits;
 use super::file::message::reason;
 use super::file::read::TableFile;
 use super::rotary::{RotarySpec, fits};
-use super::spec::{METADATA_KEY, Scheme, TableSpec, agree, scheme_of};
+use super::scheme::{METADATA_KEY, Scheme, scheme_of};
+use super::spec::{TableSpec, agree};
 
 /// Any safetensors file, as its header describes it.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,7 +17,7 @@ mod verify;
 mod write;
 
 pub use load::{LoadedRotary, RotaryLoadOptions, load_rotary};
-pub use spec::{ROTARY_SCHEME, RotarySpec};
+pub use spec::RotarySpec;
 pub use verify::{RotaryComparison, WrongRotaryEntry, compare_rotary};
 pub use write::export_rotary;
 

@@ -7,21 +7,10 @@ use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
 use super::file::element::{dtype_from_name, dtype_name};
-use super::file::message::error;
-use super::file::message::{quoted, reason, shown};
-use super::file::object::{Object, object};
+use super::file::message::{error, reason};
+use super::file::object::object;
 use super::file::read::{TableFile, TableInfo};
-use super::rotary::ROTARY_SCHEME;
-
-/// The metadata key under which the specification stands, the only key written.
-pub const METADATA_KEY: &str = "positional_encoding";
-
-/// The version of the JSON object that this crate reads and writes.
-pub const FORMAT: u32 = 1;
-
-/// The scheme of additive tables; that of rotary ones is
-/// [`ROTARY_SCHEME`](crate::checkpoint::ROTARY_SCHEME).
-pub const SCHEME: &str = "sinusoidal";
+use super::scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME, Scheme, parse, scheme_of};
 
 /// What a table holds: the encoding, which positions, which element type.
 ///
@@ -55,49 +44,6 @@ pub struct TableSpec {
     pub rows: usize,
     /// The element type: `F32`, `F64`, `F16` or `BF16`.
     pub dtype: DType,
-}
-
-/// The most bytes of text. The longest specifications are lists of factors, one for each pair.
-const LONGEST: usize = 16 << 20;
-
-/// What every version of the object has.
-#[derive(Deserialize)]
-struct Head {
-    format: u64,
-    scheme: String,
-}
-
-/// The kinds of tables that have a specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Sinusoidal,
-    Rotary,
-}
-
-/// What a specification is about, if this version reads its format.
-pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
-    // A number takes two bytes here and eight in memory.
-    if text.len() > LONGEST {
-        return Err(format!(
-            "{} bytes of text, above the limit of {LONGEST}",
-            text.len()
-        ));
-    }
-    let head: Head = parse(text)?;
-    if head.format != u64::from(FORMAT) {
-        return Err(format!(
-            "format {} is not known (this version reads format {FORMAT})",
-            head.format
-        ));
-    }
-    match head.scheme.as_str() {
-        SCHEME => Ok(Scheme::Sinusoidal),
-        ROTARY_SCHEME => Ok(Scheme::Rotary),
-        other => Err(format!(
-            "scheme {} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})",
-            quoted(other)
-        )),
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -248,25 +194,4 @@ pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<
         }
     }
     Ok(())
-}
-
-pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
-    match serde_json::from_str(text) {
-        Ok(Object(value)) => Ok(value),
-        Err(error) => Err(shown(&error.to_string())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn specifications_up_to_the_longest_are_parsed() {
-        let text = r#"{"format": 1, "scheme": "sinusoidal"}"#;
-        let padded = |length: usize| " ".repeat(length - text.len()) + text;
-        assert_eq!(scheme_of(&padded(LONGEST)), Ok(Scheme::Sinusoidal));
-        let error = scheme_of(&padded(LONGEST + 1)).unwrap_err();
-        assert_eq!(error, "16777217 bytes of text, above the limit of 16777216");
-    }
 }

@@ -16,7 +16,8 @@ use super::file::header::METADATA;
 use super::file::message::reason;
 use super::file::read::DEFAULT_TENSOR;
 use super::file::replace::replace;
-use super::spec::{METADATA_KEY, TableSpec};
+use super::scheme::METADATA_KEY;
+use super::spec::TableSpec;
 
 /// Bytes converted at a time.
 const BLOCK_BYTES: usize = 1 << 20;

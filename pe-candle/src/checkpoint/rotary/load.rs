@@ -12,7 +12,7 @@ use crate::checkpoint::file::element::{elements, first_not_finite, with_element}
 use crate::checkpoint::file::message::reason;
 use crate::checkpoint::file::read::{TableFile, reserve};
 use crate::checkpoint::load::differences;
-use crate::checkpoint::spec::METADATA_KEY;
+use crate::checkpoint::scheme::METADATA_KEY;
 use crate::checkpoint::{Limits, Verify};
 
 /// What a caller asks of a rotary table in a file. The default asks for what the file says.

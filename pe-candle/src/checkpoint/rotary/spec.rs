@@ -11,10 +11,7 @@ use super::inv_freq_dtype;
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::message::{error, reason};
 use crate::checkpoint::file::object::object;
-use crate::checkpoint::spec::{FORMAT, SCHEME, Scheme, parse, scheme_of};
-
-/// The scheme of rotary tables.
-pub const ROTARY_SCHEME: &str = "rotary";
+use crate::checkpoint::scheme::{FORMAT, ROTARY_SCHEME, SCHEME, Scheme, parse, scheme_of};
 
 /// What a rotary table holds: the frequencies, which positions, which element type.
 ///
