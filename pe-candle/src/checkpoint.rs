@@ -71,10 +71,6 @@ pub use compare::compare;
 pub use examine::NonFinite;
 pub use file::header::Limits;
 pub use file::read::DEFAULT_TENSOR;
-#[cfg(feature = "hub")]
-pub(crate) use file::read::open_regular;
-#[cfg(feature = "hub")]
-pub(crate) use file::replace::Draft;
 pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, LoadedTable, load};
@@ -87,9 +83,3 @@ pub use spec::TableSpec;
 pub use var_builder::{TableOrigin, from_var_builder};
 pub use verify::{Comparison, Verify, WrongEntry};
 pub use write::{SaveOptions, export, save, save_table};
-
-/// Whether a file is a well-formed safetensors file; if not, why.
-#[cfg(feature = "hub")]
-pub(crate) fn check_file(path: &std::path::Path) -> Result<(), String> {
-    file::read::TableFile::open_or(path, Limits::default()).map(|_| ())
-}

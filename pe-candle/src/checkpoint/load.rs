@@ -7,8 +7,9 @@ use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
 use super::file::message::error;
+use crate::layers::additive::PositionalEncoding;
+use crate::layers::config::PositionalEncodingConfig;
 use crate::tensors::convert::table_to_tensor;
-use crate::{PositionalEncoding, PositionalEncodingConfig};
 
 use super::examine::{self, NonFinite};
 use super::file::element::dtype_name;

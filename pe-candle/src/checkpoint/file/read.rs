@@ -229,6 +229,12 @@ impl Blocks<'_> {
     }
 }
 
+/// Returns why a file is not a well-formed safetensors file, if it is none.
+#[cfg(feature = "hub")]
+pub(crate) fn check_file(path: &Path) -> std::result::Result<(), String> {
+    TableFile::open_or(path, Limits::default()).map(|_| ())
+}
+
 /// Opens a regular file for reading, and nothing else: a pipe would wait for a writer, a device may not end.
 pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     let regular = |metadata: std::fs::Metadata| match metadata.is_file() {
