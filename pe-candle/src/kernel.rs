@@ -1,11 +1,11 @@
 //! Fused kernels for the CPU: one pass over the activations.
 //!
-//! Each has its plain twin in Candle's own operations (`plain.rs`, and the portable
-//! route of `dropout.rs`), and gives the same bits, on every instruction set and for any
+//! Each has its plain twin in Candle's own operations (`layers/plain.rs`, and the portable
+//! route of `layers/dropout.rs`), and gives the same bits, on every instruction set and for any
 //! number of threads.
 //!
-//! Instruction sets are chosen at run time (`isa.rs`). All unsafe code stands in `raw.rs` and
-//! the files below it.
+//! Instruction sets are chosen at run time (`isa.rs`). All unsafe code stands in `raw/`,
+//! which knows nothing of the crate.
 //!
 //! # Large results
 //! From 32 MiB on glibc maps each result afresh, and the system zeroes it page by page while
