@@ -249,7 +249,7 @@ impl LoadOptions {
         let (entries, comparison) =
             examine::entries::<F, D>(file, table, self.non_finite, checks.as_ref())?;
         if !comparison.is_right() {
-            let whose = if TableSpec::of_file(&file)?.is_some() {
+            let whose = if TableSpec::of_file(file)?.is_some() {
                 "by the file's own specification"
             } else {
                 "by the encoding asked for"

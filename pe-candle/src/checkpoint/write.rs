@@ -45,7 +45,7 @@ impl Default for SaveOptions {
 /// is written. Equal input gives equal bytes.
 ///
 /// On errors nothing is left behind. A process that is killed while it writes may, on some file
-/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::file::replace())
+/// systems, leave a file `.pe-*.tmp` beside `path`, as [`replace`](crate::checkpoint::replace())
 /// says; it can be removed. `path` itself is whole even then.
 ///
 /// The entries are not compared with the specification here; [`load`](crate::checkpoint::load) does that.
