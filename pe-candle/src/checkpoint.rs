@@ -55,95 +55,31 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod blocks;
-mod element;
+mod compare;
 mod examine;
-mod header;
+pub(crate) mod file;
 mod inspect;
 mod load;
-mod object;
-mod read;
-mod replace;
 mod rotary;
+mod scheme;
 mod spec;
 mod var_builder;
 mod verify;
 mod write;
 
-use std::borrow::Cow;
-
-use pe_core::text::escape;
-
-pub use header::Limits;
+pub use compare::compare;
+pub use examine::NonFinite;
+pub use file::header::Limits;
+pub use file::read::DEFAULT_TENSOR;
+pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
-pub use load::{LoadOptions, LoadedTable, NonFinite, load};
-#[cfg(feature = "hub")]
-pub(crate) use read::open_regular;
-#[cfg(feature = "hub")]
-pub(crate) use replace::Draft;
-pub use replace::replace;
+pub use load::{LoadOptions, LoadedTable, load};
 pub use rotary::{
-    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, ROTARY_SCHEME, RotaryComparison, RotaryLoadOptions,
-    RotarySpec, SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
+    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, RotaryComparison, RotaryLoadOptions, RotarySpec,
+    SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
 };
-pub use spec::{FORMAT, METADATA_KEY, SCHEME, TableSpec};
+pub use scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME};
+pub use spec::TableSpec;
 pub use var_builder::{TableOrigin, from_var_builder};
-pub use verify::{Comparison, Verify, WrongEntry, compare};
-pub use write::{DEFAULT_TENSOR, SaveOptions, export, save, save_table};
-
-/// Returns a reason that may quote a file of any content on one line, and not too long.
-fn shown(reason: &str) -> String {
-    escape(&shortened(reason)).into_owned()
-}
-
-/// Returns a name from a file in quotes, on one line, and not too long.
-fn quoted(name: &str) -> String {
-    escape(&format!("{:?}", shortened(name))).into_owned()
-}
-
-/// Returns the beginning and the end of a long text, which often says where something is.
-fn shortened(text: &str) -> Cow<'_, str> {
-    const HEAD: usize = 400;
-    const TAIL: usize = 80;
-    let end_of_head = text.char_indices().nth(HEAD);
-    let begin_of_tail = text.char_indices().rev().nth(TAIL - 1);
-    match (end_of_head, begin_of_tail) {
-        (Some((head, _)), Some((tail, _))) if head < tail => {
-            let part = |range| text.get(range).unwrap_or_default();
-            Cow::Owned(format!("{} ... {}", part(0..head), part(tail..text.len())))
-        }
-        _ => Cow::Borrowed(text),
-    }
-}
-
-/// The message of an error without its backtrace, to stand in another message.
-fn reason(error: &candle_core::Error) -> String {
-    match error {
-        candle_core::Error::WithBacktrace { inner, .. } => reason(inner),
-        other => other.to_string(),
-    }
-}
-
-/// Whether a file is a well-formed safetensors file; if not, why.
-#[cfg(feature = "hub")]
-pub(crate) fn check_file(path: &std::path::Path) -> Result<(), String> {
-    read::TableFile::open_or(path, Limits::default()).map(|_| ())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_reasons_keep_their_beginning_and_their_end() {
-        let whole = "a".repeat(400) + &"b".repeat(80);
-        assert_eq!(shown(&whole), whole);
-        let long = "a".repeat(400) + "x" + &"b".repeat(80);
-        let wanted = "a".repeat(400) + " ... " + &"b".repeat(80);
-        assert_eq!(shown(&long), wanted);
-        assert_eq!(
-            shown("row 3:\n\u{1b}[31m\"red\""),
-            r#"row 3:\n\u{1b}[31m"red""#
-        );
-    }
-}
+pub use verify::{Comparison, Verify, WrongEntry};
+pub use write::{SaveOptions, export, save, save_table};

@@ -136,28 +136,20 @@
 // Unsafe code stands in `kernel/raw` alone.
 #![deny(unsafe_code)]
 
-mod additive;
 pub mod checkpoint;
-mod config;
-mod convert;
-mod dropout;
-mod dtypes;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kernel;
-mod memory;
-mod philox;
-mod plain;
-mod positions;
-mod published;
-pub mod rotary;
-mod rows;
-mod sync;
+mod layers;
+mod tensors;
 
-pub use additive::{Inference, PositionalEncoding};
-pub use config::{AxisOrder, EmbeddingScale, Growth, PositionalEncodingConfig};
-pub use convert::{sinusoidal_tensor, table_to_tensor};
-pub use dropout::Dropout;
+pub use kernel::philox::philox4x32_10;
+pub use layers::additive::{Inference, PositionalEncoding};
+pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
+pub use layers::dropout::Dropout;
+pub use layers::rotary;
+pub use layers::rotary::RotaryEmbedding;
+pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Element, Llama3Scaling, LongRopeScaling, Mrope,
@@ -166,12 +158,11 @@ pub use pe_core::{
     RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
     YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
-pub use philox::philox4x32_10;
-pub use positions::{
+pub use tensors::axes::{AxisOrder, HeadOrder};
+pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
+pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
-pub use rotary::RotaryEmbedding;
-pub use rotary::config::{HeadOrder, RotaryEmbeddingConfig};
 
 /// The README's examples, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 //!
 //! `rooms/CRATE.txt` lists the rooms of `CRATE/src` from top to bottom: the name of a file or folder there, the
 //! rooms that it may import from, and what happens in it, in columns two spaces apart. DESIGN.md shows the same text.
+//! A folder in a folder may be a room of its own: `checkpoint/file` is none of `checkpoint`.
 //! Unit tests (`#[cfg(test)]`) may look anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -238,13 +239,8 @@ fn arrows(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Modul
     sources.iter().map(of).collect()
 }
 
-/// The room of a module: its first name, `lib.rs` for the crate itself.
-fn room(module: &Module) -> &str {
-    module.first().map_or("lib.rs", String::as_str)
-}
-
-fn name(module: &Module) -> String {
-    match &module[..] {
+fn name(module: &[String]) -> String {
+    match module {
         [] => "lib.rs".to_owned(),
         parts => parts.join("/"),
     }
@@ -254,27 +250,36 @@ fn name(module: &Module) -> String {
 fn against(rooms: &[Room], arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();
+    // The innermost room that a module is in, or else its own name.
+    let room = |module: &Module| {
+        let of = |len| rooms.iter().find(|r| r.name == name(&module[..len]));
+        let innermost = (1.min(module.len())..=module.len()).rev().find_map(of);
+        innermost.map_or_else(|| name(module), |room| room.name.clone())
+    };
     for (from, to) in arrows {
         let Some(place) = rooms.iter().position(|r| r.name == room(from)) else {
             wrong.push(format!("{}: no such room in the table", name(from)));
             continue;
         };
         for to in to {
-            let (inside, own_room) = (room(from) == room(to), to.len() == 1 && from.len() > 1);
+            let (inside, own_room) = (room(from) == room(to), name(to) == room(to));
             if inside && own_room {
                 let (from, to) = (name(from), name(to));
                 wrong.push(format!("{from} -> {to}: through the door of its own room"));
             } else if !inside {
                 used.insert((room(from), room(to)));
                 let may = &rooms[place].imports;
-                if !may.iter().any(|may| may == room(to) || may == "everything") {
+                if !may
+                    .iter()
+                    .any(|may| *may == room(to) || may == "everything")
+                {
                     wrong.push(format!("{} -> {}", name(from), name(to)));
                 }
             }
         }
     }
     for (place, Room { name, imports }) in rooms.iter().enumerate() {
-        if !arrows.keys().any(|module| room(module) == name) {
+        if !arrows.keys().any(|module| room(module) == *name) {
             wrong.push(format!("{name}: in the table alone"));
         }
         for may in imports
@@ -285,17 +290,20 @@ fn against(rooms: &[Room], arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<S
                 wrong.push(format!(
                     "{name} may not import {may}, which is not below it"
                 ));
-            } else if !used.contains(&(name.as_str(), may.as_str())) {
+            } else if !used.contains(&(name.clone(), may.clone())) {
                 wrong.push(format!("{name} no longer imports {may}"));
             }
         }
     }
-    wrong.extend(circle(arrows));
+    wrong.extend(circle(arrows, room));
     wrong
 }
 
 /// A circle of files of one room, if there is one. A file and those in the folder of its name are one thing.
-fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Option<String> {
+fn circle(
+    arrows: &BTreeMap<Module, BTreeSet<Module>>,
+    room: impl Fn(&Module) -> String,
+) -> Option<String> {
     let related = |a: &Module, b: &Module| a.starts_with(b) || b.starts_with(a);
     let mut left = arrows.clone();
     for (from, to) in &mut left {
@@ -316,7 +324,11 @@ fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Option<String> {
         at = left[&at].first()?.clone();
     }
     let from = way.iter().position(|module| *module == at)?;
-    let names: Vec<String> = way[from..].iter().chain([&at]).map(name).collect();
+    let names: Vec<String> = way[from..]
+        .iter()
+        .chain([&at])
+        .map(|module| name(module))
+        .collect();
     Some(format!("a circle: {}", names.join(" -> ")))
 }
 
@@ -359,6 +371,11 @@ fn imports_of_pe_core_run_down_the_rooms() {
     check("pe-core");
 }
 
+#[test]
+fn imports_of_pe_candle_run_down_the_rooms() {
+    check("pe-candle");
+}
+
 /// What `against` says of sources whose rooms are `top`, `middle` and `ground`.
 fn said(sources: &[(&str, &str)]) -> Vec<String> {
     let table = "room  may import  what\nlib.rs  everything  -\ntop  middle ground  -\nmiddle  ground  -\nground  nothing  -";
@@ -380,6 +397,59 @@ fn said(sources: &[(&str, &str)]) -> Vec<String> {
         all.insert(module_of(Path::new(path)), (*source).to_owned());
     }
     against(&rooms(table), &arrows(&all))
+}
+
+#[test]
+fn a_folder_in_a_folder_may_be_a_room() {
+    let said = |path: &str, source: &str| {
+        let table = "room  may import  what\nlib.rs  everything  -\ntop  middle/low  -\nmiddle  middle/low  -\nmiddle/low  nothing  -";
+        let mut all = BTreeMap::new();
+        for (path, source) in [
+            ("lib.rs", "mod middle; mod top;"),
+            ("top.rs", "use crate::middle::low::a;"),
+            ("middle.rs", "pub(crate) mod low; mod b; use low::a;"),
+            ("middle/b.rs", ""),
+            ("middle/low.rs", "pub(crate) mod a;"),
+            ("middle/low/a.rs", "use super::c;"),
+            ("middle/low/c.rs", ""),
+            (path, source),
+        ] {
+            all.insert(module_of(Path::new(path)), source.to_owned());
+        }
+        against(&rooms(table), &arrows(&all))
+    };
+    assert_eq!(said("top.rs", "use crate::middle::low;"), [""; 0]);
+    for (path, source, expected) in [
+        (
+            "middle/low/c.rs",
+            "use crate::middle::b;",
+            "middle/low/c -> middle/b",
+        ),
+        (
+            "middle/low/c.rs",
+            "use super::super::b;",
+            "middle/low/c -> middle/b",
+        ),
+        ("middle/low.rs", "use super::b;", "middle/low -> middle/b"),
+        ("middle/low/c.rs", "use crate::top;", "middle/low/c -> top"),
+        ("top.rs", "use crate::middle::b;", "top -> middle/b"),
+        (
+            "middle/low/c.rs",
+            "use super::a;",
+            "a circle: middle/low/a -> middle/low/c -> middle/low/a",
+        ),
+        (
+            "middle/low/c.rs",
+            "use super::X;",
+            "middle/low/c -> middle/low: through the door of its own room",
+        ),
+    ] {
+        let found = said(path, source);
+        assert!(
+            found.iter().any(|line| line == expected),
+            "{source}: {found:?}"
+        );
+    }
 }
 
 #[test]

@@ -5,14 +5,14 @@
 
 #![cfg(test)]
 
-/// What `pe-candle/src/sync.rs` is there.
+/// What `pe-candle/src/layers/sync.rs` is there.
 mod sync {
     pub(crate) use std::sync::PoisonError;
 
     pub(crate) use loom::sync::{Mutex, RwLock, RwLockReadGuard};
 }
 
-#[path = "../../pe-candle/src/published.rs"]
+#[path = "../../pe-candle/src/layers/published.rs"]
 mod published;
 
 use loom::sync::Arc;

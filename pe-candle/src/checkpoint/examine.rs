@@ -10,12 +10,21 @@ use candle_core::Result;
 use pe_core::Element;
 use safetensors::Dtype;
 
-use super::blocks::{Block, row_and_column};
-use super::element::{self, decode, elements, first_not_finite, is_finite};
-use super::load::NonFinite;
-use super::read::{Blocks, TableFile, TableInfo, reserve};
+use super::file::blocks::{Block, row_and_column};
+use super::file::element::{self, decode, elements, first_not_finite, is_finite};
+use super::file::read::{Blocks, TableFile, TableInfo, reserve};
 use super::verify::{Checker, Checks, Comparison};
-use crate::kernel::{threads, together};
+use crate::kernel::raw::{threads, together};
+
+/// What happens to infinite and NaN entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NonFinite {
+    /// An error that names the first.
+    #[default]
+    Reject,
+    /// They are let through (a comparison, where there is one, still finds them).
+    Accept,
+}
 
 /// Bytes of a table from which on it is read into memory that the system has zeroed, piece by
 /// piece by several threads. Less is appended to on one thread, since zeroing it costs as much

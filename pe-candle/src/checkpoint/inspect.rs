@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Result;
 
-use super::header::Limits;
-use super::read::{TableFile, agree};
-use super::reason;
+use super::file::header::Limits;
+use super::file::message::reason;
+use super::file::read::TableFile;
 use super::rotary::{RotarySpec, fits};
-use super::spec::{METADATA_KEY, Scheme, TableSpec, scheme_of};
+use super::scheme::{METADATA_KEY, Scheme, scheme_of};
+use super::spec::{TableSpec, agree};
 
 /// Any safetensors file, as its header describes it.
 #[derive(Debug, Clone, PartialEq)]

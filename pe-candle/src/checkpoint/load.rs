@@ -6,26 +6,19 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use pe_core::{Element, SinusoidalConfig, Table};
 use serde::Serialize;
 
-use crate::convert::{error, table_to_tensor};
-use crate::{PositionalEncoding, PositionalEncodingConfig};
+use super::file::message::error;
+use crate::layers::additive::PositionalEncoding;
+use crate::layers::config::PositionalEncodingConfig;
+use crate::tensors::convert::table_to_tensor;
 
-use super::element::with_element;
-use super::examine;
-use super::header::Limits;
-use super::read::{TableFile, TableInfo, agree};
-use super::spec::{TableSpec, dtype_name};
+use super::examine::{self, NonFinite};
+use super::file::element::dtype_name;
+use super::file::element::with_element;
+use super::file::header::Limits;
+use super::file::message::{quoted, reason};
+use super::file::read::{TableFile, TableInfo};
+use super::spec::{TableSpec, agree};
 use super::verify::{Checks, Verify};
-use super::{quoted, reason};
-
-/// What happens to infinite and NaN entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NonFinite {
-    /// An error that names the first.
-    #[default]
-    Reject,
-    /// They are let through (a comparison, where there is one, still finds them).
-    Accept,
-}
 
 /// What a caller asks of a table in a file. The default asks for what the file says.
 ///
@@ -182,7 +175,7 @@ impl LoadOptions {
     /// asked for; an entry beyond the range of the type asked for.
     pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<LoadedTable> {
         let mut file = TableFile::open(path.as_ref(), self.limits)?;
-        let spec = file.spec()?;
+        let spec = TableSpec::of_file(&file)?;
         let table = file.table(self.tensor_name.as_deref())?;
         let name = table.tensor.name.clone();
         if let Some(reason) = self.refuse(spec.as_ref(), &table) {
@@ -256,7 +249,7 @@ impl LoadOptions {
         let (entries, comparison) =
             examine::entries::<F, D>(file, table, self.non_finite, checks.as_ref())?;
         if !comparison.is_right() {
-            let whose = if file.spec()?.is_some() {
+            let whose = if TableSpec::of_file(file)?.is_some() {
                 "by the file's own specification"
             } else {
                 "by the encoding asked for"

@@ -17,14 +17,14 @@ mod verify;
 mod write;
 
 pub use load::{LoadedRotary, RotaryLoadOptions, load_rotary};
-pub use spec::{ROTARY_SCHEME, RotarySpec};
+pub use spec::RotarySpec;
 pub use verify::{RotaryComparison, WrongRotaryEntry, compare_rotary};
 pub use write::export_rotary;
 
 use candle_core::DType;
 use safetensors::Dtype;
 
-use super::header::Header;
+use super::file::header::Header;
 
 /// The tensor of cosines.
 pub const COS_TENSOR: &str = "cos";

@@ -6,20 +6,11 @@ use candle_core::{DType, Result, bail};
 use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
-use super::object::{Object, object};
-use super::rotary::ROTARY_SCHEME;
-use super::{quoted, reason, shown};
-use crate::convert::error;
-
-/// The metadata key under which the specification stands, the only key written.
-pub const METADATA_KEY: &str = "positional_encoding";
-
-/// The version of the JSON object that this crate reads and writes.
-pub const FORMAT: u32 = 1;
-
-/// The scheme of additive tables; that of rotary ones is
-/// [`ROTARY_SCHEME`](crate::checkpoint::ROTARY_SCHEME).
-pub const SCHEME: &str = "sinusoidal";
+use super::file::element::{dtype_from_name, dtype_name};
+use super::file::message::{error, reason};
+use super::file::object::object;
+use super::file::read::{TableFile, TableInfo};
+use super::scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME, Scheme, parse, scheme_of};
 
 /// What a table holds: the encoding, which positions, which element type.
 ///
@@ -53,49 +44,6 @@ pub struct TableSpec {
     pub rows: usize,
     /// The element type: `F32`, `F64`, `F16` or `BF16`.
     pub dtype: DType,
-}
-
-/// The most bytes of text. The longest specifications are lists of factors, one for each pair.
-const LONGEST: usize = 16 << 20;
-
-/// What every version of the object has.
-#[derive(Deserialize)]
-struct Head {
-    format: u64,
-    scheme: String,
-}
-
-/// The kinds of tables that have a specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Sinusoidal,
-    Rotary,
-}
-
-/// What a specification is about, if this version reads its format.
-pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
-    // A number takes two bytes here and eight in memory.
-    if text.len() > LONGEST {
-        return Err(format!(
-            "{} bytes of text, above the limit of {LONGEST}",
-            text.len()
-        ));
-    }
-    let head: Head = parse(text)?;
-    if head.format != u64::from(FORMAT) {
-        return Err(format!(
-            "format {} is not known (this version reads format {FORMAT})",
-            head.format
-        ));
-    }
-    match head.scheme.as_str() {
-        SCHEME => Ok(Scheme::Sinusoidal),
-        ROTARY_SCHEME => Ok(Scheme::Rotary),
-        other => Err(format!(
-            "scheme {} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})",
-            quoted(other)
-        )),
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -190,6 +138,18 @@ impl TableSpec {
         Self::read_json(text).map_err(|reason| error(format_args!("specification: {reason}")))
     }
 
+    /// The specification in a file, if there is one.
+    pub(crate) fn of_file(file: &TableFile) -> Result<Option<Self>> {
+        let metadata = &file.header.metadata;
+        let Some((_, text)) = metadata.iter().find(|(key, _)| key == METADATA_KEY) else {
+            return Ok(None);
+        };
+        match Self::read_json(text) {
+            Ok(spec) => Ok(Some(spec)),
+            Err(reason) => Err(file.error(format!("specification: {reason}"))),
+        }
+    }
+
     /// As [`TableSpec::from_json`]; the error is the reason alone.
     pub(crate) fn read_json(text: &str) -> std::result::Result<Self, String> {
         if scheme_of(text)? != Scheme::Sinusoidal {
@@ -211,47 +171,27 @@ impl TableSpec {
     }
 }
 
-pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
-    match serde_json::from_str(text) {
-        Ok(Object(value)) => Ok(value),
-        Err(error) => Err(shown(&error.to_string())),
-    }
-}
-
-/// The name of a table's element type, or an error for other types.
-pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
-    match dtype {
-        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(dtype.as_str()),
-        other => bail!(
-            "a table cannot have elements of type {} (it can of f32, f64, f16, bf16)",
-            other.as_str()
+/// The specification and the tensor must be of one shape and type.
+pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<(), String> {
+    let named = [
+        ("rows", spec.rows.to_string(), table.rows.to_string()),
+        (
+            "d_model",
+            spec.config.d_model.to_string(),
+            table.width.to_string(),
         ),
+        (
+            "dtype",
+            spec.dtype.as_str().to_owned(),
+            table.tensor.dtype.to_string().to_lowercase(),
+        ),
+    ];
+    for (what, said, found) in named {
+        if said != found {
+            return Err(format!(
+                "the specification says {what} {said}, the tensor has {found}"
+            ));
+        }
     }
-}
-
-pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> {
-    match name {
-        "f32" => Ok(DType::F32),
-        "f64" => Ok(DType::F64),
-        "f16" => Ok(DType::F16),
-        "bf16" => Ok(DType::BF16),
-        other => Err(format!(
-            "dtype {} is not one of f32, f64, f16, bf16",
-            quoted(other)
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn specifications_up_to_the_longest_are_parsed() {
-        let text = r#"{"format": 1, "scheme": "sinusoidal"}"#;
-        let padded = |length: usize| " ".repeat(length - text.len()) + text;
-        assert_eq!(scheme_of(&padded(LONGEST)), Ok(Scheme::Sinusoidal));
-        let error = scheme_of(&padded(LONGEST + 1)).unwrap_err();
-        assert_eq!(error, "16777217 bytes of text, above the limit of 16777216");
-    }
+    Ok(())
 }

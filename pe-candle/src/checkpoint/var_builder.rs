@@ -4,11 +4,12 @@ use candle_core::{DType, Device, Result, Tensor, WithDType};
 use candle_nn::VarBuilder;
 use pe_core::{Element, SinusoidalConfig, Table};
 
-use crate::convert::{error, table_to_tensor};
+use super::file::message::error;
+use crate::tensors::convert::table_to_tensor;
 
-use super::element::{is_finite, with_element};
+use super::file::element::{is_finite, with_element};
+use super::file::message::{quoted, reason};
 use super::spec::TableSpec;
-use super::{quoted, reason};
 
 /// A name that no checkpoint has. A backend that claims to hold it, as
 /// `VarBuilder::zeros` does, claims to hold everything, and its word proves nothing.

@@ -8,17 +8,16 @@ use candle_core::{Device, Error, Result, Storage, Tensor, WithDType};
 use pe_core::{Element, Table};
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use crate::convert;
+use super::file::message;
 
-use super::blocks::RowBlocks;
-use super::element::{encode, with_element};
-use super::header::METADATA;
-use super::reason;
-use super::replace::replace;
-use super::spec::{METADATA_KEY, TableSpec};
-
-/// The tensor's name, unless another is asked for.
-pub const DEFAULT_TENSOR: &str = "pe";
+use super::file::blocks::RowBlocks;
+use super::file::element::{encode, with_element};
+use super::file::header::METADATA;
+use super::file::message::reason;
+use super::file::read::DEFAULT_TENSOR;
+use super::file::replace::replace;
+use super::scheme::METADATA_KEY;
+use super::spec::TableSpec;
 
 /// Bytes converted at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -239,7 +238,7 @@ impl SaveOptions {
 
 /// An error about a file to be written.
 pub(crate) fn error(path: &Path, reason: &dyn std::fmt::Display) -> Error {
-    convert::error(format_args!("{}: {reason}", path.display()))
+    message::error(format_args!("{}: {reason}", path.display()))
 }
 
 /// The bytes before the entries of a file with these tensors and this specification.

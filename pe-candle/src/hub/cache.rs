@@ -13,8 +13,10 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::{HubFile, hash, names};
-use crate::checkpoint::{Draft, open_regular};
+use super::file::HubFile;
+use super::{hash, names};
+use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::replace::Draft;
 
 /// A content that was checked, on its way into the cache.
 pub(super) struct Content<'a> {

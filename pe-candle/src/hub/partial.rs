@@ -12,7 +12,7 @@ use sha2::Sha256;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::{cache, hash};
-use crate::checkpoint::Draft;
+use crate::checkpoint::file::replace::Draft;
 
 /// The part of a content, made if there is none, for this process alone; `None` where another one
 /// has it, and where it belongs to another user, who may change it at any time. It is removed when it

@@ -15,8 +15,11 @@ use ureq::http::{Response, Uri};
 use ureq::{Agent, Body};
 
 use super::cache::Content;
-use super::{Hub, HubFile, Received, cache, hash, names, partial};
-use crate::checkpoint::{Draft, check_file};
+use super::config::{Hub, Received};
+use super::file::HubFile;
+use super::{cache, hash, names, partial};
+use crate::checkpoint::file::read::check_file;
+use crate::checkpoint::file::replace::Draft;
 
 /// Redirects followed; the hub needs one or two.
 const MAX_REDIRECTS: usize = 5;

@@ -10,7 +10,7 @@
 //! Every set gives the same bits, except that the payload of a sum of two NaNs is open.
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
@@ -32,6 +32,20 @@ pub(crate) trait Work {
 
     /// To be marked `#[inline(always)]`.
     fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+/// Work and the instruction set that it runs on, to be called where code is compiled for that.
+#[cfg(target_arch = "x86_64")]
+struct Call<I, W>(I, W);
+
+#[cfg(target_arch = "x86_64")]
+impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
+    type Output = W::Output;
+
+    #[inline(always)]
+    fn call(self) -> W::Output {
+        self.1.run(self.0)
+    }
 }
 
 /// An instruction set that this machine has. A value of the type is the proof.
@@ -105,9 +119,9 @@ impl Level {
         match self {
             Self::Plain => work.run(Plain),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(isa) => super::raw::run_avx2(isa, work),
+            Self::Avx2(isa) => isa.run(work),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(isa) => avx512::run(isa, work),
+            Self::Avx512(isa) => isa.vectorize(Call(isa, work)),
         }
     }
 }
@@ -129,7 +143,7 @@ impl From<Backend> for Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::number::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
+    use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
     fn levels() -> impl Iterator<Item = (&'static str, Level)> {
         let all = Backend::available().into_iter();

@@ -1,10 +1,4 @@
-//! Element types, their conversions, and what is computed with them: one by one, and in
-//! steps of [`STEP`] on an instruction set.
-//!
-//! The conversions of single numbers have no branches, so that loops over them become vector
-//! code on every instruction set, and are the plain twins of those that an instruction set
-//! has. `half`'s own ask the processor for F16C element by element, or take branches: 4 to
-//! 18 ns per element where these take a fraction of one.
+//! Element types, and what is computed with them: one by one, and in steps of [`STEP`] on an instruction set.
 
 use std::ops::{Add, Mul};
 
@@ -12,6 +6,7 @@ use half::{bf16, f16};
 use pulp::bytemuck::Pod;
 use pulp::cast;
 
+use super::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 use super::isa::{Isa, STEP};
 
 /// A type that is computed in: `f32` or `f64`.
@@ -209,70 +204,6 @@ macro_rules! half_type {
 
 half_type!(bf16, widen_bf16, narrow_bf16);
 half_type!(f16, widen_f16, narrow_f16);
-
-const INFINITY: u32 = 0x7f80_0000;
-const MAGNITUDE: u32 = 0x7fff_ffff;
-
-/// From the bits of a `bf16`.
-#[inline(always)]
-pub(super) fn widen_bf16(bits: u16) -> f32 {
-    f32::from_bits(u32::from(bits) << 16)
-}
-
-/// The bits of the nearest `bf16`.
-#[inline(always)]
-pub(super) fn narrow_bf16(single: f32) -> u16 {
-    let bits = single.to_bits();
-    let nearest = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-    let nan = (bits >> 16) | 0x40;
-    let is_nan = bits & MAGNITUDE > INFINITY;
-    (if is_nan { nan } else { nearest }) as u16
-}
-
-/// From the bits of an `f16`.
-#[inline(always)]
-pub(super) fn widen_f16(bits: u16) -> f32 {
-    /// What is added to an exponent: 127 - 15.
-    const SHIFT: u32 = 112 << 23;
-    const QUIET: u32 = 1 << 22;
-    const SUBNORMAL_UNIT: f32 = 1.0 / (1 << 24) as f32;
-    let bits = u32::from(bits);
-    let size = bits & 0x7fff;
-    let normal = (size << 13) + SHIFT;
-    // Infinity and NaN have the largest exponent in either type.
-    let special = normal + SHIFT;
-    let subnormal = (size as i32 as f32 * SUBNORMAL_UNIT).to_bits();
-    // As processors do, a NaN becomes quiet.
-    let special = if size > 0x7c00 {
-        special | QUIET
-    } else {
-        special
-    };
-    let wide = if size >= 0x7c00 { special } else { normal };
-    let wide = if size < 0x400 { subnormal } else { wide };
-    f32::from_bits(wide | (bits & 0x8000) << 16)
-}
-
-/// The bits of the nearest `f16`.
-#[inline(always)]
-pub(super) fn narrow_f16(single: f32) -> u16 {
-    /// 2^-14 and 2^16: from here on numbers are normal, from there on infinite.
-    const NORMAL: u32 = (127 - 14) << 23;
-    const TOO_LARGE: u32 = (127 + 16) << 23;
-    let bits = single.to_bits();
-    let size = bits & MAGNITUDE;
-    // What is rounded up beyond the largest number becomes infinity by itself.
-    let normal = size.wrapping_add(0xfff + ((size >> 13) & 1)) >> 13;
-    let normal = normal.wrapping_sub(112 << 10);
-    // The unit of 0.5 in f32 is the unit of subnormal numbers: the addition rounds.
-    let subnormal = (f32::from_bits(size) + 0.5).to_bits();
-    let subnormal = subnormal.wrapping_sub(0.5f32.to_bits());
-    let nan = 0x7e00 | (size >> 13) & 0x3ff;
-    let special = if size > INFINITY { nan } else { 0x7c00 };
-    let narrow = if size < NORMAL { subnormal } else { normal };
-    let narrow = if size >= TOO_LARGE { special } else { narrow };
-    (narrow | (bits >> 16) & 0x8000) as u16
-}
 
 #[cfg(test)]
 mod tests {

@@ -9,9 +9,6 @@ mod pages;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use f16c::{narrow_f16, run_avx2, widen_f16};
-pub(crate) use fresh::{Room, fresh, zeros};
+pub(crate) use fresh::{LINE, Room, fresh, zeros};
 pub(crate) use helpers::{share_out, threads, together};
-pub(crate) use pages::{LARGE, advise_huge_pages};
-
-/// Bytes in a line of the cache, which are those of the longest vectors too.
-pub(crate) const LINE: usize = 64;
+pub(crate) use pages::LARGE;

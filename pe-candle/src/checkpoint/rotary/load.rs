@@ -7,13 +7,14 @@ use pe_core::{Element, RotaryConfig, RotaryFrequencies};
 
 use super::verify::{Checker, blocks, tensor};
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_dtype};
-use crate::checkpoint::blocks::row_and_column;
-use crate::checkpoint::element::{elements, first_not_finite, with_element};
+use crate::checkpoint::file::blocks::row_and_column;
+use crate::checkpoint::file::element::{elements, first_not_finite, with_element};
+use crate::checkpoint::file::header::Limits;
+use crate::checkpoint::file::message::reason;
+use crate::checkpoint::file::read::{TableFile, reserve};
 use crate::checkpoint::load::differences;
-use crate::checkpoint::read::{TableFile, reserve};
-use crate::checkpoint::reason;
-use crate::checkpoint::spec::METADATA_KEY;
-use crate::checkpoint::{Limits, Verify};
+use crate::checkpoint::scheme::METADATA_KEY;
+use crate::checkpoint::verify::Verify;
 
 /// What a caller asks of a rotary table in a file. The default asks for what the file says.
 #[derive(Debug, Clone)]

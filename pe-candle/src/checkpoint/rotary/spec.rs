@@ -8,15 +8,10 @@ use pe_core::{Element, MAX_TABLE_BYTES, POSITIONS, Rotary, RotaryConfig, RotaryF
 use serde::{Deserialize, Serialize};
 
 use super::inv_freq_dtype;
-use crate::checkpoint::object::object;
-use crate::checkpoint::reason;
-use crate::checkpoint::spec::{
-    FORMAT, SCHEME, Scheme, dtype_from_name, dtype_name, parse, scheme_of,
-};
-use crate::convert::error;
-
-/// The scheme of rotary tables.
-pub const ROTARY_SCHEME: &str = "rotary";
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::message::{error, reason};
+use crate::checkpoint::file::object::object;
+use crate::checkpoint::scheme::{FORMAT, ROTARY_SCHEME, SCHEME, Scheme, parse, scheme_of};
 
 /// What a rotary table holds: the frequencies, which positions, which element type.
 ///

@@ -8,12 +8,12 @@ use pe_core::{Element, RotaryFrequencies};
 
 use super::write::inv_freq_bytes;
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, SIN_TENSOR, fits, inv_freq_dtype};
-use crate::checkpoint::Verify;
-use crate::checkpoint::blocks::{RowBlocks, row_and_column};
-use crate::checkpoint::element::{elements, encode, ulps, with_element};
-use crate::checkpoint::header::{Limits, TensorInfo};
-use crate::checkpoint::read::TableFile;
-use crate::checkpoint::reason;
+use crate::checkpoint::file::blocks::{RowBlocks, row_and_column};
+use crate::checkpoint::file::element::{elements, encode, ulps, with_element};
+use crate::checkpoint::file::header::{Limits, TensorInfo};
+use crate::checkpoint::file::message::reason;
+use crate::checkpoint::file::read::TableFile;
+use crate::checkpoint::verify::Verify;
 use crate::checkpoint::verify::{larger, rows_of, sampled};
 
 /// What a comparison of a rotary table found.

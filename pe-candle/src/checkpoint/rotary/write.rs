@@ -8,9 +8,9 @@ use pe_core::{Element, RotaryFrequencies};
 use safetensors::tensor::TensorInfo;
 
 use super::{COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, inv_freq_dtype, tensors};
-use crate::checkpoint::blocks::RowBlocks;
-use crate::checkpoint::element::{encode, with_element};
-use crate::checkpoint::reason;
+use crate::checkpoint::file::blocks::RowBlocks;
+use crate::checkpoint::file::element::{encode, with_element};
+use crate::checkpoint::file::message::reason;
 use crate::checkpoint::write::{error, header, put};
 
 /// Computes the cosines and sines of a specification and writes them with their frequencies:

@@ -7,9 +7,9 @@ use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
 use super::philox::{Keys, Lanes, pair};
-use super::{Isa, STEP, each};
+use super::{Call, Isa, STEP, Work, each};
+use crate::kernel::half_bits::narrow_bf16;
 use crate::kernel::mask::Mask;
-use crate::kernel::number::narrow_bf16;
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -23,6 +23,11 @@ impl Avx2 {
     /// `None` without F16C.
     pub(crate) fn new(v3: V3) -> Option<Self> {
         F16c::try_new().map(|f16c| Self { v3, f16c })
+    }
+
+    /// Runs the work, compiled for this instruction set.
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+        raw::run_avx2(self.v3, self.f16c, Call(self, work))
     }
 
     /// All bits of the words that are `threshold` or more.

@@ -4,11 +4,11 @@ use std::arch::x86_64::{
     __m256, __m512, __m512d, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
 };
 
+use pulp::cast;
 use pulp::x86::V4;
-use pulp::{NullaryFnOnce, cast};
 
 use super::philox::{Keys, Lanes};
-use super::{Isa, STEP, Work};
+use super::{Isa, STEP};
 use crate::kernel::mask::Mask;
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -37,22 +37,6 @@ const FROM_HIGH: [u16; 2 * STEP] = {
     }
     order
 };
-
-/// Runs the work, compiled for this instruction set.
-pub(super) fn run<W: Work>(isa: V4, work: W) -> W::Output {
-    struct Call<W>(V4, W);
-
-    impl<W: Work> NullaryFnOnce for Call<W> {
-        type Output = W::Output;
-
-        #[inline(always)]
-        fn call(self) -> W::Output {
-            self.1.run(self.0)
-        }
-    }
-
-    isa.vectorize(Call(isa, work))
-}
 
 impl Isa for V4 {
     type Singles = __m512;

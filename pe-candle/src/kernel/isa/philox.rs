@@ -1,7 +1,7 @@
 //! Philox4x32-10 in vector registers.
 
 use crate::kernel::mask::Mask;
-use crate::philox::{MULTIPLIERS, ROUNDS, WEYL};
+use crate::kernel::philox::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Operations on lanes of 64 bits.
 pub(super) trait Lanes: Copy {

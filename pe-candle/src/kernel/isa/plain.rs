@@ -3,8 +3,8 @@
 use pulp::cast;
 
 use super::{Isa, STEP};
+use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 use crate::kernel::mask::Mask;
-use crate::kernel::number::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain;

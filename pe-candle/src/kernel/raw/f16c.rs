@@ -4,10 +4,9 @@ use std::arch::x86_64::{
     __m128i, __m256, _MM_FROUND_TO_NEAREST_INT, _mm256_cvtph_ps, _mm256_cvtps_ph,
 };
 
+use pulp::NullaryFnOnce;
 use pulp::core_arch::x86::F16c;
-
-use crate::kernel::isa::Work;
-use crate::kernel::isa::avx2::Avx2;
+use pulp::x86::V3;
 
 /// Eight `f16` as `f32`.
 #[inline(always)]
@@ -24,13 +23,12 @@ pub(crate) fn narrow_f16(_: F16c, singles: __m256) -> __m128i {
 }
 
 /// Runs the work, compiled for AVX2, FMA and F16C.
-pub(crate) fn run_avx2<W: Work>(isa: Avx2, work: W) -> W::Output {
+pub(crate) fn run_avx2<W: NullaryFnOnce>(_: V3, _: F16c, work: W) -> W::Output {
     #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-    fn run<W: Work>(isa: Avx2, work: W) -> W::Output {
-        work.run(isa)
+    fn run<W: NullaryFnOnce>(work: W) -> W::Output {
+        work.call()
     }
 
-    // SAFETY: an `Avx2` holds pulp's `V3` and `F16c`, which are made only where all of these
-    // features were found.
-    unsafe { run(isa, work) }
+    // SAFETY: pulp makes a `V3` and an `F16c` only where all of these features were found.
+    unsafe { run(work) }
 }

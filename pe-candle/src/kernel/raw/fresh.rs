@@ -7,6 +7,10 @@ use std::mem::{MaybeUninit, take};
 use pulp::bytemuck::Zeroable;
 
 use super::helpers::share_out;
+use super::pages::advise_huge_pages;
+
+/// Bytes in a line of the cache, which are those of the longest vectors too.
+pub(crate) const LINE: usize = 64;
 
 /// Room for elements that are still to be written, in order.
 ///
@@ -27,7 +31,7 @@ impl<T: Copy> Room<'_, T> {
     /// How many elements the next one is away from the beginning of a line of the cache.
     #[inline(always)]
     pub(crate) fn to_line(&self) -> usize {
-        self.left.as_ptr().align_offset(super::LINE)
+        self.left.as_ptr().align_offset(LINE)
     }
 
     /// Writes blocks of `M` times `N` elements, as long as there are some and room for them.
@@ -134,7 +138,7 @@ pub(crate) fn fresh<T: Copy + Send>(
 ) -> Vec<T> {
     let mut made = Vec::with_capacity(count);
     let all = &mut made.spare_capacity_mut()[..count];
-    super::advise_huge_pages(all);
+    advise_huge_pages(all);
     let fill = |(index, left): (usize, &mut [MaybeUninit<T>])| {
         let end = left.as_ptr_range().end;
         let mut room = Room {
@@ -182,7 +186,7 @@ pub(crate) fn zeros<T: Copy + Zeroable>(count: usize) -> Option<Vec<T>> {
     let mut zeros = unsafe { Vec::from_raw_parts(memory, count, count) };
     // SAFETY: what is initialised may be taken for what perhaps is not; the advice writes nothing.
     let uninit = unsafe { &mut *(zeros.as_mut_slice() as *mut [T] as *mut [MaybeUninit<T>]) };
-    super::advise_huge_pages(uninit);
+    advise_huge_pages(uninit);
     Some(zeros)
 }
 

@@ -1,0 +1,304 @@
+//! The additive encoding as one operation, its gradient, and its variant in place.
+
+mod run;
+
+use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::isa::Level;
+use crate::kernel::mask::{Mask, Masking};
+use crate::kernel::number::{Entry, Number, Wide};
+use crate::kernel::place::Place;
+use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
+use crate::tensors::axes::AxisOrder;
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CustomOp1, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor,
+    WithDType, bail,
+};
+use pe_core::Backend;
+use run::{AddRows, MaskRows, RowIds, RowMap};
+
+/// Which rows of the table are added.
+#[derive(Debug, Clone)]
+pub(crate) enum Positions {
+    /// The first, and the others in order along time.
+    From(usize),
+    /// One for each step, `[T]`.
+    PerStep(Vec<u32>),
+    /// One for each token, `[B, T]`.
+    PerToken(Vec<u32>),
+}
+
+/// `y = dropout(x * scale + table[row])` in one pass, rounded as
+/// [`plain::add_encoding`](crate::layers::plain::add_encoding) does.
+///
+/// Candle reads both operands, and takes no lock for reading twice that a writer might have asked for
+/// in between. The table is a constant: no gradient of it is computed.
+#[derive(Debug, Clone)]
+pub(crate) struct AddEncoding {
+    pub(crate) positions: Positions,
+    pub(crate) order: AxisOrder,
+    pub(crate) scale: Option<f64>,
+    pub(crate) masking: Option<Masking>,
+    pub(crate) backend: Backend,
+}
+
+impl AddEncoding {
+    /// The sum, as a tensor that gradients flow through.
+    pub(crate) fn apply(self, xs: &Tensor, table: &Tensor) -> Result<Tensor> {
+        if xs.track_op() {
+            xs.apply_op2(table, self)
+        } else {
+            xs.apply_op2_no_bwd(table, &self)
+        }
+    }
+
+    /// The sum in the memory of `xs`.
+    pub(crate) fn apply_in_place(self, xs: &Tensor, table: &Tensor) -> Result<()> {
+        xs.inplace_op2(table, &self)
+    }
+
+    fn pass<'a, T: Number, P>(
+        &'a self,
+        table: &'a [P],
+        dims: &[usize],
+    ) -> Result<AddPass<'a, T, P>> {
+        let (Some((batch, time)), Some(width)) = (self.order.read(dims), dims.last()) else {
+            bail!("{}, got {dims:?}", self.order.describe());
+        };
+        let map = RowMap {
+            width: *width,
+            batch,
+            time,
+            sequence_first: self.order == AxisOrder::SequenceFirst,
+            rows: match &self.positions {
+                Positions::From(offset) => RowIds::From(*offset),
+                Positions::PerStep(ids) => RowIds::PerStep(ids),
+                Positions::PerToken(ids) => RowIds::PerToken(ids),
+            },
+        };
+        Ok(AddPass {
+            level: self.backend.into(),
+            table,
+            map,
+            scale: self.scale.map(T::Wide::from_f64),
+            masking: self.masking.map(widened),
+        })
+    }
+
+    fn map<T: Number + WithDType, P: Entry<T::Wide>>(
+        &self,
+        xs: &[T],
+        layout: &Layout,
+        table: &[P],
+    ) -> Result<CpuStorage> {
+        let pass = self.pass::<T, P>(table, layout.dims())?;
+        let Some(ys) = view::map(xs, layout, &pass) else {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        };
+        Ok(T::to_cpu_storage_owned(ys))
+    }
+
+    fn map_in_place<T: Number, P: Entry<T::Wide>>(
+        &self,
+        xs: &mut [T],
+        layout: &Layout,
+        table: &[P],
+    ) -> Result<()> {
+        let pass = self.pass::<T, P>(table, layout.dims())?;
+        if !view::map_in_place(xs, layout, &pass) {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        }
+        Ok(())
+    }
+}
+
+/// A masking in the type that is computed in.
+fn widened<W: Wide>(masking: Masking) -> (Mask, W) {
+    (masking.mask, W::from_f64(masking.factor))
+}
+
+fn mismatch(xs: DType, table: DType) -> Error {
+    let (xs, table) = (xs.as_str(), table.as_str());
+    Error::msg(format!(
+        "no kernel adds a table of {table} to an input of {xs}"
+    ))
+}
+
+impl CustomOp2 for AddEncoding {
+    fn name(&self) -> &'static str {
+        "positional-encoding"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        table: &CpuStorage,
+        table_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let ys = by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+            self.map(xs, layout, part::<Entry>(table, table_layout)?)?
+        });
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let gradient = Gradient {
+            scale: self.scale,
+            masking: self.masking,
+            backend: self.backend,
+        };
+        Ok((Some(gradient.apply(grad)?), None))
+    }
+}
+
+impl InplaceOp2 for AddEncoding {
+    fn name(&self) -> &'static str {
+        "positional-encoding in place"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        table: &CpuStorage,
+        table_layout: &Layout,
+    ) -> Result<()> {
+        by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+            self.map_in_place(xs, layout, part::<Entry>(table, table_layout)?)
+        })
+    }
+}
+
+/// Bytes of a table that are still in the second-level cache when the next batch comes, with the
+/// activations that have gone through it meanwhile.
+const NEAR: usize = 256 << 10;
+
+fn parallel_from(masked: bool) -> usize {
+    if masked { PARALLEL_MASK } else { PARALLEL }
+}
+
+struct AddPass<'a, T: Number, P> {
+    level: Level,
+    table: &'a [P],
+    map: RowMap<'a>,
+    scale: Option<T::Wide>,
+    masking: Option<(Mask, T::Wide)>,
+}
+
+impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
+    fn parallel_from(&self) -> usize {
+        parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        let period = self.map.period()?;
+        (period * size_of::<P>() > NEAR).then_some(period)
+    }
+
+    fn apply(&self, first: usize, place: impl Place<T>) {
+        self.level.run(AddRows {
+            place,
+            first,
+            table: self.table,
+            map: self.map,
+            scale: self.scale,
+            masking: self.masking,
+        });
+    }
+}
+
+/// `y = mask(x) * scale`: the gradient of [`AddEncoding`], with the gradient of the output as
+/// `x`; and dropout alone. It is linear, and its own gradient.
+///
+/// The mask's factor is multiplied first and the scale second, each product rounded to `f32`
+/// (`f64` for `f64`), and the result once to a half type: what the backward pass of the plain
+/// composition does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gradient {
+    pub(crate) scale: Option<f64>,
+    pub(crate) masking: Option<Masking>,
+    pub(crate) backend: Backend,
+}
+
+impl Gradient {
+    /// The gradient, as a tensor that gradients flow through.
+    pub(crate) fn apply(self, grad: &Tensor) -> Result<Tensor> {
+        if self.scale.is_none() && self.masking.is_none() {
+            Ok(grad.clone())
+        } else if grad.track_op() {
+            grad.apply_op1(self)
+        } else {
+            grad.apply_op1_no_bwd(&self)
+        }
+    }
+
+    fn map<T: Number + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
+        let pass = MaskPass::<T> {
+            level: self.backend.into(),
+            scale: self.scale.map(T::Wide::from_f64),
+            masking: self.masking.map(widened),
+        };
+        view::map(xs, layout, &pass).map(T::to_cpu_storage_owned)
+    }
+
+    /// The result, or `None` if there is no kernel for the type or the layout.
+    pub(crate) fn on_cpu(&self, storage: &CpuStorage, layout: &Layout) -> Option<CpuStorage> {
+        match storage {
+            CpuStorage::F32(xs) => self.map(xs, layout),
+            CpuStorage::F64(xs) => self.map(xs, layout),
+            CpuStorage::F16(xs) => self.map(xs, layout),
+            CpuStorage::BF16(xs) => self.map(xs, layout),
+            _ => None,
+        }
+    }
+}
+
+impl CustomOp1 for Gradient {
+    fn name(&self) -> &'static str {
+        "positional-encoding-gradient"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let Some(ys) = self.on_cpu(storage, layout) else {
+            let (dtype, dims) = (storage.dtype().as_str(), layout.dims());
+            bail!("no kernel for a gradient of type {dtype} and shape {dims:?}");
+        };
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        self.apply(grad).map(Some)
+    }
+}
+
+struct MaskPass<T: Number> {
+    level: Level,
+    scale: Option<T::Wide>,
+    masking: Option<(Mask, T::Wide)>,
+}
+
+impl<T: Number> Pass<T> for MaskPass<T> {
+    fn parallel_from(&self) -> usize {
+        parallel_from(self.masking.is_some())
+    }
+
+    fn period(&self) -> Option<usize> {
+        None
+    }
+
+    fn apply(&self, first: usize, place: impl Place<T>) {
+        self.level.run(MaskRows {
+            place,
+            first,
+            scale: self.scale,
+            masking: self.masking,
+        });
+    }
+}

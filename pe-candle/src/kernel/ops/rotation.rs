@@ -1,0 +1,181 @@
+//! The rotation as one operation, its gradient, and its variant in place.
+
+mod heads;
+mod rotate;
+mod turn;
+
+use std::sync::Arc;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CustomOp3, DType, Error, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
+};
+
+use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::number::{Entry, Number};
+use crate::tensors::axes::HeadOrder;
+use heads::{Heads, TokenRows};
+use pe_core::{Backend, PairLayout};
+use rotate::Rotate;
+pub(crate) use turn::Direction;
+
+/// Which row of the tables each token takes.
+#[derive(Debug, Clone)]
+pub(crate) enum Tokens {
+    /// The first, and the others in order along time.
+    From(usize),
+    /// One for each step, `[T]`.
+    PerStep(Arc<[u32]>),
+    /// One for each token, `[B, T]`.
+    PerToken(Arc<[u32]>),
+    /// The first of each sequence, `[B]`, and the others in order along time.
+    PerSequence(Arc<[u32]>),
+    /// The tables have a row for each token, `[B, T]`.
+    Each,
+}
+
+/// Turns the pairs of every head by the angles of its token, in one pass, rounded as
+/// [`composed::rotate`](crate::layers::rotary::composed) does.
+///
+/// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a
+/// writer might have asked for in between. The tables are constants: no gradient of theirs is computed. The
+/// rotation is linear, and its gradient is the rotation back.
+#[derive(Debug, Clone)]
+pub(crate) struct Rotation {
+    /// `[.., pairs]`, contiguous, and of one type.
+    pub(crate) cos: Tensor,
+    pub(crate) sin: Tensor,
+    pub(crate) tokens: Tokens,
+    pub(crate) layout: PairLayout,
+    pub(crate) order: HeadOrder,
+    pub(crate) direction: Direction,
+    pub(crate) backend: Backend,
+}
+
+impl Rotation {
+    /// The rotated heads, as a tensor that gradients flow through.
+    pub(crate) fn apply(&self, xs: &Tensor) -> Result<Tensor> {
+        if xs.track_op() {
+            xs.apply_op3(&self.cos, &self.sin, self.clone())
+        } else {
+            xs.apply_op3_no_bwd(&self.cos, &self.sin, self)
+        }
+    }
+
+    /// The rotated heads in the memory of `xs`.
+    pub(crate) fn apply_in_place(&self, xs: &Tensor) -> Result<()> {
+        xs.inplace_op3(&self.cos, &self.sin, self)
+    }
+
+    fn rotate<'a, T: Number, P>(
+        &'a self,
+        layout: &Layout,
+        cos: &'a [P],
+        sin: &'a [P],
+    ) -> Result<Rotate<'a, T, P>> {
+        let Some(heads) = Heads::new(layout, self.order) else {
+            bail!("{}, got {:?}", self.order.describe(), layout.dims());
+        };
+        Ok(Rotate {
+            level: self.backend.into(),
+            heads,
+            cos,
+            sin,
+            pairs: self.cos.dims().last().copied().unwrap_or(0),
+            tokens: match &self.tokens {
+                Tokens::From(first) => TokenRows::From(*first),
+                Tokens::PerStep(ids) => TokenRows::PerStep(ids),
+                Tokens::PerToken(ids) => TokenRows::PerToken(ids),
+                Tokens::PerSequence(starts) => TokenRows::PerSequence(starts),
+                Tokens::Each => TokenRows::Each,
+            },
+            layout: self.layout,
+            sign: self.direction.sign(),
+        })
+    }
+}
+
+fn mismatch(xs: DType, table: DType) -> Error {
+    let (xs, table) = (xs.as_str(), table.as_str());
+    Error::msg(format!(
+        "no kernel rotates an input of {xs} by a table of {table}"
+    ))
+}
+
+impl CustomOp3 for Rotation {
+    fn name(&self) -> &'static str {
+        "rotary-embedding"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        cos: &CpuStorage,
+        cos_layout: &Layout,
+        sin: &CpuStorage,
+        sin_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        fn map<T: Number + WithDType, P: Entry<T::Wide> + WithDType>(
+            op: &Rotation,
+            xs: &[T],
+            layout: &Layout,
+            [cos, sin]: [(&CpuStorage, &Layout); 2],
+        ) -> Result<CpuStorage> {
+            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
+            let ys = op.rotate::<T, P>(layout, cos, sin)?.map(xs);
+            Ok(T::to_cpu_storage_owned(ys))
+        }
+        let tables = [(cos, cos_layout), (sin, sin_layout)];
+        let ys = by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
+            map::<_, Entry>(self, xs, layout, tables)?
+        });
+        Ok((ys, layout.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let back = Self {
+            direction: self.direction.reversed(),
+            ..self.clone()
+        };
+        Ok((Some(back.apply(grad)?), None, None))
+    }
+}
+
+impl InplaceOp3 for Rotation {
+    fn name(&self) -> &'static str {
+        "rotary-embedding in place"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        cos: &CpuStorage,
+        cos_layout: &Layout,
+        sin: &CpuStorage,
+        sin_layout: &Layout,
+    ) -> Result<()> {
+        fn map<T: Number, P: Entry<T::Wide> + WithDType>(
+            op: &Rotation,
+            xs: &mut [T],
+            layout: &Layout,
+            [cos, sin]: [(&CpuStorage, &Layout); 2],
+        ) -> Result<()> {
+            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
+            op.rotate::<T, P>(layout, cos, sin)?.map_in_place(xs);
+            Ok(())
+        }
+        let tables = [(cos, cos_layout), (sin, sin_layout)];
+        by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
+            map::<_, Entry>(self, xs, layout, tables)
+        })
+    }
+}

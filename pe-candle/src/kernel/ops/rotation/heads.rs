@@ -1,0 +1,128 @@
+//! Where the rows of a tensor of heads stand, and which row of the tables each of them takes.
+
+use candle_core::Layout;
+
+use crate::tensors::axes::HeadOrder;
+
+/// A tensor `[B, H, T, D]`, `[B, T, H, D]`, or `[T, B, H, D]` in memory, of any strides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heads {
+    pub(super) start: usize,
+    order: HeadOrder,
+    /// Of the outer three axes, in their order.
+    dims: [usize; 3],
+    strides: [usize; 3],
+    pub(super) width: usize,
+    /// From element to element.
+    pub(super) step: usize,
+}
+
+impl Heads {
+    /// `None` for other than four axes.
+    pub(super) fn new(layout: &Layout, order: HeadOrder) -> Option<Self> {
+        let (&[i, j, k, width], &[a, b, c, step]) = (layout.dims(), layout.stride()) else {
+            return None;
+        };
+        // With one position, as in decoding, the order is a matter of words; time-first rows
+        // come in longer runs.
+        let (order, dims, strides) = match order {
+            HeadOrder::HeadFirst if k == 1 => (HeadOrder::TimeFirst, [i, 1, j], [a, c, b]),
+            _ => (order, [i, j, k], [a, b, c]),
+        };
+        Some(Self {
+            start: layout.start_offset(),
+            order,
+            dims,
+            strides,
+            width,
+            step,
+        })
+    }
+
+    /// The number of rows, one for each token and head.
+    pub(super) fn rows(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether the rows follow each other in memory.
+    pub(super) fn contiguous(&self) -> bool {
+        let ([_, j, k], row) = (self.dims, self.width);
+        self.step == 1
+            && self.strides[2] == row
+            && (j == 1 || self.strides[1] == k * row)
+            && self.strides[0] == j * k * row
+    }
+
+    /// The length of the runs of rows along time, where heads lie closer together in memory than
+    /// positions: as they do where a projection's result is seen head first.
+    pub(super) fn scattered_runs(&self) -> Option<usize> {
+        let ([_, heads, time], [_, of_head, of_time]) = (self.dims, self.strides);
+        let scattered = self.order == HeadOrder::HeadFirst && of_head < of_time;
+        (scattered && heads > 1).then_some(time)
+    }
+
+    /// The length of the axis of time.
+    pub(super) fn time(&self) -> usize {
+        match self.order {
+            HeadOrder::HeadFirst => self.dims[2],
+            HeadOrder::TimeFirst => self.dims[1],
+            HeadOrder::SequenceFirst => self.dims[0],
+        }
+    }
+
+    /// Visits the rows `first .. end` in their order, with the place where each begins, its
+    /// batch and its time.
+    #[inline(always)]
+    pub(super) fn visit(&self, first: usize, end: usize, mut f: impl FnMut(usize, usize, usize)) {
+        let ([_, middle, inner], [a, b, c]) = (self.dims, self.strides);
+        let (run, mut from) = (first / inner, first % inner);
+        let (mut i, mut j) = (run / middle, run % middle);
+        let mut left = end - first;
+        while left > 0 {
+            let to = inner.min(from + left);
+            let place = self.start + i * a + j * b;
+            for k in from..to {
+                let (batch, time) = match self.order {
+                    HeadOrder::HeadFirst => (i, k),
+                    HeadOrder::TimeFirst => (i, j),
+                    HeadOrder::SequenceFirst => (j, i),
+                };
+                f(place + k * c, batch, time);
+            }
+            left -= to - from;
+            (from, j) = (0, j + 1);
+            if j == middle {
+                (i, j) = (i + 1, 0);
+            }
+        }
+    }
+}
+
+/// Which row of the table each token takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TokenRows<'a> {
+    /// The first, and the others in order along time.
+    From(usize),
+    /// One for each step, `[T]`.
+    PerStep(&'a [u32]),
+    /// One for each token, `[B, T]`.
+    PerToken(&'a [u32]),
+    /// The first of each sequence, `[B]`, and the others in order along time.
+    PerSequence(&'a [u32]),
+    /// The table has a row for each token, `[B, T]`.
+    Each,
+}
+
+impl TokenRows<'_> {
+    /// The row of a token, of as many `steps` as there are.
+    #[inline(always)]
+    pub(super) fn of(&self, batch: usize, time: usize, steps: usize) -> usize {
+        match self {
+            Self::From(first) => first + time,
+            Self::PerStep(ids) => ids[time] as usize,
+            Self::PerToken(ids) => ids[batch * steps + time] as usize,
+            Self::PerSequence(starts) => starts[batch] as usize + time,
+            Self::Each => batch * steps + time,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Rotation by cosines and sines that the caller has, with a layer or without one.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use candle_core::{Result, Tensor, bail};
+use pe_core::{Backend, PairLayout};
+
+use super::Turn;
+use super::tables::Angles;
+use crate::kernel::Tokens;
+use crate::tensors::axes::HeadOrder;
+use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::memory;
+
+/// Rotates pairs of columns by given cosines and sines, without a layer or tables: in place of
+/// `candle_nn::rotary_emb::{rope, rope_i, rope_thd}`.
+///
+/// ```text
+/// (a, b) -> (a cos - b sin, a sin + b cos)
+/// ```
+///
+/// `cos` and `sin` are `[T, pairs]` for all sequences alike, or `[B, T, pairs]`. Pair `i` is
+/// columns `i` and `i + pairs`, or `2i` and `2i + 1`; columns from `2 * pairs` on pass unchanged.
+/// `xs` has the axes that `order` names, any strides, and the type of `cos` and `sin`, or any type
+/// with `cos` and `sin` in `f32`; the result has the type of `xs`. In `f32` the bits are those of
+/// Candle's functions, 16-bit types are computed in `f32` and rounded once. Gradients flow to
+/// `xs`; `cos` and `sin` are constants.
+///
+/// ```
+/// use candle_core::{DType, Device, Tensor};
+/// use pe_candle::{HeadOrder, PairLayout, rotary};
+///
+/// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
+/// let angles = Tensor::randn(0f32, 1., (10, 32), &Device::Cpu)?;
+/// let (cos, sin) = (angles.cos()?, angles.sin()?);
+/// let ours = rotary::rotate(&q, &cos, &sin, PairLayout::HalfSplit, HeadOrder::HeadFirst)?;
+/// let theirs = candle_nn::rotary_emb::rope(&q, &cos, &sin)?; // no gradient reaches q
+/// assert_eq!(ours.flatten_all()?.to_vec1::<f32>()?, theirs.flatten_all()?.to_vec1::<f32>()?);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the shapes do not go together, the types do not, an input is on another
+/// device than `cos` and `sin`, or `cos` or `sin` is tracked for gradients, which would not reach
+/// them.
+pub fn rotate(
+    xs: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    layout: PairLayout,
+    order: HeadOrder,
+) -> Result<Tensor> {
+    let given = Given { cos, sin };
+    let found = given.check("the input", xs, order)?;
+    Turn::one(given.turn(found, &[("the input", xs)], layout, order)?, xs)
+}
+
+/// Rotates queries and keys by given cosines and sines: [`rotate`] for both, checked together.
+/// Their numbers of heads may differ.
+///
+/// # Errors
+/// Returns an error if queries and keys differ in batch or length. Also returns the errors
+/// of [`rotate`].
+pub fn rotate_qkv(
+    q: &Tensor,
+    k: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    layout: PairLayout,
+    order: HeadOrder,
+) -> Result<(Tensor, Tensor)> {
+    let given = Given { cos, sin };
+    let (of_q, of_k) = (
+        given.check("the query", q, order)?,
+        given.check("the key", k, order)?,
+    );
+    let (found, inputs) = (
+        check_same(q, of_q, k, of_k)?,
+        [("the query", q), ("the key", k)],
+    );
+    Turn::both(given.turn(found, &inputs, layout, order)?, q, k)
+}
+
+/// Checks that queries and keys, of a batch and time each, agree in both, and returns them.
+pub(super) fn check_same(
+    q: &Tensor,
+    of_q: (usize, usize),
+    k: &Tensor,
+    of_k: (usize, usize),
+) -> Result<(usize, usize)> {
+    if of_q != of_k {
+        bail!(
+            "query and key must agree in batch and time: query {:?} has {of_q:?}, key {:?} \
+             has {of_k:?}",
+            q.dims(),
+            k.dims()
+        );
+    }
+    Ok(of_q)
+}
+
+/// Cosines and sines from elsewhere.
+pub(super) struct Given<'a> {
+    pub(super) cos: &'a Tensor,
+    pub(super) sin: &'a Tensor,
+}
+
+impl Given<'_> {
+    /// Checks an input without a layer, and returns its batch and time.
+    fn check(&self, what: &str, xs: &Tensor, order: HeadOrder) -> Result<(usize, usize)> {
+        let Some(found) = order.read(xs.dims()) else {
+            bail!("{what}: {}, got {:?}", order.describe(), xs.dims());
+        };
+        memory::declared(what, xs)?;
+        let (pairs, width) = (self.pairs(), xs.dims().last().copied().unwrap_or(0));
+        if pairs == 0 || pairs > width / 2 {
+            let most = width / 2;
+            bail!("cos has {pairs} columns: {what} of head_dim {width} takes 1..={most}");
+        }
+        Ok(found)
+    }
+
+    /// The rotation of inputs of one batch and time without a layer.
+    fn turn(
+        &self,
+        (batch, time): (usize, usize),
+        inputs: &[(&str, &Tensor)],
+        layout: PairLayout,
+        order: HeadOrder,
+    ) -> Result<Option<Turn>> {
+        let Some(tokens) = self.tokens(batch, time) else {
+            bail!(
+                "cos must have shape [{time}, pairs] or [{batch}, {time}, pairs], got {:?}",
+                self.cos.dims()
+            );
+        };
+        let turn = |angles| Turn::new(angles, tokens, (layout, order), Backend::best());
+        Ok(self.angles(inputs)?.map(turn))
+    }
+
+    /// The columns of the cosines.
+    pub(super) fn pairs(&self) -> usize {
+        self.cos.dims().last().copied().unwrap_or(0)
+    }
+
+    /// Which rows tokens take; `None` if the shape is another.
+    pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<Tokens> {
+        match *self.cos.dims() {
+            [t, _] if t == time => Some(Tokens::From(0)),
+            [b, t, _] if (b, t) == (batch, time) => Some(Tokens::Each),
+            _ => None,
+        }
+    }
+
+    /// The angles, checked against the inputs that they are for; `None` if all of those are empty.
+    pub(super) fn angles(&self, inputs: &[(&str, &Tensor)]) -> Result<Option<Angles>> {
+        let Self { cos, sin } = *self;
+        if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
+            bail!(
+                "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
+                cos.dtype().as_str(),
+                cos.dims(),
+                sin.dtype().as_str(),
+                sin.dims()
+            );
+        }
+        for (name, table) in [("cos", cos), ("sin", sin)] {
+            for (what, xs) in inputs {
+                check_dtypes(what, xs.dtype(), Against::Tables, table.dtype())?;
+                if !xs.device().same_device(table.device()) {
+                    let (input, table) = (xs.device().location(), table.device().location());
+                    bail!("{what} is on {input:?}, but {name} is on {table:?}");
+                }
+            }
+            if table.track_op() {
+                bail!("{name} is tracked for gradients, which would not reach it: detach it");
+            }
+        }
+        for table in [cos, sin] {
+            memory::for_result("cos and sin", table)?;
+        }
+        if inputs.iter().all(|(_, xs)| xs.elem_count() == 0) {
+            return Ok(None);
+        }
+        Ok(Some(Angles {
+            start: 0,
+            cos: cos.contiguous()?,
+            sin: sin.contiguous()?,
+        }))
+    }
+}

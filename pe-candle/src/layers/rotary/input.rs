@@ -1,0 +1,200 @@
+//! What a call is given, checked, and the angles that it asks for.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use candle_core::{D, Result, Tensor, bail};
+
+use super::given::{Given, check_same};
+use super::tables::Angles;
+use super::{RotaryEmbedding, Turn};
+use crate::kernel::Tokens;
+use crate::layers::plain;
+use crate::layers::rows::end_of;
+use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::memory;
+use crate::tensors::positions::CheckedIds;
+
+impl RotaryEmbedding {
+    /// Checks shape, type and device, and returns batch and time.
+    pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
+        let (config, tables) = (&self.shared.config, &self.shared.tables);
+        let (order, head_dim) = (config.axis_order, config.head_dim());
+        let (dims, found) = (xs.dims(), order.read(xs.dims()));
+        let width = dims.last().copied().unwrap_or(0);
+        let Some(found) = found.filter(|_| width == head_dim) else {
+            let unsaid = found.is_some() && config.head_dim.is_none() && width > head_dim;
+            let hint = match unsaid {
+                true => {
+                    format!(
+                        " (to rotate {head_dim} of {width} columns, say so: head_dim Some({width}))"
+                    )
+                }
+                false => String::new(),
+            };
+            let wanted = order.describe();
+            bail!("{what}: {wanted} with head_dim {head_dim}, got {dims:?}{hint}");
+        };
+        check_dtypes(what, xs.dtype(), Against::Tables, tables.dtype())?;
+        if !xs.device().same_device(tables.device()) {
+            let (input, tables) = (xs.device().location(), tables.device().location());
+            bail!("{what} is on {input:?}, but the tables are on {tables:?}");
+        }
+        memory::declared(what, xs)?;
+        Ok(found)
+    }
+
+    /// Checks queries and keys, and returns their batch and time.
+    pub(super) fn check_pair(&self, q: &Tensor, k: &Tensor) -> Result<(usize, usize)> {
+        let (of_q, of_k) = (self.check("the query", q)?, self.check("the key", k)?);
+        check_same(q, of_q, k, of_k)
+    }
+
+    /// One past the last of `len` positions from `offset` on.
+    pub(super) fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
+        end_of("the tables hold", offset, len, self.max_seq_len())
+    }
+
+    fn turn(&self, angles: Angles, tokens: Tokens) -> Turn {
+        let config = &self.shared.config;
+        let axes = (config.layout, config.axis_order);
+        Turn::new(angles, tokens, axes, self.backend)
+    }
+
+    /// The positions `offset ..`; `None` if there are none.
+    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
+        let end = self.end_of(offset, time)?;
+        if time == 0 {
+            return Ok(None);
+        }
+        let angles = self.shared.tables.get(offset..end, end)?;
+        let tokens = Tokens::From(offset.saturating_sub(angles.start));
+        Ok(Some(self.turn(angles, tokens)))
+    }
+
+    /// The positions `offsets[b] ..` of each sequence.
+    pub(super) fn at_offsets(
+        &self,
+        offsets: &[usize],
+        batch: usize,
+        time: usize,
+    ) -> Result<Option<Turn>> {
+        if offsets.len() != batch {
+            let count = offsets.len();
+            bail!("there are {count} offsets, but the batch has {batch} sequences");
+        }
+        let (mut first, mut end) = (usize::MAX, 0);
+        for offset in offsets {
+            end = end.max(self.end_of(*offset, time)?);
+            first = first.min(*offset);
+        }
+        if batch == 0 || time == 0 {
+            return Ok(None);
+        }
+        let angles = self.shared.tables.get(first..end, end)?;
+        // Positions are below 2^32: the limit is.
+        let starts = offsets
+            .iter()
+            .map(|offset| offset.saturating_sub(angles.start) as u32);
+        let tokens = Tokens::PerSequence(starts.collect());
+        Ok(Some(self.turn(angles, tokens)))
+    }
+
+    /// A position for each step or token.
+    pub(super) fn at_ids(
+        &self,
+        position_ids: &Tensor,
+        batch: usize,
+        time: usize,
+    ) -> Result<Option<Turn>> {
+        let per_token = match position_ids.dims() {
+            [t] | [1, t] if *t == time => false,
+            [b, t] if (*b, *t) == (batch, time) => true,
+            dims => bail!(
+                "position ids must have shape [{time}], [1, {time}] or [{batch}, {time}], got \
+                 {dims:?}"
+            ),
+        };
+        let checked = CheckedIds::read(position_ids, self.max_seq_len())?;
+        let Some(first) = checked.ids.iter().min() else {
+            return Ok(None);
+        };
+        let end = checked.rows;
+        let angles = self.shared.tables.get(*first as usize..end, end)?;
+        let start = angles.start as u32;
+        let rows = checked
+            .ids
+            .iter()
+            .map(|id| id.saturating_sub(start))
+            .collect();
+        let tokens = match per_token {
+            true => Tokens::PerToken(rows),
+            false => Tokens::PerStep(rows),
+        };
+        Ok(Some(self.turn(angles, tokens)))
+    }
+
+    /// Angles from elsewhere, for inputs of one batch and time.
+    pub(super) fn by_cos_sin(
+        &self,
+        (batch, time): (usize, usize),
+        inputs: &[(&str, &Tensor)],
+        cos: &Tensor,
+        sin: &Tensor,
+    ) -> Result<Option<Turn>> {
+        let pairs = self.shared.tables.rotary().pairs();
+        let given = Given { cos, sin };
+        let tokens = match given.tokens(batch, time) {
+            Some(tokens) if given.pairs() == pairs => tokens,
+            _ => bail!(
+                "cos must have shape [{time}, {pairs}] or [{batch}, {time}, {pairs}], got {:?}",
+                cos.dims()
+            ),
+        };
+        let angles = given.angles(inputs)?;
+        Ok(angles.map(|angles| self.turn(angles, tokens)))
+    }
+}
+
+impl Tokens {
+    /// The rows of a table that the tokens take, `[T, pairs]` or `[B, T, pairs]`. They must have
+    /// been checked: Candle reads some that are out of range as zeros.
+    pub(super) fn rows_of(&self, table: &Tensor, batch: usize, time: usize) -> Result<Tensor> {
+        let pairs = table.dim(D::Minus1)?;
+        let per_token = |ids| plain::gather(table, ids)?.reshape((batch, time, pairs));
+        match self {
+            Self::From(first) => table.narrow(0, *first, time),
+            Self::PerStep(ids) => plain::gather(table, ids.to_vec()),
+            Self::PerToken(ids) => per_token(ids.to_vec()),
+            Self::PerSequence(starts) => {
+                let ids = starts
+                    .iter()
+                    .flat_map(|start| *start..start.saturating_add(time as u32));
+                per_token(ids.collect())
+            }
+            Self::Each => Ok(table.clone()),
+        }
+    }
+}
+
+/// Checks that an input can be changed in place.
+pub(super) fn check_own(xs: &Tensor) -> Result<()> {
+    if !xs.device().is_cpu() {
+        let location = xs.device().location();
+        bail!("rotating in place works on the cpu only, the input is on {location:?}");
+    }
+    if xs.track_op() {
+        let what = match xs.is_variable() {
+            true => "is a variable",
+            false => "was computed from a variable",
+        };
+        bail!("the input {what}: take a copy (detach, then copy) to rotate in place");
+    }
+    if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
+        let (dims, strides) = (xs.dims(), xs.stride());
+        bail!(
+            "elements of the input share their places: shape {dims:?} with strides {strides:?} \
+             cannot be rotated in place"
+        );
+    }
+    Ok(())
+}

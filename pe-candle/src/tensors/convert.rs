@@ -1,0 +1,130 @@
+//! Tables become tensors here, and nowhere else.
+
+use std::ops::Range;
+
+use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
+use half::{bf16, f16};
+use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table};
+use pulp::bytemuck::Zeroable;
+
+use crate::kernel::raw::{LARGE, zeros};
+
+/// A table as a tensor of shape `[rows, width]`.
+///
+/// On the CPU the tensor takes over the table's memory; for other devices it is copied there.
+///
+/// # Errors
+/// Whatever the device reports.
+///
+/// ```
+/// use candle_core::{DType, Device};
+/// use pe_candle::Sinusoidal;
+///
+/// let table = Sinusoidal::paper(64)?.table::<f64>(0..10)?;
+/// let tensor = pe_candle::table_to_tensor(table, &Device::Cpu)?;
+/// assert_eq!((tensor.dims(), tensor.dtype()), (&[10, 64][..], DType::F64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn table_to_tensor<T: Element + WithDType>(table: Table<T>, device: &Device) -> Result<Tensor> {
+    let shape = (table.rows(), table.width());
+    Tensor::from_vec(table.into_vec(), shape, device)
+}
+
+/// The encodings of a range of positions as a tensor of shape `[positions, d_model]`.
+///
+/// The numbers are made on the host, whatever the device, and copied there: a GPU's own sine
+/// depends on its compiler and loses accuracy at large angles. Every device holds the same
+/// bits. Large tables are built by as many threads as rayon's current pool has. The call waits for none
+/// of the pool's own.
+///
+/// # Errors
+/// A `dtype` other than `f32`, `f64`, `f16` and `bf16`; a range that descends, ends above 2^32
+/// or makes a table above [`pe_core::MAX_TABLE_BYTES`].
+///
+/// ```
+/// use candle_core::{DType, Device};
+/// use pe_candle::Sinusoidal;
+///
+/// let encoding = Sinusoidal::paper(8)?;
+/// let pe = pe_candle::sinusoidal_tensor(&encoding, 0..3, DType::F32, &Device::Cpu)?;
+/// assert_eq!(pe.to_vec2::<f32>()?[0], [0., 1., 0., 1., 0., 1., 0., 1.]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn sinusoidal_tensor(
+    encoding: &Sinusoidal,
+    positions: Range<u64>,
+    dtype: DType,
+    device: &Device,
+) -> Result<Tensor> {
+    fn of<T: Element + WithDType + Zeroable>(
+        encoding: &Sinusoidal,
+        positions: Range<u64>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        if let Some(mut entries) = large_zeros::<T>(encoding, &positions) {
+            encoding.fill(positions.start, &mut entries)?;
+            let shape = (entries.len() / encoding.d_model(), encoding.d_model());
+            return Tensor::from_vec(entries, shape, device);
+        }
+        table_to_tensor(encoding.table::<T>(positions)?, device)
+    }
+    match dtype {
+        DType::F32 => of::<f32>(encoding, positions, device),
+        DType::F64 => of::<f64>(encoding, positions, device),
+        DType::F16 => of::<f16>(encoding, positions, device),
+        DType::BF16 => of::<bf16>(encoding, positions, device),
+        other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
+    }
+}
+
+/// Memory for a table that is large enough for huge pages to pay. `None` if it is not, and where
+/// [`Sinusoidal::table`] has an error to report.
+fn large_zeros<T: Copy + Zeroable>(
+    encoding: &Sinusoidal,
+    positions: &Range<u64>,
+) -> Option<Vec<T>> {
+    let rows = positions.end.checked_sub(positions.start)?;
+    let entries = rows.checked_mul(encoding.d_model() as u64)?;
+    let bytes = entries.checked_mul(size_of::<T>() as u64)?;
+    let pays = positions.end <= 1 << 32 && (LARGE as u64..=MAX_TABLE_BYTES).contains(&bytes);
+    let entries = usize::try_from(entries).ok()?;
+    pays.then(|| zeros(entries)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tables_are_those_of_the_core() -> Result<()> {
+        let encoding = Sinusoidal::paper(1024)?;
+        // Just below and above what is large, not from position 0.
+        for rows in [1023, 1025] {
+            let table = encoding.table::<f32>(7..7 + rows)?;
+            let tensor = sinusoidal_tensor(&encoding, 7..7 + rows, DType::F32, &Device::Cpu)?;
+            assert_eq!(tensor.dims(), [rows as usize, 1024]);
+            let found = tensor.flatten_all()?.to_vec1::<f32>()?;
+            assert!(found == table.as_slice(), "{rows}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn ranges_that_are_wrong_are_named_whatever_their_size() -> Result<()> {
+        let encoding = Sinusoidal::paper(1024)?;
+        for range in [
+            9..3,
+            0..1 << 33,
+            (1 << 32) - 1..(1 << 32) + 4096,
+            0..1 << 32,
+        ] {
+            let of =
+                |range: Range<u64>| sinusoidal_tensor(&encoding, range, DType::F32, &Device::Cpu);
+            let wanted = encoding.table::<f32>(range.clone()).map(drop).unwrap_err();
+            let found = of(range).unwrap_err().to_string();
+            assert!(found.starts_with(&wanted.to_string()), "{found}");
+        }
+        Ok(())
+    }
+}
