@@ -181,7 +181,11 @@ pub enum Error {
         problem: String,
     },
     /// A model encodes positions in another way than by a rotary embedding.
-    #[error("config.json: {model} has no rotary embedding (scheme: {scheme})")]
+    #[error(
+        "config.json: {} has no rotary embedding (scheme: {})",
+        escape(model),
+        escape(scheme)
+    )]
     NotRotary {
         /// The model as the file names it, `model_type "bert"`.
         model: String,

@@ -227,6 +227,10 @@ fn messages_are_one_line_whatever_they_quote() {
             name: hostile(),
             known: hostile(),
         },
+        Error::NotRotary {
+            model: hostile(),
+            scheme: hostile(),
+        },
         HOSTILE.parse::<Preset>().unwrap_err(),
     ] {
         let message = error.to_string();
@@ -242,6 +246,7 @@ fn messages_are_one_line_whatever_they_quote() {
         format!("{{{quoted}"),
         HOSTILE.to_owned(),
         format!(r#"{{"model_type":{quoted},"head_dim":{quoted}}}"#),
+        format!(r#"{{"model_type":{quoted},"alibi":true}}"#),
         format!(r#"{{"head_dim":64,"rope_theta":{quoted}}}"#),
         format!(r#"{{"head_dim":64,"rope_scaling":{{"rope_type":{quoted}}}}}"#),
         format!(r#"{{"head_dim":64,"rope_scaling":{{"rope_type":"linear","factor":{quoted}}}}}"#),

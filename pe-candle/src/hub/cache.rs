@@ -35,16 +35,9 @@ pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBu
     let at = |commit: &str| {
         let path = snapshot(&root, commit).join(&file.file);
         // What is not there, and a link that leads nowhere, is fetched.
-        let (Ok(end), Ok(root)) = (path.canonicalize(), root.canonicalize()) else {
+        let Some(end) = inside(&root, &path)? else {
             return Ok(None);
         };
-        if !end.starts_with(root) {
-            let reason = format!(
-                "leads to {}, outside of the repository's folder",
-                end.display()
-            );
-            return Err(refused(&path, &reason));
-        }
         match end.is_file() {
             true => Ok(Some(path)),
             false => Err(refused(&path, NOT_REGULAR)),
@@ -56,7 +49,7 @@ pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBu
     {
         return Ok(Some(path));
     }
-    match referred(&root.join("refs").join(&file.revision))? {
+    match referred(&root, &root.join("refs").join(&file.revision))? {
         Some(commit) => at(&commit),
         None => Ok(None),
     }
@@ -64,16 +57,32 @@ pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBu
 
 /// Returns the commit that a reference names, if it names one: what others wrote there is not made part
 /// of a path unseen.
-fn referred(reference: &Path) -> io::Result<Option<String>> {
+fn referred(root: &Path, reference: &Path) -> io::Result<Option<String>> {
     match fs::symlink_metadata(reference) {
         Ok(there) if !there.is_file() => return Err(refused(reference, NOT_REGULAR)),
-        Ok(_) => {}
+        Ok(_) => inside(root, reference)?,
         Err(_) => return Ok(None),
-    }
+    };
     let mut text = String::new();
     let read = open_regular(reference).and_then(|file| file.take(64).read_to_string(&mut text));
     let commit = text.trim();
     Ok((read.is_ok() && names::is_commit(commit)).then(|| commit.to_owned()))
+}
+
+/// Returns where a path below the repository's folder ends, if it leads anywhere. Returns an error if
+/// that is outside of the folder.
+fn inside(root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
+    let (Ok(end), Ok(root)) = (path.canonicalize(), root.canonicalize()) else {
+        return Ok(None);
+    };
+    if !end.starts_with(root) {
+        let reason = format!(
+            "leads to {}, outside of the repository's folder",
+            end.display()
+        );
+        return Err(refused(path, &reason));
+    }
+    Ok(Some(end))
 }
 
 /// The repository's folder.
@@ -137,7 +146,7 @@ pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> i
 
     let reference = root.join("refs").join(&file.revision);
     if file.revision != commit
-        && referred(&reference)?.as_deref() != Some(commit)
+        && referred(&root, &reference)?.as_deref() != Some(commit)
         && let Some(parent) = reference.parent()
     {
         make_folder(&root, parent)?;
@@ -169,7 +178,8 @@ fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
     let there = fs::symlink_metadata(&blob).ok();
     let there = there.map(|there| there.file_type());
     let named = match there {
-        Some(kind) if !kind.is_file() && !kind.is_symlink() => {
+        // A link may lead to a file that is pinned to a commit; contents named by their hash are the same.
+        Some(kind) if !kind.is_file() && !(kind.is_symlink() && etag == sha256) => {
             return Err(refused(&blob, NOT_REGULAR));
         }
         Some(kind) if kind.is_file() && etag != sha256 => {

@@ -157,7 +157,11 @@ fn a_reference_is_written_through_no_link_and_named_where_it_is_none() {
 
 #[test]
 fn a_content_that_is_no_file_is_named() {
-    each_is_refused("etag-1", "blobs/etag-1", &["folder", "pipe", "socket"]);
+    each_is_refused(
+        "etag-1",
+        "blobs/etag-1",
+        &["folder", "pipe", "socket", "link"],
+    );
     let hash = sha256(&table());
     each_is_refused(
         &hash,
@@ -220,6 +224,20 @@ fn folders_of_the_repository_that_lead_elsewhere_are_named() {
         ground.works(name);
         assert!(!files_below(disk.path()).is_empty(), "{name}");
     }
+}
+
+#[test]
+fn a_reference_is_not_read_through_a_folder_that_leads_elsewhere() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("main"), COMMIT).unwrap();
+    let mut ground = Ground::new("etag-1");
+    symlink(outside.path(), ground.place("refs")).unwrap();
+    ground.hub.network = Network::Offline;
+    let error = ground.hub.fetch(&file()).unwrap_err().to_string();
+    assert!(
+        error.contains("refs/main leads to") && error.contains("outside of the repository's"),
+        "{error}"
+    );
 }
 
 #[test]
