@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::console::BadUsage;
 pub(crate) use encode::{EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
@@ -101,6 +102,22 @@ impl Cli {
         command.error(ErrorKind::ValueValidation, message)
     }
 
+    /// Returns an error if an option is given without the option that it needs.
+    ///
+    /// clap's own `requires` lapses where the needed option conflicts with another one given.
+    pub(crate) fn check_needs(&self) -> Result<(), BadUsage> {
+        let needs = match &self.command {
+            None => self.encode.needs().to_vec(),
+            Some(Command::Encode(args)) => args.needs().to_vec(),
+            Some(Command::Export(args)) => args.rotary.needs().to_vec(),
+            Some(_) => Vec::new(),
+        };
+        match needs.iter().find(|Need(of, on)| of.1 && !on.1) {
+            Some(Need(of, on)) => Err(BadUsage(format!("{} is required by {}", on.0, of.0))),
+            None => Ok(()),
+        }
+    }
+
     /// What to say if the only sentence is a word that is nearly the name of a command. What comes
     /// after `--` is a sentence.
     pub(crate) fn mistake(&self, args: &[OsString]) -> Option<String> {
@@ -114,8 +131,15 @@ impl Cli {
 /// Of an error about arguments that cannot be read, one that says more: of text that is not UTF-8,
 /// which arguments may be meant; of an option that sentences do not take, which command may be.
 pub(crate) fn explain(error: clap::Error, args: &[OsString]) -> clap::Error {
-    let word = args.get(1).and_then(|word| word.to_str());
-    if error.kind() == ErrorKind::UnknownArgument
+    let help = args.get(1).is_some_and(|word| word == "help");
+    let word = args
+        .get(1 + usize::from(help))
+        .and_then(|word| word.to_str());
+    let lapse = match help {
+        true => ErrorKind::InvalidSubcommand,
+        false => ErrorKind::UnknownArgument,
+    };
+    if error.kind() == lapse
         && let Some(why) = word.and_then(mistake::of)
     {
         return Cli::command().error(ErrorKind::InvalidSubcommand, why);
@@ -137,6 +161,10 @@ pub(crate) fn explain(error: clap::Error, args: &[OsString]) -> clap::Error {
         _ => error,
     }
 }
+
+/// An option and the option that it needs, and whether each is given.
+#[derive(Debug, Clone, Copy)]
+struct Need((&'static str, bool), (&'static str, bool));
 
 /// The commands.
 #[derive(Debug, Subcommand)]

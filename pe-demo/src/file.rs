@@ -1,7 +1,7 @@
 //! The one way to read a file that is held in memory as a whole.
 
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -17,7 +17,7 @@ pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     let name = || page::path(path);
     // Opening a pipe would wait for a writer: look first.
     check(&std::fs::metadata(path).with_context(name)?, path)?;
-    let file = File::open(path).with_context(name)?;
+    let file = open(path).with_context(name)?;
     // Another file may have taken its place.
     let metadata = file.metadata().with_context(name)?;
     check(&metadata, path)?;
@@ -36,6 +36,19 @@ pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Opens a file for reading, without waiting even if it has become a pipe.
+#[cfg(target_os = "linux")]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 /// Reads a regular file of at most `most` bytes of UTF-8.
 ///
 /// # Errors
@@ -50,4 +63,24 @@ fn check(metadata: &Metadata, path: &Path) -> Result<()> {
     ensure!(!metadata.is_dir(), "{name}: is a directory, not a file");
     ensure!(metadata.is_file(), "{name}: not a regular file");
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_put_in_place_of_a_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pipe = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        let (sent, opened) = std::sync::mpsc::channel();
+        std::thread::spawn({
+            let pipe = pipe.clone();
+            move || sent.send(open(&pipe).is_ok())
+        });
+        let wait = std::time::Duration::from_secs(10);
+        assert_eq!(opened.recv_timeout(wait), Ok(true));
+    }
 }

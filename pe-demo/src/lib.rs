@@ -171,6 +171,7 @@ fn dispatch(
     out: &mut dyn Write,
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
+    cli.check_needs()?;
     distinct::check_command(cli)?;
     process::settle(match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,

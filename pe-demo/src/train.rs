@@ -20,9 +20,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 
-use self::checkpoint::Description;
+use self::checkpoint::{Checkpoint, Description};
 use self::progress::Progress;
 use self::report::Report;
 use self::session::{Ending, Files, Session, Trained};
@@ -47,8 +47,9 @@ pub(crate) fn run(args: &TrainArgs, out: &mut dyn Write, log: &mut Log<'_>) -> R
     let tokenizer = Tokenizer::load(&TokenizerSource::BuiltIn)?;
     let task = Task::new(args.seed, &tokenizer)?;
     let directory = &args.output;
-    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let schemes = schemes(args.scheme);
+    check_files(args, &schemes, log)?;
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let mut sessions = Vec::new();
     for scheme in &schemes {
         sessions.push(Session::new(
@@ -108,6 +109,35 @@ fn check(args: &TrainArgs) -> Result<(), BadUsage> {
             "--d-model {d_model} by --heads {heads} makes heads of width {width}: rotary \
              positions turn pairs"
         )));
+    }
+    Ok(())
+}
+
+/// Looks at the files of earlier trainings before anything is trained.
+///
+/// # Errors
+/// Returns an error if a file would be replaced that no training wrote, or if there is nothing to
+/// resume.
+fn check_files(args: &TrainArgs, schemes: &[Scheme], log: &mut Log<'_>) -> Result<()> {
+    let mut new = Vec::new();
+    for scheme in schemes {
+        let files = Files::of(&args.output, *scheme);
+        Checkpoint::check_replaceable(&files.weights)?;
+        Checkpoint::check_replaceable(&files.state)?;
+        if args.resume && !files.state.exists() {
+            new.push(scheme.name());
+        }
+    }
+    let directory = args.output.display();
+    ensure!(
+        new.len() < schemes.len(),
+        "{directory}: no state to resume of {}",
+        new.join(", ")
+    );
+    for scheme in new {
+        log.note(format!(
+            "{directory}: {scheme}: no state to resume, training it from the start"
+        ));
     }
     Ok(())
 }

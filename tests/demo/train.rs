@@ -196,6 +196,98 @@ fn a_resumed_training_gives_the_same_bits() {
     assert_same_files(whole.path(), parts.path());
 }
 
+#[test]
+fn to_resume_needs_a_state_and_says_what_starts_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let nowhere = directory.path().join("nowhere");
+    let error = run_error(&small(&nowhere, &["--steps", "1", "--resume"]));
+    assert!(error.contains("nowhere: no state to resume"), "{error}");
+    assert!(!nowhere.exists());
+
+    let some = directory.path().join("some");
+    run(&small(&some, &["--steps", "1", "--scheme", "none"]));
+    let resumed = run_with(&small(&some, &["--steps", "2", "--resume"]), "");
+    assert_eq!(resumed.outcome, Outcome::Success);
+    let lines: Vec<&str> = resumed.err.lines().collect();
+    let begun = ["sinusoidal", "learned", "rotary"];
+    assert_eq!(lines.len(), begun.len(), "{lines:?}");
+    for (line, scheme) in lines.iter().zip(begun) {
+        assert!(
+            line.contains(&format!("{scheme}: no state to resume")),
+            "{line}"
+        );
+    }
+
+    // What the user asked for comes before what follows from it.
+    let error = run_error(&[
+        "train",
+        "--resume",
+        "--d-model",
+        "16",
+        "--heads",
+        "2",
+        "--layers",
+        "1",
+        "--batch",
+        "16",
+        "--length",
+        "8",
+        "--learning-rate",
+        "0.01",
+        "--scheme",
+        "none",
+        "-o",
+        arg(&some),
+    ]);
+    assert!(error.contains("trained with d_model 32, not 16"), "{error}");
+}
+
+#[test]
+fn files_that_no_training_wrote_are_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("sinusoidal.safetensors");
+    run(&[
+        "export",
+        "--d-model",
+        "8",
+        "--max-seq-len",
+        "3",
+        "-o",
+        arg(&table),
+    ]);
+    std::fs::write(directory.path().join("rotary.state.safetensors"), "mine").unwrap();
+    let before = files(directory.path());
+    for scheme in ["sinusoidal", "rotary", "all"] {
+        let args = ["--steps", "1", "--scheme", scheme];
+        let error = run_error(&small(directory.path(), &args));
+        let name = match scheme {
+            "rotary" => "rotary.state.safetensors: ",
+            _ => "sinusoidal.safetensors: not written by pe-demo train",
+        };
+        assert!(error.contains(name), "{error}");
+        assert!(before == files(directory.path()), "{scheme}");
+    }
+    run(&small(
+        directory.path(),
+        &["--steps", "1", "--scheme", "none"],
+    ));
+    run(&small(
+        directory.path(),
+        &["--steps", "1", "--scheme", "none"],
+    ));
+}
+
+#[test]
+fn a_short_training_is_not_taken_for_one_without_positions() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = run(&small(directory.path(), &["--steps", "1"]));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let blind = "it sees which words there are, not their order";
+    assert_eq!(said.matches(blind).count(), 1, "{said}");
+    let short = "no better than a guess: 1 step is too short a training to tell";
+    assert_eq!(said.matches(short).count(), 3, "{said}");
+}
+
 /// Sizes at which Candle uses several threads, if there are.
 const WIDE: [&str; 5] = ["train", "--steps", "6", "--batch", "40"];
 

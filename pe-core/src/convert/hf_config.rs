@@ -198,7 +198,8 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
     let mut reader = Reader::new(config.into())?;
     let model_type = reader
         .take("model_type", "decides what keys that are missing mean")
-        .and_then(|value| Some(value.as_str()?.to_owned()));
+        .map(|value| reader::name(&reader.path("model_type"), &value))
+        .transpose()?;
     if let Some((schemes, note)) = schemes::find(&mut reader, model_type.as_deref())? {
         schemes::keys(&mut reader, &schemes);
         let (keys, warnings) = reader.finish();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pe_core::{MAX_D_MODEL, POSITIONS};
 
+use super::Need;
 use super::train::SchemeArg;
 use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
 use crate::device::DeviceName;
@@ -89,20 +90,17 @@ pub(crate) struct EncodeArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = SAME,
-        requires = "embeddings",
         conflicts_with_all = ["scheme", "max_seq_len"]
     )]
     pub(crate) position_embeddings: Option<String>,
-    /// Row of the first token's position vector [RoBERTa: 2]
+    /// Row of the first token's position vector [default: 0; RoBERTa: 2]
     #[arg(
         long,
-        default_value_t = 0,
         value_name = "N",
-        requires = "position_embeddings",
         value_parser = whole::<usize>(0, 65_536),
         allow_negative_numbers = true
     )]
-    pub(crate) position_offset: usize,
+    pub(crate) position_offset: Option<usize>,
     /// Write a vector for each sentence: a file that ends in .safetensors or .jsonl
     #[arg(
         short,
@@ -113,7 +111,7 @@ pub(crate) struct EncodeArgs {
     )]
     pub(crate) output: Option<PathBuf>,
     /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
-    #[arg(long, value_name = "FILE", value_parser = picture(), requires = "weights")]
+    #[arg(long, value_name = "FILE", value_parser = picture())]
     pub(crate) attention: Option<PathBuf>,
     /// How positions come in
     #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
@@ -203,6 +201,24 @@ impl EncodeArgs {
             && self.position_embeddings.is_none()
             && self.scheme == SchemeArg::Sinusoidal;
         asked.or((bare && !self.no_table).then_some(Path::new(DEFAULT_TABLE)))
+    }
+
+    pub(super) fn needs(&self) -> [Need; 3] {
+        let positions = self.position_embeddings.is_some();
+        [
+            Need(
+                ("--position-embeddings", positions),
+                ("--embeddings", self.embeddings.is_some()),
+            ),
+            Need(
+                ("--position-offset", self.position_offset.is_some()),
+                ("--position-embeddings", positions),
+            ),
+            Need(
+                ("--attention", self.attention.is_some()),
+                ("--weights", self.weights.is_some()),
+            ),
+        ]
     }
 
     /// Every file that is written.

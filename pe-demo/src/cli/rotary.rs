@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 use serde_json::{Map, Value};
 
+use super::Need;
 use super::values::{input, positive, whole};
 
 /// What kind of table is written.
@@ -41,10 +42,10 @@ pub(crate) struct RotaryArgs {
     )]
     pub(crate) config: Option<PathBuf>,
     /// Type of layers, where the model has a set of frequencies for each
-    #[arg(long, value_name = "NAME", requires = "config")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) layer_type: Option<String>,
     /// Keys of config.json about rotary embeddings that have no effect [default: reject]
-    #[arg(long, value_enum, value_name = "HOW", requires = "config")]
+    #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) unknown_keys: Option<UnknownKeysArg>,
     /// Width of a head
     #[arg(
@@ -85,6 +86,16 @@ pub(crate) struct RotaryArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seq_len: Option<usize>,
+}
+
+impl RotaryArgs {
+    pub(super) fn needs(&self) -> [Need; 2] {
+        let config = ("--config", self.config.is_some());
+        [
+            Need(("--layer-type", self.layer_type.is_some()), config),
+            Need(("--unknown-keys", self.unknown_keys.is_some()), config),
+        ]
+    }
 }
 
 const SCALING_HELP: &str = "\

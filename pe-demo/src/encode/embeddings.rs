@@ -77,7 +77,7 @@ impl Given {
                 };
                 let all = Vectors::read(&origin, tensor.as_deref(), POSITIONS, log);
                 Some(
-                    all.and_then(|all| all.after(args.position_offset, width))
+                    all.and_then(|all| all.after(args.position_offset.unwrap_or(0), width))
                         .with_context(here)?,
                 )
             }

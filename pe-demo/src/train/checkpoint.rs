@@ -109,12 +109,8 @@ impl Checkpoint {
     /// A file that cannot be read, is no safetensors file, or was not written here.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        // Checks the whole header, which the library below trusts in places.
-        let report = pe_candle::checkpoint::inspect(path)?;
-        let entry = report.metadata.iter().find(|(key, _)| key == METADATA_KEY);
-        let Some((_, json)) = entry else {
-            bail!("{name}: not written by pe-demo train (no metadata {METADATA_KEY})");
-        };
+        // The library below trusts the header in places.
+        let json = &Self::metadata(path)?;
         let version = serde_json::from_str::<Value>(json)
             .with_context(|| format!("{name}: metadata {METADATA_KEY}"))?["version"]
             .take();
@@ -139,6 +135,26 @@ impl Checkpoint {
             tensors,
             name,
         })
+    }
+
+    /// Returns an error if a file exists that is not one of these, and that must not be replaced.
+    pub(super) fn check_replaceable(path: &Path) -> Result<()> {
+        match path.exists() {
+            true => Self::metadata(path).map(|_| ()),
+            false => Ok(()),
+        }
+    }
+
+    /// The JSON object of a file of either kind. Checks the whole header.
+    fn metadata(path: &Path) -> Result<String> {
+        let report = pe_candle::checkpoint::inspect(path)?;
+        let mut entries = report.metadata.into_iter();
+        let entry = entries.find(|(key, _)| key == METADATA_KEY);
+        let (_, json) = entry.with_context(|| {
+            let name = path.display();
+            format!("{name}: not written by pe-demo train (no metadata {METADATA_KEY})")
+        })?;
+        Ok(json)
     }
 
     /// Takes a tensor out, which must be f32 and have the shape given.
@@ -223,7 +239,9 @@ impl Checkpoint {
             _ => serde_json::Map::new(),
         };
         let (found, wanted) = (fields(&self.model), fields(wanted));
-        for (field, wanted) in &wanted {
+        // What follows from another field comes after it.
+        let first = wanted.get_key_value("d_model");
+        for (field, wanted) in first.into_iter().chain(&wanted) {
             let found = found.get(field).unwrap_or(&Value::Null);
             ensure!(
                 found == wanted,

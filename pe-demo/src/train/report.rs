@@ -324,9 +324,18 @@ impl Line {
         let mut text = match trained {
             share if share >= 0.9 => "tells who does it at the trained length".to_owned(),
             share if share > 0.55 => "does better than a guess at the trained length".to_owned(),
-            _ => {
+            _ if self.scheme == Scheme::None => {
                 "no better than a guess: it sees which words there are, not their order".to_owned()
             }
+            _ => format!(
+                "no better than a guess: {} {} too short a training to tell",
+                page::thousands(self.steps),
+                if self.steps == 1 {
+                    "step is"
+                } else {
+                    "steps are"
+                }
+            ),
         };
         if trained <= 0.55 {
             return text;

@@ -195,6 +195,10 @@ fn an_index_is_read_strictly() {
             "{\"weight_map\": []}",
             "an object of the shard of each tensor",
         ),
+        (
+            "{\"weight_map\": {\"a\\u202eb\": \"m\\\\n\"}}",
+            "the shard \"m\\n\" of tensor \"a\\u{202e}b\" is not the plain name",
+        ),
         ("{\"weight_map\": {\"a\": 1}}", "expected a string"),
         ("{\"weight_map\": {\"a\": null}}", "expected a string"),
         (

@@ -264,6 +264,10 @@ fn keys_without_effect_are_errors_or_listed() {
 fn wrong_kinds_of_values_are_errors() {
     for (more, expected) in [
         (
+            json!({"model_type": "chatglm", "rope_ratio": 0}),
+            "rope_ratio is 0: the base would be 0",
+        ),
+        (
             json!({"rope_theta": "big"}),
             "rope_theta is \"big\", not a number",
         ),

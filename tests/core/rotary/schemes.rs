@@ -128,6 +128,13 @@ fn keys_choose_between_schemes() {
             &[Disentangled, Learned],
         ),
         (json!({"model_type": "xlnet"}), &[RelativeSinusoidal]),
+        // No model of these types reads it.
+        (json!({"model_type": "gpt2", "rope_theta": 1e4}), &[Learned]),
+        (json!({"model_type": "bert", "rope_theta": 1e4}), &[Learned]),
+        (
+            json!({"model_type": "t5", "rope_scaling": {"type": "linear", "factor": 2.0}}),
+            &[RelativeBuckets],
+        ),
         // The default of its configuration class is written out, and not used.
         (
             json!({"model_type": "esm", "position_embedding_type": "absolute", "rope_theta": 1e4}),
@@ -201,6 +208,10 @@ fn nothing_is_invented_without_keys() {
             "the text has no model_type and no rotary key",
         ),
         (
+            json!({"model_type": 7, "rope_theta": 1e4}),
+            "model_type is 7, not a name",
+        ),
+        (
             json!({"head_dim": 8, "use_rope": false}),
             "the text has no model_type and no rotary key",
         ),
@@ -233,6 +244,13 @@ fn keys_of_a_scheme_are_explained() {
             ("attn_config.alibi_bias_max", "8"),
         ]
     );
+    let mpt = other(&json!({"model_type": "mpt", "attn_config": {"alibi": false}}));
+    assert_eq!(mpt.schemes, [HfScheme::Alibi]);
+    assert_eq!(mpt.warnings, ["attn_config.alibi (false has no effect)"]);
+    for model_type in ["gpt2", "t5", "bert"] {
+        let found = other(&json!({"model_type": model_type, "rope_theta": 1e4}));
+        assert_eq!(found.warnings, ["rope_theta (has no effect)"]);
+    }
     let opt = other(&of_type("opt"));
     assert_eq!(opt.keys[1].path, "max_position_embeddings");
     assert_eq!(

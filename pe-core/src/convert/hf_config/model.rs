@@ -120,7 +120,12 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
     reader.take("position_encoding_2d", "false: one position per token");
     // ChatGLM2-6B-32K alone divides positions by it instead; its file does not say so.
     if let Some(ratio) = reader.number("rope_ratio", "multiplies the base 10000")? {
-        common.theta = Some(common.theta.unwrap_or(common.family.theta) * ratio);
+        let theta = common.theta.unwrap_or(common.family.theta) * ratio;
+        if !(theta.is_finite() && theta > 0.0) {
+            let problem = format!("is {ratio}: the base would be {theta}");
+            return Err(error(reader.path("rope_ratio"), problem));
+        }
+        common.theta = Some(theta);
     }
     match reader.take("original_rope", "which columns form a pair") {
         None | Some(Value::Bool(true)) => {}

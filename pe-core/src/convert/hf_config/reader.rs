@@ -192,6 +192,11 @@ fn is_about_rotary(key: &str) -> bool {
     WORDS.iter().any(|word| key.contains(word)) && !key.contains("head_dim")
 }
 
+pub(super) fn name(path: &str, value: &Value) -> Result<String> {
+    let name = value.as_str().map(str::to_owned);
+    name.ok_or_else(|| error(path, format!("is {}, not a name", short(value))))
+}
+
 pub(super) fn number(path: &str, value: &Value) -> Result<f64> {
     value
         .as_f64()

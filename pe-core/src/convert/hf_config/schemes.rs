@@ -152,13 +152,9 @@ type Found = (Vec<HfScheme>, Option<&'static str>);
 const AFTER_TWO: &str = "row 2 of the table is position 0 (an offset of 2)";
 const AFTER_PADDING: &str = "the first position is pad_token_id + 1, and padding does not count";
 
-/// Keys with which a configuration asks for a rotary embedding, whatever its model type.
-const ROTARY: [&str; 4] = [
-    "rope_theta",
-    "rope_scaling",
-    "rope_parameters",
-    "rotary_emb_base",
-];
+/// The key of models with code of their own that rotate, though they state the model type that they are
+/// derived from (Jina's). `rope_theta` and the like may be leftovers.
+const ROTARY: &str = "rotary_emb_base";
 
 /// Returns the schemes of a model without a rotary embedding, or `None` for a rotary embedding.
 ///
@@ -181,10 +177,8 @@ pub(super) fn find(reader: &mut Reader, model_type: Option<&str>) -> Result<Opti
         _ if rotates => return Ok(None),
         _ => {}
     }
-    let keys = ROTARY.iter().any(|key| reader.peek(key).is_some());
     if let Some(found) = by_type(reader, model_type) {
-        // Models with code of their own state the model type that they are derived from.
-        let derived = keys && !found.0.contains(&HfScheme::None);
+        let derived = reader.peek(ROTARY).is_some() && !found.0.contains(&HfScheme::None);
         return Ok((!derived).then_some(found));
     }
     if reader.has_rotary_key() || model_type == Some("zamba2") {
@@ -384,7 +378,19 @@ fn by_type(reader: &mut Reader, model_type: Option<&str>) -> Option<Found> {
             vec![Sinusoidal, Learned],
             Some("the encoder's positions are sinusoidal, the decoder's learned"),
         ),
-        "bloom" | "mpt" => one(Alibi),
+        "mpt" => {
+            // transformers adds them without a look at the switch.
+            if reader
+                .peek("attn_config")
+                .and_then(|value| value.get("alibi"))
+                == Some(&Value::Bool(false))
+            {
+                let path = reader.path("attn_config.alibi");
+                reader.warn(&path, "false has no effect");
+            }
+            one(Alibi)
+        }
+        "bloom" => one(Alibi),
         "longt5" | "mt5" | "pix2struct_text_model" | "pop2piano" | "switch_transformers" | "t5" => {
             (
                 vec![RelativeBuckets],

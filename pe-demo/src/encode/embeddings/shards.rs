@@ -182,7 +182,7 @@ fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Str
                 }
                 if !is_plain(&shard) {
                     return Err(Error::custom(format!(
-                        "the shard {:?} of tensor {:?} is not the plain name of a .safetensors file",
+                        "the shard \"{}\" of tensor \"{}\" is not the plain name of a .safetensors file",
                         clean(&shard, 200),
                         clean(&tensor, 200)
                     )));
@@ -191,7 +191,9 @@ fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Str
                     Entry::Vacant(free) => free.insert(shard),
                     Entry::Occupied(taken) => {
                         let name = clean(taken.key(), 200);
-                        return Err(Error::custom(format!("tensor {name:?} stands there twice")));
+                        return Err(Error::custom(format!(
+                            "tensor \"{name}\" stands there twice"
+                        )));
                     }
                 };
             }

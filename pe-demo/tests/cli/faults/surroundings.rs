@@ -97,6 +97,57 @@ fn repositories_that_cannot_be_had() {
 }
 
 #[test]
+fn options_without_the_option_they_need_are_refused() {
+    all::<9>(&[
+        (
+            "exec $pe a --position-embeddings=no.safetensors --d-model 64",
+            2,
+            &["--embeddings is required by --position-embeddings"],
+        ),
+        (
+            "exec $pe encode a --position-embeddings --position-offset 3 --d-model 64",
+            2,
+            &["--embeddings is required by --position-embeddings"],
+        ),
+        (
+            "exec $pe a --position-offset 0 --scheme none",
+            2,
+            &["--position-embeddings is required by --position-offset"],
+        ),
+        (
+            "exec $pe export --scheme rotary --head-dim 8 --max-seq-len 4 --layer-type full -o t",
+            2,
+            &["--config is required by --layer-type"],
+        ),
+        (
+            "exec $pe export --scheme rotary --head-dim 8 --max-seq-len 4 --unknown-keys warn -o t",
+            2,
+            &["--config is required by --unknown-keys"],
+        ),
+        (
+            "exec $pe a --attention a.png --seed 1",
+            2,
+            &["--weights is required by --attention"],
+        ),
+        (
+            "exec $pe a --attention a.png --causal",
+            2,
+            &["--weights is required by --attention"],
+        ),
+        (
+            "exec $pe a --attention a.png --d-model 8",
+            2,
+            &["--weights is required by --attention"],
+        ),
+        (
+            "exec $pe encode a --attention a.png --table t.safetensors",
+            2,
+            &["--weights is required by --attention"],
+        ),
+    ]);
+}
+
+#[test]
 fn unknown_words_are_refused_with_what_is_known() {
     all::<20>(&[
         (
@@ -129,7 +180,7 @@ fn unknown_words_are_refused_with_what_is_known() {
             2,
             &["unexpected argument '--nothing'"],
         ),
-        ("exec $pe help exprot", 2, &["'exprot'"]),
+        ("exec $pe help exprot", 2, &["did you mean `export`?"]),
         ("exec $pe man exprot", 2, &["\"exprot\"", "export"]),
         (
             "exec $pe completions bsh",
