@@ -160,6 +160,8 @@ pub(crate) enum Mark {
     Line,
     /// A line with a dot at every point.
     Dotted,
+    /// A thin line in the color of the curve with this index, and not in the legend.
+    Thin(usize),
     /// A faint line for reference, in gray.
     Guide,
     /// The same across the panel, with its name at its left end and not in the legend.

@@ -146,9 +146,10 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "rotary-wavelengths",
-                "Gray lines are the lengths that the models state, before their frequencies were scaled and \
-                 after. Where a curve is above the first, a pair did not come full circle in the first training: beyond \
-                 that length it takes angles that the model had never seen.",
+                "Gray lines are the lengths that the models state, before and after their frequencies were scaled; \
+                 thin curves are the wavelengths before that. The first training had the thin curve, or the only \
+                 one. Where it is above the first length, a pair did not come full circle: beyond that length it \
+                 takes angles that the model had never seen.",
             ),
         ],
     },

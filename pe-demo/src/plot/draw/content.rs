@@ -124,7 +124,7 @@ fn draw_curve<I: Iterator<Item = (f64, f64)>>(
     points: impl Fn() -> I,
     rgb: Rgb,
 ) -> Result<()> {
-    if matches!(curve.mark, Mark::Guide | Mark::Level) {
+    if matches!(curve.mark, Mark::Guide | Mark::Level | Mark::Thin(_)) {
         let guide = PathElement::new(points().collect::<Vec<_>>(), line(rgb, 1.0, 1.2));
         chart.plotting_area().draw(&guide).map_err(failed)?;
         return Ok(());

@@ -110,7 +110,7 @@ fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
         curves
             .iter()
             .zip(inks(curves))
-            .filter(|(curve, _)| curve.mark != Mark::Level)
+            .filter(|(curve, _)| !matches!(curve.mark, Mark::Level | Mark::Thin(_)))
             .map(|(curve, ink)| (curve.name.as_str(), ink))
             .collect()
     })
@@ -119,14 +119,16 @@ fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
 /// The colours of curves, guides in grey.
 fn inks(curves: &[Curve]) -> Vec<Ink> {
     let mut series = SERIES.iter().cycle();
-    let ink = |rgb| Ink { rgb, opacity: 1.0 };
-    curves
-        .iter()
-        .map(|curve| match curve.mark {
-            Mark::Guide | Mark::Level => ink(MUTED),
-            _ => ink(*series.next().unwrap_or(&INK)),
-        })
-        .collect()
+    let mut inks: Vec<Ink> = Vec::with_capacity(curves.len());
+    for curve in curves {
+        let rgb = match curve.mark {
+            Mark::Guide | Mark::Level => MUTED,
+            Mark::Thin(of) => inks.get(of).map_or(MUTED, |ink| ink.rgb),
+            Mark::Line | Mark::Dotted => *series.next().unwrap_or(&INK),
+        };
+        inks.push(Ink { rgb, opacity: 1.0 });
+    }
+    inks
 }
 
 /// A straight line.
