@@ -30,6 +30,16 @@ pub(crate) struct Shape {
     pub(crate) aspect: f64,
 }
 
+impl Shape {
+    /// Returns the most columns and rows of a map of which a PNG has a pixel for each: what is left
+    /// of a panel beside margins, the longest labels, a title and the color bar.
+    pub(crate) fn cells(self) -> (u64, u64) {
+        let pixels = |room: f64| (room * f64::from(super::SCALE)).clamp(1.0, 1024.0) as u64;
+        let width = f64::from(self.width) - 140.0;
+        (pixels(width - 130.0), pixels(width * self.aspect - 64.0))
+    }
+}
+
 /// A number worth reading.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Fact {

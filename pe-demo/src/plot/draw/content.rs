@@ -21,6 +21,8 @@ use crate::plot::paint::scene::{Cells, Scene};
 /// Between ticks and their labels, and beyond the labels.
 const TICK: f64 = 4.0;
 const TITLE: f64 = 20.0;
+/// The name of an axis.
+pub(super) const NAME: f64 = 16.0;
 
 /// Draws a panel; returns the heights in pixels between which its content lies.
 pub(super) fn draw(
@@ -56,11 +58,11 @@ pub(super) fn draw(
     let y_name = named(&panel.y.label, place.leftmost);
     let room_left = match (&y_name, y.ticks.is_empty()) {
         (None, true) => 1.0,
-        (name, _) => y.labels_width()? + 2.0 * TICK + 4.0 + if name.is_some() { 16.0 } else { 0.0 },
+        (name, _) => y.labels_width()? + 2.0 * TICK + 4.0 + if name.is_some() { NAME } else { 0.0 },
     };
     let room_below = match (&x_name, x.ticks.is_empty()) {
         (None, true) => 1.0,
-        (name, _) => 2.0 * TICK + TEXT + if name.is_some() { 16.0 } else { 0.0 },
+        (name, _) => 2.0 * TICK + TEXT + if name.is_some() { NAME } else { 0.0 },
     };
     // Room for half of the last label.
     let room_right = if x.ticks.is_empty() { 1.0 } else { 10.0 };
