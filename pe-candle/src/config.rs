@@ -138,7 +138,7 @@ impl AxisOrder {
 
 /// What the input is multiplied by before the encoding is added.
 ///
-/// Embeddings are often initialised so small that the encoding would drown them; the paper
+/// Embeddings are often initialized so small that the encoding would drown them; the paper
 /// multiplies them by `sqrt(d_model)`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum EmbeddingScale {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::paint::colour::Colours;
+use super::paint::color::Colors;
 
 /// A figure.
 #[derive(Debug, Clone, Serialize)]
@@ -188,11 +188,11 @@ pub(crate) struct Map {
     /// Row after row.
     pub(crate) values: Vec<f64>,
     #[serde(skip)]
-    pub(crate) colours: Colours,
-    /// The numbers at the ends of the colours.
+    pub(crate) colors: Colors,
+    /// The numbers at the ends of the colors.
     #[serde(skip)]
     pub(crate) range: (f64, f64),
-    /// Ticks of the colour bar.
+    /// Ticks of the color bar.
     #[serde(skip)]
     pub(crate) ticks: Vec<f64>,
 }

@@ -15,7 +15,7 @@ use super::axes::{Place, Ruler};
 use super::{Area, TEXT, failed, inks, rings};
 use crate::plot::figure::{Content, Curve, Direction, Map, Mark, Panel};
 use crate::plot::paint::canvas::{Canvas, Picture, UNITS, units};
-use crate::plot::paint::colour::{AXIS, GRID, INK, MUTED, Rgb};
+use crate::plot::paint::color::{AXIS, GRID, INK, MUTED, Rgb};
 use crate::plot::paint::scene::{Cells, Scene};
 
 /// Between ticks and their labels, and beyond the labels.
@@ -174,7 +174,7 @@ fn name_levels(chart: &Chart<'_>, curves: &[Curve]) -> Result<()> {
 /// The cells of a map as they lie on the page, from the upper left corner.
 fn cells(map: &Map, direction: Direction) -> Cells {
     let (columns, rows) = (map.columns.len(), map.rows.len());
-    let level = |value: &f64| map.colours.level(*value, map.range);
+    let level = |value: &f64| map.colors.level(*value, map.range);
     let lines = map.values.chunks_exact(columns.max(1));
     let levels = match direction {
         Direction::Backward => lines.flatten().map(level).collect(),
@@ -184,7 +184,7 @@ fn cells(map: &Map, direction: Direction) -> Cells {
         columns,
         rows,
         levels,
-        palette: map.colours.palette(),
+        palette: map.colors.palette(),
     }
 }
 

@@ -15,7 +15,7 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 
 use super::figure::{Content, Curve, Figure, Mark, Panel};
 use super::paint::canvas::{Canvas, units};
-use super::paint::colour::{INK, MUTED, SERIES};
+use super::paint::color::{INK, MUTED, SERIES};
 use super::paint::font::Weight;
 use super::paint::scene::{Anchor, Closed, Ink, Item, Scene};
 use words::Words;
@@ -101,7 +101,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
     Ok(scene.into_inner())
 }
 
-/// Names and colours of the curves, if there is more than one in a panel.
+/// Names and colors of the curves, if there is more than one in a panel.
 fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
     let [
         Panel {
@@ -122,7 +122,7 @@ fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
     })
 }
 
-/// The colours of curves, guides in grey.
+/// The colors of curves, guides in gray.
 fn inks(curves: &[Curve]) -> Vec<Ink> {
     let mut series = SERIES.iter().cycle();
     let mut inks: Vec<Ink> = Vec::with_capacity(curves.len());
@@ -171,11 +171,11 @@ pub(crate) use rings::frames;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{CATALOGUE, SCALE, Settings};
+    use crate::plot::{CATALOG, SCALE, Settings};
 
     /// The panels' maps of a figure; the last image is the color bar.
     fn maps(name: &str, settings: &Settings) -> Vec<super::super::paint::scene::Image> {
-        let entry = CATALOGUE.iter().find(|entry| entry.name == name).unwrap();
+        let entry = CATALOG.iter().find(|entry| entry.name == name).unwrap();
         let figure = (entry.build)(settings).unwrap();
         let scene = scene(&figure, fitted(&figure, None)).unwrap();
         let mut images: Vec<_> = scene

@@ -6,7 +6,7 @@ use pe_core::Preset;
 use super::source::MOST_CELLS;
 use super::{COLUMN, PAIR, POSITION, Settings, Source};
 use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
-use crate::plot::paint::colour::Colours;
+use crate::plot::paint::color::Colors;
 
 /// A map of encodings, from -1 to 1.
 fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
@@ -15,7 +15,7 @@ fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
         columns,
         rows,
         values,
-        colours: Colours::Diverging,
+        colors: Colors::Diverging,
         range: (-1.0, 1.0),
         ticks: vec![-1.0, -0.5, 0.0, 0.5, 1.0],
     }
@@ -105,7 +105,7 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
         columns: indices(&pairs),
         rows: floats(&positions),
         values: angles,
-        colours: Colours::Cyclic,
+        colors: Colors::Cyclic,
         range: (0.0, 360.0),
         ticks: (0..7).map(|tick| 60.0 * f64::from(tick)).collect(),
     };
@@ -258,7 +258,7 @@ pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
         title: "Each position a column of waves".to_owned(),
         note: source.describe(columns, rows),
         facts: vec![Fact::new(
-            "distance of neighbours",
+            "distance of neighbors",
             source.encoding.neighbor_distance()?,
         )],
         panels: vec![panel(

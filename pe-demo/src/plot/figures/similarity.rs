@@ -7,7 +7,7 @@ use super::source::MOST_POINTS;
 use super::{POSITION, Settings, Source};
 use crate::page::thousands;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
-use crate::plot::paint::colour::Colours;
+use crate::plot::paint::color::Colors;
 use crate::plot::scale;
 
 /// The position against which the others are held.
@@ -175,7 +175,7 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
         columns: coordinates.clone(),
         rows: coordinates.clone(),
         values,
-        colours: Colours::Sequential,
+        colors: Colors::Sequential,
         range: (0.0, farthest),
         ticks: scale::ticks((0.0, farthest), 5),
     };
