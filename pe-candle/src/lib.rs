@@ -8,7 +8,7 @@
 //!
 //! [`PositionalEncoding`] computes `dropout(x * scale + pe[position])`. It implements
 //! [`ModuleT`](candle_core::ModuleT); gradients flow to `x`, and the table is a constant that no
-//! optimiser and no checkpoint sees.
+//! optimizer and no checkpoint sees.
 //!
 //! ```
 //! use candle_core::{DType, Device, ModuleT, Tensor};

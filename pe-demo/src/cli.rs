@@ -53,7 +53,7 @@ Examples:
   pe-demo report -o report.html          all of them on one page
   pe-demo completions bash               for a shell; pe-demo man: the manual
 
-Progress is shown on terminals only. Colours are too, and not where NO_COLOR is set.
+Progress is shown on terminals only. Colors are too, and not where NO_COLOR is set.
 
 Exit codes:
   0    done
@@ -68,12 +68,12 @@ Examples:
   pe-demo inspect model.safetensors --json
   pe-demo inspect config.json
 
-A file that begins with `{` (white space aside), or whose name ends in .json, is
-taken for a model's config.json unless there is a zero byte among its first eight,
-as there is in every safetensors file: the length of a header below 100 MB.
+A file that begins with `{` (white space aside), or whose name ends in .json, is taken for a \
+model's config.json unless there is a zero byte among its first eight, as there is in every \
+safetensors file: the length of a header below 100 MB.
 
-Exit codes: 0 if the file can be read and its table, if it says which one it is,
-has every entry right; 1 if not; 2 bad usage.";
+Exit codes: 0 if the file can be read and its table, if it says which one it is, has every \
+entry right; 1 if not; 2 bad usage.";
 
 /// The program.
 #[derive(Debug, Parser)]

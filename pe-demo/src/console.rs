@@ -46,30 +46,30 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Whether a stream gets colours.
+/// Whether a stream gets colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Colour {
+pub enum Color {
     /// Text alone.
     #[default]
     Off,
-    /// Text with the colours of a terminal.
+    /// Text with the colors of a terminal.
     On,
 }
 
-/// Which of the streams get colours.
+/// Which of the streams get colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Colours {
+pub struct Colors {
     /// Standard output.
-    pub stdout: Colour,
+    pub stdout: Color,
     /// Standard error.
-    pub stderr: Colour,
+    pub stderr: Color,
 }
 
-impl Colours {
+impl Colors {
     /// On terminals, unless `NO_COLOR` is set and not empty or `TERM` is `dumb`.
     pub fn of_this_process() -> Self {
         let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
-        let of = |terminal| Colour::of(terminal, no_color.as_deref(), term.as_deref());
+        let of = |terminal| Color::of(terminal, no_color.as_deref(), term.as_deref());
         Self {
             stdout: of(io::stdout().is_terminal()),
             stderr: of(io::stderr().is_terminal()),
@@ -77,7 +77,7 @@ impl Colours {
     }
 }
 
-impl Colour {
+impl Color {
     fn of(terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> Self {
         let forbidden = no_color.is_some_and(|value| !value.is_empty());
         match terminal && !forbidden && term.is_some_and(|term| term != "dumb") {
@@ -148,16 +148,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_for_terminals_where_nobody_forbids_them() {
+    fn colors_are_for_terminals_where_nobody_forbids_them() {
         let of = |terminal, no_color: Option<&str>, term: Option<&str>| {
-            Colour::of(terminal, no_color.map(OsStr::new), term.map(OsStr::new))
+            Color::of(terminal, no_color.map(OsStr::new), term.map(OsStr::new))
         };
-        assert_eq!(of(true, None, Some("xterm")), Colour::On);
-        assert_eq!(of(true, Some(""), Some("xterm")), Colour::On);
-        assert_eq!(of(true, Some("1"), Some("xterm")), Colour::Off);
-        assert_eq!(of(true, Some("0"), Some("xterm")), Colour::Off);
-        assert_eq!(of(true, None, Some("dumb")), Colour::Off);
-        assert_eq!(of(true, None, None), Colour::Off);
-        assert_eq!(of(false, None, Some("xterm")), Colour::Off);
+        assert_eq!(of(true, None, Some("xterm")), Color::On);
+        assert_eq!(of(true, Some(""), Some("xterm")), Color::On);
+        assert_eq!(of(true, Some("1"), Some("xterm")), Color::Off);
+        assert_eq!(of(true, Some("0"), Some("xterm")), Color::Off);
+        assert_eq!(of(true, None, Some("dumb")), Color::Off);
+        assert_eq!(of(true, None, None), Color::Off);
+        assert_eq!(of(false, None, Some("xterm")), Color::Off);
     }
 }

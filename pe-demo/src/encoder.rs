@@ -105,7 +105,7 @@ impl Encoder {
         })
     }
 
-    /// The same weights with other choices: how positions come in, where the layers normalise, whether
+    /// The same weights with other choices: how positions come in, where the layers normalize, whether
     /// they add their input. Of the schemes there are the one that the encoder was made for,
     /// [`Scheme::Sinusoidal`] and [`Scheme::None`]; running another one is an error.
     pub fn variant(&self, scheme: Scheme, norm: Norm, residual: Residual) -> Self {

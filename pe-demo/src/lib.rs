@@ -84,7 +84,7 @@ use console::{BadUsage, Stdout};
 use log::{Log, Verbosity};
 use process::Work;
 
-pub use console::{Colours, Outcome};
+pub use console::{Colors, Outcome};
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
@@ -101,12 +101,12 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    run_in(Colours::default(), args, stdin, stdout, stderr)
+    run_in(Colors::default(), args, stdin, stdout, stderr)
 }
 
-/// As [`run`], with colours in help and in messages about bad usage where they are wanted.
+/// As [`run`], with colors in help and in messages about bad usage where they are wanted.
 pub fn run_in<I, A>(
-    colours: Colours,
+    colors: Colors,
     args: I,
     stdin: &mut dyn BufRead,
     stdout: &mut dyn Write,
@@ -120,7 +120,7 @@ where
     let mut stdout = Stdout::new(stdout);
     let mut log = Log::new(stderr);
     let usage = |error: &clap::Error, log: &mut Log<'_>| {
-        log.usage(colours.stderr.paint(error));
+        log.usage(colors.stderr.paint(error));
         Outcome::Usage
     };
     let result = match Cli::try_parse_from(&args) {
@@ -144,7 +144,7 @@ where
         Err(error) if error.use_stderr() => {
             return usage(&cli::explain(error, &args), &mut log);
         }
-        Err(help) => write!(stdout, "{}", colours.stdout.paint(&help))
+        Err(help) => write!(stdout, "{}", colors.stdout.paint(&help))
             .map(|()| Outcome::Success)
             .map_err(Into::into),
     };

@@ -110,10 +110,10 @@ fn the_page_tells_which_numbers_come_from_where() {
 }
 
 #[test]
-fn figures_take_the_colours_of_the_page() {
+fn figures_take_the_colors_of_the_page() {
     let html = page();
     let style = between(&html, "<style>", "</style>");
-    // Colours of lines and letters have a rule; those of curves and maps are their own.
+    // Colors of lines and letters have a rule; those of curves and maps are their own.
     for (hex, name) in [
         ("#1b212c", "ink"),
         ("#596373", "muted"),
@@ -159,7 +159,7 @@ fn the_sliders_begin_where_the_numbers_are() {
             encoding.similarity(Similarity::Dot, 20, 0).unwrap(),
         ),
         ("dot-self", 64.0),
-        ("neighbour", encoding.neighbor_distance().unwrap()),
+        ("neighbor", encoding.neighbor_distance().unwrap()),
     ] {
         let part = between(&html, &format!("id=\"live-{name}\">"), "</dd>");
         let found: f64 = between(part, "<data value=\"", "\"").parse().unwrap();
@@ -173,7 +173,7 @@ fn the_sliders_begin_where_the_numbers_are() {
     let data: Value = serde_json::from_str(data).unwrap();
     assert_eq!(data["positions"], 128);
     let palette = data["palette"].as_array().unwrap();
-    // Red at -1, grey at 0, blue at 1.
+    // Red at -1, gray at 0, blue at 1.
     assert_eq!(palette.len(), 256);
     assert_eq!(
         [&palette[1], &palette[128], &palette[255]],

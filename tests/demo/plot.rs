@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::util::{arg, run};
 
-/// All figures, in the order of the catalogue.
+/// All figures, in the order of the catalog.
 const FIGURES: [&str; 19] = [
     "angle-rates",
     "angle-map",

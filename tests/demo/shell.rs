@@ -73,7 +73,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn every_help_has_examples_and_no_colours_of_its_own() {
+fn every_help_has_examples_and_no_colors_of_its_own() {
     for command in COMMANDS {
         for args in [
             &[command, "--help"][..],
@@ -94,6 +94,23 @@ fn every_help_has_examples_and_no_colours_of_its_own() {
         }
     }
     assert!(run(&["--help"]).contains("NO_COLOR"));
+}
+
+/// Paragraphs fill the lines of 80 columns: the first word of a line would not fit on the one before.
+#[test]
+fn paragraphs_of_help_have_no_breaks_of_their_own() {
+    for command in COMMANDS {
+        let help = run(&[command, "--help"]);
+        let (_, end) = help.split_once("\nExamples:\n").unwrap();
+        let lines: Vec<&str> = end.lines().collect();
+        for pair in lines.windows(2) {
+            let plain = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            if plain(pair[0]) && plain(pair[1]) {
+                let word = pair[1].split(' ').next().unwrap();
+                assert!(pair[0].len() + 1 + word.len() > 80, "{command}: {pair:?}");
+            }
+        }
+    }
 }
 
 #[test]

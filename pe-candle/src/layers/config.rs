@@ -104,7 +104,7 @@ pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
 
 /// What the input is multiplied by before the encoding is added.
 ///
-/// Embeddings are often initialised so small that the encoding would drown them; the paper
+/// Embeddings are often initialized so small that the encoding would drown them; the paper
 /// multiplies them by `sqrt(d_model)`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum EmbeddingScale {

@@ -24,29 +24,28 @@ Examples:
   pe-demo encode --weights pe-demo-train/rotary.safetensors
   pe-demo encode --weights owner/name@v2:rotary.safetensors
 
-FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a
-repository on the Hugging Face hub. What exists as a file is taken for one:
-./owner/name is never a repository. Without :file it is tokenizer.json or
-model.safetensors. Files are fetched once, into the hub's cache (HF_HOME); large
-ones go on where they broke off. With HF_HUB_OFFLINE=1 only the cache is used.
+FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a repository on the \
+Hugging Face hub. What exists as a file is taken for one: ./owner/name is never a \
+repository. Without :file it is tokenizer.json or model.safetensors. Files are fetched once, \
+into the hub's cache (HF_HOME); large ones go on where they broke off. With HF_HUB_OFFLINE=1 \
+only the cache is used.
 
-[:TENSOR] names the tensor; without it the one is taken whose name ends in
-embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT
-and RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or
-the tokenizer.json beside the file, unless --tokenizer names another.
+[:TENSOR] names the tensor; without it the one is taken whose name ends in \
+embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT and \
+RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or the \
+tokenizer.json beside the file, unless --tokenizer names another.
 
-A checkpoint may be in shards: a directory or a repository with
+A checkpoint may be in shards: a directory or a repository with \
 model.safetensors.index.json, or that file. Only the shard of the tensor is read.
 
---output: the mean of each sentence's vectors after the last layer, in the order
-of the input; tensor `vectors` [sentences, d_model], or a JSON object per line.
-The file is written as a whole or not at all, and a sentence's vector has the same
-bits whatever stands beside it (on the CPU; --device cuda and metal, which need a
-build with the feature of that name, promise no bits). A line has at most 1 MiB, a
-sentence 2048 tokens.
+--output: the mean of each sentence's vectors after the last layer, in the order of the \
+input; tensor `vectors` [sentences, d_model], or a JSON object per line. The file is written \
+as a whole or not at all, and a sentence's vector has the same bits whatever stands beside \
+it (on the CPU; --device cuda and metal, which need a build with the feature of that name, \
+promise no bits). A line has at most 1 MiB, a sentence 2048 tokens.
 
-Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped
-by Ctrl-C while writing vectors.";
+Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped by Ctrl-C \
+while writing vectors.";
 
 /// What `--position-embeddings` alone stands for; no file or repository can have this name.
 pub(crate) const SAME: &str = "/";
@@ -151,7 +150,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) max_seq_len: Option<usize>,
-    /// Normalise after each residual connection (post) or before each layer (pre)
+    /// Normalize after each residual connection (post) or before each layer (pre)
     #[arg(
         long,
         value_enum,

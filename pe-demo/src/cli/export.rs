@@ -19,8 +19,8 @@ Examples:
   pe-demo export --scheme rotary --head-dim 128 --theta 500000 \\
       --scaling linear:factor=4 --max-seq-len 8192 -o rotary.safetensors
 
-The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary
-`cos` and `sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
+The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary `cos` and \
+`sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
 
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 

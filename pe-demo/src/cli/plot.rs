@@ -8,7 +8,7 @@ use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
 use super::values::{page, parse_preset, positive, preset_help, whole};
 use crate::distinct::Named;
-use crate::plot::CATALOGUE;
+use crate::plot::CATALOG;
 
 const PLOT_EXAMPLES: &str = "\
 Examples:
@@ -19,12 +19,12 @@ Examples:
   pe-demo plot sse encoding-map --preset whisper
   pe-demo plot rotary-wavelengths --config llama/config.json --config qwen.json
 
-The options about the table stand in for the numbers of the source documents, in
-the figures that have such a number. Long tables are sampled: at most 1024 rows
-and columns of a map and 2048 points of a curve are computed and drawn, equally
-far apart, and the figure says which, and which pairs turn too fast to be seen
-so (they alias). Each figure of a table names its convention; --preset chooses
-another for all of them. Equal arguments give equal bytes.
+The options about the table stand in for the numbers of the source documents, in the figures \
+that have such a number. Long tables are sampled: no more rows and columns of a map than a \
+PNG has pixels for, and at most 2048 points of a curve, are computed and drawn, equally far \
+apart, and the figure says which, and which pairs turn too fast to be seen so (they alias). \
+Each figure of a table names its convention; --preset chooses another for all of them. Equal \
+arguments give equal bytes.
 
 Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
 
@@ -40,7 +40,7 @@ Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
 /// The figures by name, then examples.
 pub(super) fn plot_help() -> String {
     let mut text = "Figures:\n".to_owned();
-    for entry in CATALOGUE {
+    for entry in CATALOG {
         text += &format!("  {:<20} {}\n", entry.name, entry.summary);
     }
     text + "\n" + PLOT_EXAMPLES
@@ -71,7 +71,7 @@ pub(crate) struct PlotArgs {
     /// Names of figures, as listed below [default: all]
     #[arg(
         value_name = "FIGURE",
-        value_parser = PossibleValuesParser::new(CATALOGUE.iter().map(|entry| entry.name)),
+        value_parser = PossibleValuesParser::new(CATALOG.iter().map(|entry| entry.name)),
         hide_possible_values = true
     )]
     pub(crate) figures: Vec<String>,
@@ -127,7 +127,7 @@ pub(crate) struct PlotArgs {
 impl PlotArgs {
     /// Every file that may be written; not every figure has an animation.
     pub(crate) fn outputs(&self) -> Vec<Named> {
-        let all = CATALOGUE.iter().map(|entry| entry.name);
+        let all = CATALOG.iter().map(|entry| entry.name);
         let asked = |name: &&str| self.figures.is_empty() || self.figures.iter().any(|f| f == name);
         let endings = [
             Some(match self.format {

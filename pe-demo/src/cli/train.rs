@@ -16,13 +16,13 @@ Examples:
   pe-demo train --resume                 go on after Ctrl-C
   pe-demo encode --weights pe-demo-train/rotary.safetensors
 
-Of each scheme the weights of the step that did best on the validation sentences
-are kept and tested, not the last ones. Sentences, weights and dropout follow from
-the seed: on the CPU of one machine the same arguments give the same files, byte
-for byte. Files of an earlier run are replaced.
+Of each scheme the weights of the step that did best on the validation sentences are kept \
+and tested, not the last ones. Sentences, weights and dropout follow from the seed: on the \
+CPU of one machine the same arguments give the same files, byte for byte. Files of an \
+earlier run are replaced.
 
---device cuda and --device metal need a build with the feature of that name; what
-they compute may differ from the CPU in the last bits.
+--device cuda and --device metal need a build with the feature of that name; what they \
+compute may differ from the CPU in the last bits.
 
 Exit codes: 0 trained, 1 a failure (files, sizes), 2 bad usage, 130 interrupted.";
 

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout, Spacing};
 
-/// Where the layers normalise.
+/// Where the layers normalize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum NormArg {
     #[default]

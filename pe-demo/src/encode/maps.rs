@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
 use crate::page::{Page, columns, pad, prose};
-use crate::plot::{Axis, Colours, Content, Figure, Map, Panel, Shape};
+use crate::plot::{Axis, Colors, Content, Figure, Map, Panel, Shape};
 use crate::tokenizer::Sentence;
 
 /// The most tokens of a sentence whose maps are shown.
@@ -74,7 +74,7 @@ impl Maps {
                         columns: places.clone(),
                         rows: places.clone(),
                         values: values.collect(),
-                        colours: Colours::Sequential,
+                        colors: Colors::Sequential,
                         range: (0.0, 1.0),
                         ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
                     }),

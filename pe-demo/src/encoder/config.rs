@@ -4,7 +4,7 @@ use candle_core::{Result, bail};
 use pe_candle::PositionalEncodingConfig;
 use serde::{Deserialize, Serialize};
 
-/// Where a layer normalises.
+/// Where a layer normalizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
@@ -77,7 +77,7 @@ pub struct EncoderConfig {
     pub layers: usize,
     /// Width inside the feed-forward part.
     pub d_ff: usize,
-    /// Where layers normalise.
+    /// Where layers normalize.
     pub norm: Norm,
     /// Whether layers add their input.
     pub residual: Residual,

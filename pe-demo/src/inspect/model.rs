@@ -108,7 +108,7 @@ fn layer_document((of, rates): &Layer<'_>) -> Value {
         "pair_layout": of.layout,
         "config": of.rotary,
         "mrope": of.mrope,
-        "before_scaling": rates.before.as_ref().map(within),
+        "before_scaling": rates.before.as_ref().map(|before| within(&before.within)),
         "sets": rates.sets.iter().map(set).collect::<Vec<_>>(),
     })
 }

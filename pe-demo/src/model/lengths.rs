@@ -8,8 +8,14 @@ use crate::page::thousands;
 pub(crate) struct Rates {
     /// The frequencies without the scaling in the length trained with before it, where the
     /// scaling states that length.
-    pub(crate) before: Option<Within>,
+    pub(crate) before: Option<Before>,
     pub(crate) sets: Vec<Set>,
+}
+
+/// The frequencies without the scaling.
+pub(crate) struct Before {
+    pub(crate) wavelengths: Vec<f64>,
+    pub(crate) within: Within,
 }
 
 /// Frequencies and the sequences that have them.
@@ -138,7 +144,7 @@ impl Rates {
                 ..config.clone()
             })?;
             let wavelengths = unscaled.frequencies(0)?.wavelengths();
-            Ok::<_, pe_core::Error>(Within {
+            let within = Within {
                 positions,
                 key: ORIGINAL,
                 words: format!(
@@ -146,6 +152,10 @@ impl Rates {
                     number(positions)
                 ),
                 incomplete: incomplete(&wavelengths, positions),
+            };
+            Ok::<_, pe_core::Error>(Before {
+                wavelengths,
+                within,
             })
         });
         Ok(Self {

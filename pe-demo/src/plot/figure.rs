@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::paint::colour::Colours;
+use super::paint::color::Colors;
 
 /// A figure.
 #[derive(Debug, Clone, Serialize)]
@@ -28,6 +28,16 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
     /// Height of a panel with its labels, in widths.
     pub(crate) aspect: f64,
+}
+
+impl Shape {
+    /// Returns the most columns and rows of a map of which a PNG has a pixel for each: what is left
+    /// of a panel beside margins, the longest labels, a title and the color bar.
+    pub(crate) fn cells(self) -> (u64, u64) {
+        let pixels = |room: f64| (room * f64::from(super::SCALE)).clamp(1.0, 1024.0) as u64;
+        let width = f64::from(self.width) - 140.0;
+        (pixels(width - 130.0), pixels(width * self.aspect - 64.0))
+    }
 }
 
 /// A number worth reading.
@@ -160,6 +170,8 @@ pub(crate) enum Mark {
     Line,
     /// A line with a dot at every point.
     Dotted,
+    /// A thin line in the color of the curve with this index, and not in the legend.
+    Thin(usize),
     /// A faint line for reference, in gray.
     Guide,
     /// The same across the panel, with its name at its left end and not in the legend.
@@ -176,11 +188,11 @@ pub(crate) struct Map {
     /// Row after row.
     pub(crate) values: Vec<f64>,
     #[serde(skip)]
-    pub(crate) colours: Colours,
-    /// The numbers at the ends of the colours.
+    pub(crate) colors: Colors,
+    /// The numbers at the ends of the colors.
     #[serde(skip)]
     pub(crate) range: (f64, f64),
-    /// Ticks of the colour bar.
+    /// Ticks of the color bar.
     #[serde(skip)]
     pub(crate) ticks: Vec<f64>,
 }

@@ -1,14 +1,14 @@
 //! `pe-demo plot`: figures of encodings.
 //!
 //! ```text
-//! catalogue ─► figures ─► Figure ─┬─► draw ─► paint ─► PNG, SVG, GIF
+//! catalog ─► figures ─► Figure ─┬─► draw ─► paint ─► PNG, SVG, GIF
 //!              (pe-core)          └─► data ─► JSON, CSV
 //! ```
 //!
 //! A figure is made of numbers first. What is drawn and what is written as data are the
 //! same numbers.
 
-mod catalogue;
+mod catalog;
 mod data;
 mod draw;
 mod figure;
@@ -26,14 +26,14 @@ use crate::cli::{DataArg, FormatArg, PlotArgs};
 use crate::console::{BadUsage, Outcome};
 use crate::page::{self, Page};
 
-pub(crate) use catalogue::{CATALOGUE, Entry};
+pub(crate) use catalog::{CATALOG, Entry};
 pub(crate) use figure::{Axis, Content, Curve, Figure, Map, Mark, Panel, Shape};
 pub(crate) use figures::Settings;
 pub(crate) use scale::power_of_ten;
 
-use catalogue::Setting;
-pub(crate) use paint::colour::Colours;
-use paint::colour::{AXIS, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
+use catalog::Setting;
+pub(crate) use paint::color::Colors;
+use paint::color::{AXIS, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
 use paint::{Background, Raster};
 
 /// Pixels of a PNG for each of the layout's.
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// The entries of the catalogue that are asked for, each once.
+/// The entries of the catalog that are asked for, each once.
 fn chosen(args: &PlotArgs) -> Result<Vec<&'static Entry>> {
     let given = [
         (Setting::Preset, args.preset.is_some()),
@@ -80,7 +80,7 @@ fn chosen(args: &PlotArgs) -> Result<Vec<&'static Entry>> {
         (Setting::Config, !args.config.is_empty()),
     ];
     let mut entries = Vec::new();
-    for entry in CATALOGUE {
+    for entry in CATALOG {
         if !args.figures.is_empty() && !args.figures.iter().any(|name| name == entry.name) {
             continue;
         }
@@ -163,7 +163,7 @@ pub(crate) fn escape(text: &str) -> String {
     paint::escape(text)
 }
 
-/// Style rules by which figures inside a page follow the page's colours.
+/// Style rules by which figures inside a page follow the page's colors.
 pub(crate) fn theme() -> String {
     let mut rules = String::new();
     for (rgb, name) in [
@@ -182,8 +182,8 @@ pub(crate) fn theme() -> String {
     rules
 }
 
-/// The colours from -1 to 1 as numbers 0xrrggbb, from step 1 to step 255.
+/// The colors from -1 to 1 as numbers 0xrrggbb, from step 1 to step 255.
 pub(crate) fn diverging_palette() -> Vec<u32> {
     let number = |rgb: &Rgb| u32::from_be_bytes([0, rgb.0, rgb.1, rgb.2]);
-    Colours::Diverging.palette().iter().map(number).collect()
+    Colors::Diverging.palette().iter().map(number).collect()
 }

@@ -41,7 +41,7 @@
     return sum;
   };
 
-  const neighbour = () => {
+  const neighbor = () => {
     let sum = 0;
     for (let pair = 0; pair < state.d / 2; pair += 1) {
       const s = Math.sin(rate(pair) / 2);
@@ -82,11 +82,11 @@
     show("wavelength", (2 * Math.PI) / rate(pairs - 1));
     show("dot-0", dot(state.position, 0));
     show("dot-self", dot(state.position, state.position));
-    show("neighbour", neighbour());
+    show("neighbor", neighbor());
   };
 
   // Pictures.
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const sheet = (id) => {
     const canvas = byId(id);
     const ratio = window.devicePixelRatio || 1;
@@ -145,10 +145,10 @@
     // Cells stay sharp unless there are more of them than pixels.
     context.imageSmoothingEnabled = state.d > w * (window.devicePixelRatio || 1);
     context.drawImage(table, frame.left, frame.top, w, h);
-    context.strokeStyle = colour("axis");
+    context.strokeStyle = color("axis");
     context.lineWidth = 1;
     context.strokeRect(frame.left, frame.top, w, h);
-    context.fillStyle = colour("muted");
+    context.fillStyle = color("muted");
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const tick of ticks(state.d - 1, Math.max(2, w / 70))) {
@@ -162,7 +162,7 @@
     }
     // The chosen row.
     const y = frame.top + (state.position / rows) * h;
-    context.strokeStyle = colour("ink");
+    context.strokeStyle = color("ink");
     context.lineWidth = 2;
     context.strokeRect(frame.left - 2, y - 1.5, w + 4, h / rows + 3);
   };
@@ -185,9 +185,9 @@
       ];
     };
     const at = state.position * pairs;
-    const ring = colour("axis");
-    const positive = colour("positive");
-    const negative = colour("negative");
+    const ring = color("axis");
+    const positive = color("positive");
+    const negative = color("negative");
     // No more circles than can be told apart.
     const every = Math.max(1, Math.round(pairs / (width / 5)));
     for (let pair = pairs - 1; pair >= 0; pair -= 1) {
@@ -219,7 +219,7 @@
       context.arc(x, y, (2.8 * r) / radius, 0, 2 * Math.PI);
       context.fill();
     }
-    context.fillStyle = colour("muted");
+    context.fillStyle = color("muted");
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const pair of [0, pairs - 1]) {
@@ -243,12 +243,12 @@
     context.textBaseline = "middle";
     context.textAlign = "right";
     for (const tick of ticks(most, 4)) {
-      context.strokeStyle = colour("grid");
+      context.strokeStyle = color("grid");
       context.beginPath();
       context.moveTo(frame.left, y(tick));
       context.lineTo(frame.left + w, y(tick));
       context.stroke();
-      context.fillStyle = colour("muted");
+      context.fillStyle = color("muted");
       context.fillText(String(tick), frame.left - 6, y(tick));
     }
     context.textAlign = "center";
@@ -257,17 +257,17 @@
       context.fillText(String(tick), x(tick), frame.top + h + 5);
     }
     context.fillText("position", frame.left + w / 2, frame.top + h + 19);
-    context.strokeStyle = colour("axis");
+    context.strokeStyle = color("axis");
     context.beginPath();
     context.moveTo(x(state.position), frame.top);
     context.lineTo(x(state.position), frame.top + h);
     context.stroke();
-    context.strokeStyle = colour("accent");
+    context.strokeStyle = color("accent");
     context.lineWidth = 2;
     context.beginPath();
     values.forEach((v, q) => (q === 0 ? context.moveTo(x(q), y(v)) : context.lineTo(x(q), y(v))));
     context.stroke();
-    context.fillStyle = colour("accent");
+    context.fillStyle = color("accent");
     context.beginPath();
     context.arc(x(state.position), y(values[state.position]), 4, 0, 2 * Math.PI);
     context.fill();

@@ -141,8 +141,8 @@ fn numbers() -> Result<Vec<(&'static str, &'static str, f64)>> {
             of(Similarity::Dot, POSITION)?,
         ),
         (
-            "neighbour",
-            "distance of neighbours",
+            "neighbor",
+            "distance of neighbors",
             encoding.neighbor_distance()?,
         ),
     ])

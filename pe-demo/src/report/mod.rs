@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::cli::ReportArgs;
 use crate::console::Outcome;
 use crate::page::{self, Page};
-use crate::plot::{self, CATALOGUE, Figure, Settings};
+use crate::plot::{self, CATALOG, Figure, Settings};
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;
@@ -40,7 +40,7 @@ fn html() -> Result<String> {
             plot::escape(section.lead)
         );
         for (name, about) in section.figures {
-            let entry = CATALOGUE
+            let entry = CATALOG
                 .iter()
                 .find(|entry| entry.name == *name)
                 .with_context(|| format!("no figure is called {name}"))?;
@@ -158,7 +158,7 @@ mod tests {
             }
         }
         named.sort_unstable();
-        let mut known: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+        let mut known: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
         known.sort_unstable();
         assert_eq!(named, known);
     }

@@ -29,7 +29,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "angle-map",
-                "The angle that each pair has reached. Colours run around the circle, so that 360 degrees are \
+                "The angle that each pair has reached. Colors run around the circle, so that 360 degrees are \
                  0 degrees again. On the left whole turns follow each other closely; on the right pairs have \
                  barely left their start after fifty positions.",
             ),
@@ -67,7 +67,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "transposed-corner",
-                "The fast corner of the same table, each cell to be seen. Neighbouring rows are a sine and a cosine \
+                "The fast corner of the same table, each cell to be seen. Neighboring rows are a sine and a cosine \
                  of one frequency, a quarter of a turn apart.",
             ),
             (
@@ -146,9 +146,10 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "rotary-wavelengths",
-                "Gray lines are the lengths that the models state, before their frequencies were scaled and \
-                 after. Where a curve is above the first, a pair did not come full circle in the first training: beyond \
-                 that length it takes angles that the model had never seen.",
+                "Gray lines are the lengths that the models state, before and after their frequencies were scaled; \
+                 thin curves are the wavelengths before that. The first training had the thin curve, or the only \
+                 one. Where it is above the first length, a pair did not come full circle: beyond that length it \
+                 takes angles that the model had never seen.",
             ),
         ],
     },

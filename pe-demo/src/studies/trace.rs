@@ -155,12 +155,12 @@ impl Vectors {
             .collect();
         let changes: Vec<&[f32]> = self.changes.iter().map(Vec::as_slice).collect();
         let vectors: Vec<&[f32]> = self.tokens.iter().map(|(_, v)| v.as_slice()).collect();
-        let (change, encoding) = (centred(&changes), centred(&encodings));
+        let (change, encoding) = (centered(&changes), centered(&encodings));
         let correlation =
             dot(&change, &encoding) / (dot(&change, &change) * dot(&encoding, &encoding)).sqrt();
 
         let width = table.first().map_or(1, Vec::len).max(1);
-        let vectors = centred(&vectors);
+        let vectors = centered(&vectors);
         let read_back = vectors
             .chunks_exact(width)
             .zip(&self.tokens)
@@ -191,7 +191,7 @@ fn nearest(vector: &[f64], table: &[Vec<f32>]) -> usize {
 }
 
 /// All rows, one after another, with each column's mean removed.
-fn centred(rows: &[&[f32]]) -> Vec<f64> {
+fn centered(rows: &[&[f32]]) -> Vec<f64> {
     let width = rows.first().map_or(0, |row| row.len());
     let mut means = vec![0.0_f64; width];
     for row in rows {

@@ -85,7 +85,7 @@ def expected_numbers(program, position, d_model, base):
         "entry-0": row[0], "entry-1": row[1], "entry-2": row[2], "entry-last": row[-1],
         "wavelength": program.longest_wavelength(d_model, base),
         "dot-0": dot(row, rows[0]), "dot-self": dot(row, row),
-        "neighbour": math.sqrt(math.fsum((x - y) ** 2 for x, y in zip(rows[0], rows[1]))),
+        "neighbor": math.sqrt(math.fsum((x - y) ** 2 for x, y in zip(rows[0], rows[1]))),
     }
 
 

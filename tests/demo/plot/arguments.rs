@@ -21,7 +21,7 @@ fn the_help_lists_every_figure_and_has_examples() {
             help.contains(&format!("Examples:\n  pe-demo {command}")),
             "{help}"
         );
-        // No colours, whatever NO_COLOR says.
+        // No colors, whatever NO_COLOR says.
         assert!(!help.contains('\u{1b}'));
     }
 }

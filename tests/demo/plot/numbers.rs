@@ -149,8 +149,8 @@ fn b2_c3_c4_d1_numbers_of_the_documents() {
     let longest = fact(&matrix, "longest wavelength, in positions");
     assert_near(longest, 60611.477, 5e-4);
     let whole = numbers("transposed", &[]);
-    let neighbours = fact(&whole, "distance of neighbours");
-    assert_near(neighbours, 3.671985659248809, 1e-13);
+    let neighbors = fact(&whole, "distance of neighbors");
+    assert_near(neighbors, 3.671985659248809, 1e-13);
     let values = floats(&whole["panels"][0]["map"]["values"]);
     assert_eq!(values.len(), 500 * 1000);
 
@@ -443,20 +443,20 @@ fn a_long_table_is_sampled_at_equal_steps() {
     let start = std::time::Instant::now();
     let figure = numbers("inverted-map", &size);
     let map = &figure["panels"][0]["map"];
-    // Pair 25 turns by 128 x 10000^(-50/128) = 3.5 radians from one row to the next, pair 26 by 3.04.
+    // Pair 30 turns by 246 x 10000^(-60/128) = 3.28 radians from one row to the next, pair 31 by 2.84.
     let note = figure["note"].as_str().unwrap();
-    let sampling = "; every 128th position shown; pairs 0 to 25 alias (over half a turn from one \
+    let sampling = "; every 246th position shown; pairs 0 to 30 alias (over half a turn from one \
                     shown to the next)";
     assert!(note.ends_with(sampling), "{note}");
     let rows = floats(&map["rows"]);
-    assert_eq!((rows.len(), rows[1], rows[1023]), (1024, 128.0, 130_944.0));
+    assert_eq!((rows.len(), rows[1], rows[532]), (533, 246.0, 130_872.0));
     let positions: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
     let table = encoding.table_at::<f64>(&positions).unwrap();
     assert_eq!(floats(&map["values"]), table.as_slice());
 
     let distances = &numbers("distances", &size)["panels"][0]["map"];
-    let found = distances["values"][5 * 1024 + 900].as_f64().unwrap();
-    let expected = encoding.similarity(Similarity::Distance, 640, 115_200);
+    let found = distances["values"][5 * 698 + 600].as_f64().unwrap();
+    let expected = encoding.similarity(Similarity::Distance, 940, 112_800);
     assert_eq!(found, expected.unwrap());
     let curve = &numbers("dimensions", &size)["panels"][0]["curves"][0];
     assert_eq!(floats(&curve["x"]).len(), 2048);

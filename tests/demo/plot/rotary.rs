@@ -61,25 +61,44 @@ fn known_models_have_the_nearest_frequencies() {
         for length in lengths {
             let positions: f64 = length.replace(',', "").parse().unwrap();
             let above = found.iter().filter(|wave| **wave > positions).count();
-            let what = format!("{name}: pairs of 64 with a wavelength above {length}");
+            let which = if lengths.len() > 1 { "a scaled" } else { "a" };
+            let what = format!("{name}: pairs of 64 with {which} wavelength above {length}");
             assert_eq!(fact(&waves, &what), above as f64);
         }
     }
-    // Before the scaling and after it.
+    // The first training had the unscaled frequencies.
+    for (index, name, base, length, pairs) in [
+        (3, "Llama 3.1", 5e5, 8192.0, 29.0),
+        (4, "Qwen2.5 with YaRN", 1e6, 32_768.0, 24.0),
+    ] {
+        let found = floats(&waves["panels"][0]["curves"][index]["y"]);
+        for (pair, wave) in found.iter().enumerate() {
+            let expected = std::f64::consts::TAU * f64::powf(base, pair as f64 / 64.0);
+            assert!((wave / expected - 1.0).abs() < 1e-14, "{name}: {wave}");
+        }
+        let above = found.iter().filter(|wave| **wave > length).count();
+        assert_eq!(above as f64, pairs);
+        let length = if index == 3 { "8,192" } else { "32,768" };
+        let what = format!("{name}: pairs of 64 with an unscaled wavelength above {length}");
+        assert_eq!(fact(&waves, &what), pairs);
+    }
+    // The scaled curve against both lengths.
     for (length, pairs) in [("8,192", 32.0), ("131,072", 25.0)] {
-        let what = format!("Llama 3.1: pairs of 64 with a wavelength above {length}");
+        let what = format!("Llama 3.1: pairs of 64 with a scaled wavelength above {length}");
         assert_eq!(fact(&waves, &what), pairs);
     }
     assert_eq!(
         names(&waves)[3..],
         [
+            "Llama 3.1 before scaling",
+            "Qwen2.5 with YaRN before scaling",
             "4,096: Llama 2",
             "8,192: Llama 3.1 before scaling",
             "32,768: Qwen2.5 with YaRN before scaling",
             "131,072: Llama 3.1, Qwen2.5 with YaRN after scaling",
         ]
     );
-    let level = &waves["panels"][0]["curves"][4];
+    let level = &waves["panels"][0]["curves"][6];
     assert_eq!(
         (floats(&level["x"]), floats(&level["y"])),
         (vec![0.0, 63.0], vec![8192.0; 2])
@@ -113,6 +132,7 @@ fn files_of_models_are_drawn_over_each_other() {
     assert_eq!(
         names(&waves)[3..],
         [
+            "llama before scaling",
             "8,192: llama before scaling",
             "131,072: llama after scaling"
         ]
@@ -147,6 +167,7 @@ fn both_sets_of_longrope_are_drawn() {
         [
             "phi, up to 4,096",
             "phi, longer",
+            "phi before scaling",
             "4,096: phi before scaling",
             "131,072: phi after scaling",
         ]

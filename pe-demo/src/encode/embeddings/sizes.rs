@@ -107,7 +107,7 @@ impl Sizes {
             Some(ratio) => page.paragraph(&format!(
                 "A position's vector is {} times as long as a word's, in the mean: added as they \
                  are, positions drown the words. The paper multiplies the words' vectors by the \
-                 root of d_model first, {} here; trained encoders of this kind normalise the sum \
+                 root of d_model first, {} here; trained encoders of this kind normalize the sum \
                  instead.",
                 number(1.0 / ratio),
                 number((self.words.width as f64).sqrt())

@@ -122,7 +122,7 @@ fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
         page.wrap("  ", &axes(mrope));
     }
     if let Some(before) = before {
-        page.wrap("  ", &sentence(before, pairs));
+        page.wrap("  ", &sentence(&before.within, pairs));
     }
     for set in sets {
         page.wrap("  ", &format!("{}:", set.sequences));

@@ -1,10 +1,10 @@
-//! The colour bar beside maps.
+//! The color bar beside maps.
 
 use anyhow::Result;
 
 use super::{TEXT, segment, text};
 use crate::plot::figure::{Content, Figure, Map};
-use crate::plot::paint::colour::{AXIS, Colours, MUTED};
+use crate::plot::paint::color::{AXIS, Colors, MUTED};
 use crate::plot::paint::font::{CAPITALS, Weight};
 use crate::plot::paint::scene::{Anchor, Cells, Closed, Heading, Image, Ink, Item, Scene, Text};
 use crate::plot::scale;
@@ -52,11 +52,11 @@ impl<'a> Bar<'a> {
     ) -> Result<()> {
         let left = left + BEFORE;
         let height = bottom - top;
-        let levels: Vec<u8> = match self.map.colours {
-            Colours::Bits => vec![255, 0],
+        let levels: Vec<u8> = match self.map.colors {
+            Colors::Bits => vec![255, 0],
             // Its palette begins at step 1.
-            Colours::Diverging => (1..=255).rev().collect(),
-            Colours::Cyclic | Colours::Sequential => (0..=255).rev().collect(),
+            Colors::Diverging => (1..=255).rev().collect(),
+            Colors::Cyclic | Colors::Sequential => (0..=255).rev().collect(),
         };
         scene.items.push(Item::Image(Image {
             at: (left as f32, top as f32),
@@ -65,14 +65,14 @@ impl<'a> Bar<'a> {
                 columns: 1,
                 rows: levels.len(),
                 levels,
-                palette: self.map.colours.palette(),
+                palette: self.map.colors.palette(),
             },
         }));
         let axis = Ink {
             rgb: AXIS,
             opacity: 1.0,
         };
-        let grey = Ink {
+        let gray = Ink {
             rgb: MUTED,
             opacity: 1.0,
         };
@@ -92,7 +92,7 @@ impl<'a> Bar<'a> {
         let (low, high) = self.map.range;
         for (tick, label) in self.map.ticks.iter().zip(&self.labels) {
             let mut share = (tick - low) / (high - low);
-            if self.map.colours == Colours::Bits {
+            if self.map.colors == Colors::Bits {
                 // In the middle of its half.
                 share = 0.25 + 0.5 * share;
             }
@@ -102,7 +102,7 @@ impl<'a> Bar<'a> {
                 .push(segment((right, y), (right + TICK, y), 1.0, axis));
             let middle = y + f64::from(CAPITALS) / 2.0 * TEXT;
             let at = (right + TICK + 4.0, middle);
-            scene.items.push(text(at, label, TEXT, Anchor::Start, grey));
+            scene.items.push(text(at, label, TEXT, Anchor::Start, gray));
         }
         scene.items.push(Item::Text(Text {
             at: (
@@ -114,7 +114,7 @@ impl<'a> Bar<'a> {
             weight: Weight::Regular,
             anchor: Anchor::Middle,
             heading: Heading::Up,
-            ink: grey,
+            ink: gray,
         }));
         Ok(())
     }

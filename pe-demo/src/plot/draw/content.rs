@@ -15,12 +15,14 @@ use super::axes::{Place, Ruler};
 use super::{Area, TEXT, failed, inks, rings};
 use crate::plot::figure::{Content, Curve, Direction, Map, Mark, Panel};
 use crate::plot::paint::canvas::{Canvas, Picture, UNITS, units};
-use crate::plot::paint::colour::{AXIS, GRID, INK, MUTED, Rgb};
+use crate::plot::paint::color::{AXIS, GRID, INK, MUTED, Rgb};
 use crate::plot::paint::scene::{Cells, Scene};
 
 /// Between ticks and their labels, and beyond the labels.
 const TICK: f64 = 4.0;
 const TITLE: f64 = 20.0;
+/// The name of an axis.
+pub(super) const NAME: f64 = 16.0;
 
 /// Draws a panel; returns the heights in pixels between which its content lies.
 pub(super) fn draw(
@@ -56,11 +58,11 @@ pub(super) fn draw(
     let y_name = named(&panel.y.label, place.leftmost);
     let room_left = match (&y_name, y.ticks.is_empty()) {
         (None, true) => 1.0,
-        (name, _) => y.labels_width()? + 2.0 * TICK + 4.0 + if name.is_some() { 16.0 } else { 0.0 },
+        (name, _) => y.labels_width()? + 2.0 * TICK + 4.0 + if name.is_some() { NAME } else { 0.0 },
     };
     let room_below = match (&x_name, x.ticks.is_empty()) {
         (None, true) => 1.0,
-        (name, _) => 2.0 * TICK + TEXT + if name.is_some() { 16.0 } else { 0.0 },
+        (name, _) => 2.0 * TICK + TEXT + if name.is_some() { NAME } else { 0.0 },
     };
     // Room for half of the last label.
     let room_right = if x.ticks.is_empty() { 1.0 } else { 10.0 };
@@ -124,7 +126,7 @@ fn draw_curve<I: Iterator<Item = (f64, f64)>>(
     points: impl Fn() -> I,
     rgb: Rgb,
 ) -> Result<()> {
-    if matches!(curve.mark, Mark::Guide | Mark::Level) {
+    if matches!(curve.mark, Mark::Guide | Mark::Level | Mark::Thin(_)) {
         let guide = PathElement::new(points().collect::<Vec<_>>(), line(rgb, 1.0, 1.2));
         chart.plotting_area().draw(&guide).map_err(failed)?;
         return Ok(());
@@ -172,7 +174,7 @@ fn name_levels(chart: &Chart<'_>, curves: &[Curve]) -> Result<()> {
 /// The cells of a map as they lie on the page, from the upper left corner.
 fn cells(map: &Map, direction: Direction) -> Cells {
     let (columns, rows) = (map.columns.len(), map.rows.len());
-    let level = |value: &f64| map.colours.level(*value, map.range);
+    let level = |value: &f64| map.colors.level(*value, map.range);
     let lines = map.values.chunks_exact(columns.max(1));
     let levels = match direction {
         Direction::Backward => lines.flatten().map(level).collect(),
@@ -182,7 +184,7 @@ fn cells(map: &Map, direction: Direction) -> Cells {
         columns,
         rows,
         levels,
-        palette: map.colours.palette(),
+        palette: map.colors.palette(),
     }
 }
 

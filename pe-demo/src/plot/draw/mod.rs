@@ -15,7 +15,7 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 
 use super::figure::{Content, Curve, Figure, Mark, Panel};
 use super::paint::canvas::{Canvas, units};
-use super::paint::colour::{INK, MUTED, SERIES};
+use super::paint::color::{INK, MUTED, SERIES};
 use super::paint::font::Weight;
 use super::paint::scene::{Anchor, Closed, Ink, Item, Scene};
 use words::Words;
@@ -60,9 +60,14 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         aspect if width < NARROW && aspect < 0.7 => (aspect * 1.5).min(0.8),
         aspect => aspect,
     };
-    let panel_height = panel_width * aspect;
+    // The lowest panels name the axis below them; without that name all are equally high.
+    let name = match figure.panels.first() {
+        Some(panel) if !panel.x.label.is_empty() => content::NAME,
+        _ => 0.0,
+    };
+    let panel_height = panel_width * aspect - name / rows as f64;
     let top = MARGIN + words.height();
-    let height = top + (panel_height + GAP) * rows as f64 - GAP + MARGIN;
+    let height = top + (panel_height + GAP) * rows as f64 - GAP + name + MARGIN;
 
     let scene = Rc::new(RefCell::new(Scene::new((width, height.ceil() as u32))));
     words.draw(&mut scene.borrow_mut(), (MARGIN, MARGIN));
@@ -72,14 +77,15 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         let (row, column) = (index / columns, index % columns);
         let left = MARGIN + (panel_width + GAP) * column as f64;
         let upper = top + (panel_height + GAP) * row as f64;
-        let area = root.clone().shrink(
-            (units(left), units(upper)),
-            (units(panel_width), units(panel_height)),
-        );
         let place = axes::Place {
             leftmost: column == 0,
             lowest: index + columns >= figure.panels.len(),
         };
+        let below = if place.lowest { name } else { 0.0 };
+        let area = root.clone().shrink(
+            (units(left), units(upper)),
+            (units(panel_width), units(panel_height + below)),
+        );
         let (first, last) = content::draw(&area, &scene, panel, place)?;
         inside = Some(match inside {
             None => (first, last),
@@ -95,7 +101,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
     Ok(scene.into_inner())
 }
 
-/// Names and colours of the curves, if there is more than one in a panel.
+/// Names and colors of the curves, if there is more than one in a panel.
 fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
     let [
         Panel {
@@ -110,23 +116,25 @@ fn legend(figure: &Figure) -> Option<Vec<(&str, Ink)>> {
         curves
             .iter()
             .zip(inks(curves))
-            .filter(|(curve, _)| curve.mark != Mark::Level)
+            .filter(|(curve, _)| !matches!(curve.mark, Mark::Level | Mark::Thin(_)))
             .map(|(curve, ink)| (curve.name.as_str(), ink))
             .collect()
     })
 }
 
-/// The colours of curves, guides in grey.
+/// The colors of curves, guides in gray.
 fn inks(curves: &[Curve]) -> Vec<Ink> {
     let mut series = SERIES.iter().cycle();
-    let ink = |rgb| Ink { rgb, opacity: 1.0 };
-    curves
-        .iter()
-        .map(|curve| match curve.mark {
-            Mark::Guide | Mark::Level => ink(MUTED),
-            _ => ink(*series.next().unwrap_or(&INK)),
-        })
-        .collect()
+    let mut inks: Vec<Ink> = Vec::with_capacity(curves.len());
+    for curve in curves {
+        let rgb = match curve.mark {
+            Mark::Guide | Mark::Level => MUTED,
+            Mark::Thin(of) => inks.get(of).map_or(MUTED, |ink| ink.rgb),
+            Mark::Line | Mark::Dotted => *series.next().unwrap_or(&INK),
+        };
+        inks.push(Ink { rgb, opacity: 1.0 });
+    }
+    inks
 }
 
 /// A straight line.
@@ -159,3 +167,67 @@ fn failed(error: DrawingAreaErrorKind<std::convert::Infallible>) -> anyhow::Erro
 }
 
 pub(crate) use rings::frames;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{CATALOG, SCALE, Settings};
+
+    /// The panels' maps of a figure; the last image is the color bar.
+    fn maps(name: &str, settings: &Settings) -> Vec<super::super::paint::scene::Image> {
+        let entry = CATALOG.iter().find(|entry| entry.name == name).unwrap();
+        let figure = (entry.build)(settings).unwrap();
+        let scene = scene(&figure, fitted(&figure, None)).unwrap();
+        let mut images: Vec<_> = scene
+            .items
+            .into_iter()
+            .filter_map(|item| match item {
+                Item::Image(image) => Some(image),
+                _ => None,
+            })
+            .collect();
+        images.pop();
+        images
+    }
+
+    /// What the note calls every Nth position is what is drawn.
+    #[test]
+    fn a_png_has_a_pixel_for_every_cell_of_a_map() {
+        let settings = Settings {
+            d_model: Some(4096),
+            start: Some(4_294_000_000),
+            max_seq_len: Some(3071),
+            ..Settings::default()
+        };
+        for name in [
+            "binary",
+            "angle-map",
+            "encoding-map",
+            "shifted-map",
+            "encoding-matrix",
+            "transposed",
+            "transposed-corner",
+            "inverted-map",
+            "distances",
+        ] {
+            for image in maps(name, &settings) {
+                let pixels = |extent: f32| (extent * SCALE as f32).floor() as usize;
+                let (columns, rows) = (pixels(image.extent.0), pixels(image.extent.1));
+                assert!(
+                    image.cells.columns <= columns && image.cells.rows <= rows,
+                    "{name}: {} x {} cells on {columns} x {rows} pixels",
+                    image.cells.columns,
+                    image.cells.rows
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn panels_above_each_other_are_equally_high() {
+        let images = maps("shifted-map", &Settings::default());
+        assert_eq!(images.len(), 2);
+        assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
+        assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+}

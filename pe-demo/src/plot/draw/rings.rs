@@ -9,7 +9,7 @@ use pe_core::Sinusoidal;
 use super::{Area, TEXT, segment, text};
 use crate::page::thousands;
 use crate::plot::figure::{Content, Figure, Rings};
-use crate::plot::paint::colour::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
+use crate::plot::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
 use crate::plot::paint::scene::{Anchor, Closed, Ink, Item, Scene};
 use crate::plot::paint::{Raster, animation, canvas::UNITS};
 
@@ -58,20 +58,20 @@ pub(super) fn draw(
             scene.items.push(segment(here, next, 1.1, ink));
         }
         scene.items.push(Item::Disc {
-            centre: single(here),
+            center: single(here),
             radius: 2.6 * view.size(pair) as f32,
             ink: faint(of_sign(points[pair].1), 1.0),
         });
     }
     // The axes of the nearest circle, and how far the circles go.
     let axis = faint(MUTED, 1.0);
-    let centre = view.place(0, (0.0, 0.0));
+    let center = view.place(0, (0.0, 0.0));
     for (end, label, anchor, dx, dy) in [
         ((0.0, 1.18), "sin", Anchor::Middle, 0.0, -5.0),
         ((1.0, 0.0), "cos", Anchor::End, -2.0, -5.0),
     ] {
         let end = view.place(0, end);
-        scene.items.push(segment(centre, end, 1.0, axis));
+        scene.items.push(segment(center, end, 1.0, axis));
         let at = (end.0 + dx, end.1 + dy);
         scene.items.push(text(at, label, TEXT, anchor, axis));
     }
@@ -96,7 +96,7 @@ fn single((x, y): (f64, f64)) -> (f32, f32) {
 
 /// Where points of circles lie on the page.
 struct View {
-    /// Centre of the nearest circle and of the farthest.
+    /// Center of the nearest circle and of the farthest.
     near: (f64, f64),
     far: (f64, f64),
     radius: f64,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{TEXT, segment, text};
-use crate::plot::paint::colour::{MUTED, Rgb};
+use crate::plot::paint::color::{MUTED, Rgb};
 use crate::plot::paint::font::Weight;
 use crate::plot::paint::scene::{Anchor, Ink, Item, Scene};
 
@@ -69,7 +69,7 @@ impl Words {
     /// Strokes with their names, side by side.
     pub(super) fn legend(&mut self, entries: &[(&str, Ink)]) -> Result<()> {
         const STROKE: f64 = 20.0;
-        let grey = Ink {
+        let gray = Ink {
             rgb: MUTED,
             opacity: 1.0,
         };
@@ -84,7 +84,7 @@ impl Words {
             self.items
                 .push(segment((x, y - 4.0), (x + STROKE, y - 4.0), 2.2, *ink));
             let at = (x + STROKE + 6.0, y);
-            self.items.push(text(at, name, TEXT, Anchor::Start, grey));
+            self.items.push(text(at, name, TEXT, Anchor::Start, gray));
             x += wide + 18.0;
         }
         self.height += TEXT * 1.6;

@@ -6,7 +6,7 @@ use pe_core::{Preset, binary_encoding};
 use super::source::{MOST_CELLS, ordinal};
 use super::{POSITION, Settings, Source};
 use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
-use crate::plot::paint::colour::Colours;
+use crate::plot::paint::color::Colors;
 use crate::plot::scale::step;
 
 /// The 64 bits of every position, least significant first.
@@ -39,7 +39,7 @@ pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
         columns: positions.iter().map(|p| f64::from(*p)).collect(),
         rows: (0..64).map(f64::from).collect(),
         values,
-        colours: Colours::Bits,
+        colors: Colors::Bits,
         range: (0.0, 1.0),
         ticks: vec![0.0, 1.0],
     };

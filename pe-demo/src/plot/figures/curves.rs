@@ -65,7 +65,7 @@ pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Neighbouring columns over a few positions.
+/// Neighboring columns over a few positions.
 pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 32)?;
     let waves = source.encoding.wavelengths();

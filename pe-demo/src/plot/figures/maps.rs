@@ -6,7 +6,7 @@ use pe_core::Preset;
 use super::source::MOST_CELLS;
 use super::{COLUMN, PAIR, POSITION, Settings, Source};
 use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
-use crate::plot::paint::colour::Colours;
+use crate::plot::paint::color::Colors;
 
 /// A map of encodings, from -1 to 1.
 fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
@@ -15,7 +15,7 @@ fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
         columns,
         rows,
         values,
-        colours: Colours::Diverging,
+        colors: Colors::Diverging,
         range: (-1.0, 1.0),
         ticks: vec![-1.0, -0.5, 0.0, 0.5, 1.0],
     }
@@ -30,16 +30,16 @@ fn indices(numbers: &[usize]) -> Vec<f64> {
 }
 
 /// Rows by positions, columns by columns.
-fn table(source: &Source) -> Result<Map> {
-    let positions = source.positions(MOST_CELLS);
-    let columns = source.columns(MOST_CELLS);
+fn table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
+    let positions = source.positions(rows);
+    let columns = source.columns(columns);
     let entries = source.entries(&positions, &columns)?;
     Ok(values(indices(&columns), floats(&positions), entries))
 }
 
 /// Columns by positions, rows by columns.
-fn transposed_table(source: &Source) -> Result<Map> {
-    let map = table(source)?;
+fn transposed_table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
+    let map = table(source, (rows, columns))?;
     let width = map.columns.len();
     let turned = (0..width)
         .flat_map(|column| map.values.iter().skip(column).step_by(width))
@@ -85,8 +85,10 @@ fn square() -> Shape {
 pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let rates = source.encoding.inv_freq();
-    let pairs = super::source::sampled(rates.len(), MOST_CELLS);
-    let positions = source.positions(MOST_CELLS);
+    let shape = wide();
+    let (most_pairs, most_positions) = shape.cells();
+    let pairs = super::source::sampled(rates.len(), most_pairs);
+    let positions = source.positions(most_positions);
     let degrees = |position: u32, pair: usize| {
         (f64::from(position) * rates[pair])
             .to_degrees()
@@ -103,7 +105,7 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
         columns: indices(&pairs),
         rows: floats(&positions),
         values: angles,
-        colours: Colours::Cyclic,
+        colors: Colors::Cyclic,
         range: (0.0, 360.0),
         ticks: (0..7).map(|tick| 60.0 * f64::from(tick)).collect(),
     };
@@ -112,7 +114,7 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
         title: "Angle of every pair at every position".to_owned(),
         note: format!(
             "{}; position times rate, less whole turns",
-            source.describe_pairs(MOST_CELLS, MOST_CELLS)
+            source.describe_pairs(most_positions, most_pairs)
         ),
         facts: vec![
             Fact::new(format!("degrees at [{last}, 0]"), degrees(last, 0)),
@@ -122,7 +124,7 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
             ),
         ],
         panels: vec![panel(map, PAIR, POSITION)],
-        shape: wide(),
+        shape,
     })
 }
 
@@ -132,10 +134,12 @@ pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
     let last = source.last() as u32;
     let half = source.d_model() / 2;
     let entries = source.entries(&[last], &[0, half])?;
+    let shape = wide();
+    let (columns, rows) = shape.cells();
     Ok(Figure {
         name: "encoding-map",
         title: source.arrangement().to_owned(),
-        note: source.describe(MOST_CELLS, MOST_CELLS),
+        note: source.describe(rows, columns),
         facts: [0, half]
             .into_iter()
             .zip(entries)
@@ -144,8 +148,8 @@ pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
                 Fact::new(format!("entry [{last}, {column}], a {kind}"), entry)
             })
             .collect(),
-        panels: vec![panel(table(&source)?, COLUMN, POSITION)],
-        shape: wide(),
+        panels: vec![panel(table(&source, (columns, rows))?, COLUMN, POSITION)],
+        shape,
     })
 }
 
@@ -154,10 +158,15 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
     const STEPS: u32 = 10;
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let shift = source.encoding.shift(-i64::from(STEPS))?;
-    let columns = source.columns(MOST_CELLS);
+    let shape = Shape {
+        aspect: 0.36,
+        ..wide()
+    };
+    let (most_columns, most_rows) = shape.cells();
+    let columns = source.columns(most_columns);
     // Those positions from which ten can be taken away.
     let positions: Vec<u32> = source
-        .positions(MOST_CELLS)
+        .positions(most_rows)
         .into_iter()
         .filter(|position| u64::from(*position) >= source.first() + u64::from(STEPS))
         .collect();
@@ -198,17 +207,14 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
         title: "Ten positions back is a rotation".to_owned(),
         note: format!(
             "{}; rows turned by M(\u{2212}{STEPS}), and the rows they should be",
-            source.describe(MOST_CELLS, MOST_CELLS)
+            source.describe(most_rows, most_columns)
         ),
         facts: vec![Fact::new("largest difference", largest)],
         panels: vec![
             titled("Ten positions later, turned back", turned),
             titled("Computed directly", direct),
         ],
-        shape: Shape {
-            aspect: 0.36,
-            ..wide()
-        },
+        shape,
     })
 }
 
@@ -216,7 +222,12 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
 pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 512, 100)?;
     let waves = source.encoding.wavelengths();
-    let mut panel = panel(table(&source)?, COLUMN, POSITION);
+    let shape = Shape {
+        aspect: 0.42,
+        ..wide()
+    };
+    let (columns, rows) = shape.cells();
+    let mut panel = panel(table(&source, (columns, rows))?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
         name: "encoding-matrix",
@@ -224,42 +235,47 @@ pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
             None => "The paper's matrix, sines and cosines in turn".to_owned(),
             Some(_) => source.arrangement().to_owned(),
         },
-        note: source.describe(MOST_CELLS, MOST_CELLS),
+        note: source.describe(rows, columns),
         facts: vec![
             Fact::new("shortest wavelength, in positions", waves[0]),
             Fact::new("longest wavelength, in positions", waves[waves.len() - 1]),
         ],
         panels: vec![panel],
-        shape: Shape {
-            aspect: 0.42,
-            ..wide()
-        },
+        shape,
     })
 }
 
 /// One column per position, over many positions.
 pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 1000)?;
+    let shape = Shape {
+        aspect: 0.62,
+        ..wide()
+    };
+    let (columns, rows) = shape.cells();
     Ok(Figure {
         name: "transposed",
         title: "Each position a column of waves".to_owned(),
-        note: source.describe(MOST_CELLS, MOST_CELLS),
+        note: source.describe(columns, rows),
         facts: vec![Fact::new(
-            "distance of neighbours",
+            "distance of neighbors",
             source.encoding.neighbor_distance()?,
         )],
-        panels: vec![panel(transposed_table(&source)?, POSITION, COLUMN)],
-        shape: Shape {
-            aspect: 0.62,
-            ..wide()
-        },
+        panels: vec![panel(
+            transposed_table(&source, (columns, rows))?,
+            POSITION,
+            COLUMN,
+        )],
+        shape,
     })
 }
 
 /// The corner of the table above in which most happens.
 pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
     let whole = Source::new(settings, Preset::Paper, 500, 64)?;
-    let positions = whole.positions(MOST_CELLS);
+    let shape = square();
+    let (across, _) = shape.cells();
+    let positions = whole.positions(across);
     let columns: Vec<usize> = (0..whole.d_model().min(64)).collect();
     let width = columns.len();
     let entries = whole.entries(&positions, &columns)?;
@@ -272,7 +288,7 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
     Ok(Figure {
         name: "transposed-corner",
         title: format!("The first {width} columns, cell by cell"),
-        note: whole.describe(MOST_CELLS, u64::MAX),
+        note: whole.describe(across, u64::MAX),
         facts: vec![Fact::new(
             format!("wavelength of pair {last_pair}, in positions"),
             waves[last_pair],
@@ -282,7 +298,7 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
             POSITION,
             COLUMN,
         )],
-        shape: square(),
+        shape,
     })
 }
 
@@ -340,21 +356,23 @@ pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
     let last = source.last() as u32;
     let columns: Vec<usize> = (0..source.d_model().min(4)).collect();
     let entries = source.entries(&[last], &columns)?;
-    let mut panel = panel(table(&source)?, COLUMN, POSITION);
+    let shape = Shape {
+        aspect: 0.46,
+        ..wide()
+    };
+    let (across, down) = shape.cells();
+    let mut panel = panel(table(&source, (across, down))?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
         name: "inverted-map",
         title: "Read from the top down, like a text".to_owned(),
-        note: source.describe(MOST_CELLS, MOST_CELLS),
+        note: source.describe(down, across),
         facts: columns
             .iter()
             .zip(entries)
             .map(|(column, entry)| Fact::new(format!("entry [{last}, {column}]"), entry))
             .collect(),
         panels: vec![panel],
-        shape: Shape {
-            aspect: 0.46,
-            ..wide()
-        },
+        shape,
     })
 }

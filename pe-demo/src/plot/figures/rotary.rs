@@ -8,7 +8,7 @@ use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
 use crate::model;
-use crate::model::lengths::{ORIGINAL, Rates, Set, Within, number};
+use crate::model::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
 use crate::page;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 
@@ -20,12 +20,15 @@ struct Model {
     set: Set,
     /// Whether the lengths stated are those before and after a scaling.
     scaled: bool,
+    /// The frequencies before the scaling, with the first set of a model.
+    before: Option<Before>,
 }
 
 impl Model {
     /// One for each set of frequencies.
     fn all(name: &str, config: &RotaryConfig) -> Result<Vec<Self>> {
-        let Rates { before, sets } = Rates::new(config)?;
+        let Rates { mut before, sets } = Rates::new(config)?;
+        let scaled = before.is_some();
         let model = |set: Set| Self {
             model: name.to_owned(),
             name: match &set.short {
@@ -33,7 +36,8 @@ impl Model {
                 None => name.to_owned(),
             },
             set,
-            scaled: before.is_some(),
+            scaled,
+            before: before.take(),
         };
         Ok(sets.into_iter().map(model).collect())
     }
@@ -71,8 +75,8 @@ pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Wavelengths, and the lengths that the models state: a pair above such a line never completes a
-/// turn within it.
+/// Wavelengths before and after a scaling, and the lengths that the models state: a pair above such a
+/// line never completes a turn within it.
 pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
     let mut curves = Vec::new();
@@ -82,6 +86,19 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     for model in &models {
         let waves = &model.set.wavelengths;
         curves.push(curve(model, waves));
+        let mut above = |name: &str, which, length: &Within| {
+            facts.push(Fact::new(
+                format!(
+                    "{name}: pairs of {} with {which} wavelength above {}",
+                    waves.len(),
+                    number(length.positions),
+                ),
+                length.incomplete.len() as f64,
+            ));
+        };
+        if let Some(before) = &model.before {
+            above(&model.model, "an unscaled", &before.within);
+        }
         for length in &model.set.within {
             lengths
                 .entry(length.positions)
@@ -89,15 +106,8 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
                 .entry(model.when(length))
                 .or_default()
                 .push(&model.model);
-            facts.push(Fact::new(
-                format!(
-                    "{}: pairs of {} with a wavelength above {}",
-                    model.name,
-                    waves.len(),
-                    number(length.positions),
-                ),
-                length.incomplete.len() as f64,
-            ));
+            let which = if model.scaled { "a scaled" } else { "a" };
+            above(&model.name, which, length);
         }
         if model.set.within.is_empty() {
             let turning = waves.iter().copied().filter(|wave| wave.is_finite());
@@ -107,6 +117,19 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
             ));
         }
     }
+    for (index, model) in models.iter().enumerate() {
+        if let Some(before) = &model.before {
+            curves.push(Curve {
+                name: format!("{} before scaling", model.model),
+                mark: Mark::Thin(index),
+                ..line(&before.wavelengths, &before.wavelengths)
+            });
+        }
+    }
+    let thin = match curves.len() > models.len() {
+        true => "; thin: before the scaling",
+        false => "",
+    };
     let last = last_pair(&curves);
     for (length, models) in lengths {
         let models: Vec<String> = models
@@ -123,9 +146,10 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
     Ok(Figure {
         name: "rotary-wavelengths",
         title: "Wavelengths against trained lengths".to_owned(),
-        note: "Positions that a turn of each pair takes; a pair above a gray line never completes \
-               a turn within that length"
-            .to_owned(),
+        note: format!(
+            "Positions that a turn of each pair takes; a pair above a gray line never completes \
+             a turn within that length{thin}"
+        ),
         facts,
         panels: vec![panel(&curves, "wavelength in positions")],
         shape: shape(),
@@ -158,9 +182,15 @@ fn panel(curves: &[Curve], label: &str) -> Panel {
     }
 }
 
-/// A number for each pair; pairs that do not turn are left out.
 fn curve(model: &Model, numbers: &[f64]) -> Curve {
-    let waves = &model.set.wavelengths;
+    Curve {
+        name: model.name.clone(),
+        ..line(&model.set.wavelengths, numbers)
+    }
+}
+
+/// A number for each pair; pairs that do not turn are left out.
+fn line(waves: &[f64], numbers: &[f64]) -> Curve {
     let pairs = super::source::sampled(waves.len(), super::source::MOST_POINTS);
     let (x, y) = pairs
         .into_iter()
@@ -168,7 +198,7 @@ fn curve(model: &Model, numbers: &[f64]) -> Curve {
         .map(|pair| (pair as f64, numbers[pair]))
         .unzip();
     Curve {
-        name: model.name.clone(),
+        name: String::new(),
         x,
         y,
         mark: Mark::Line,

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use pe_core::{Preset, Similarity};
 
-use super::source::{MOST_CELLS, MOST_POINTS};
+use super::source::MOST_POINTS;
 use super::{POSITION, Settings, Source};
 use crate::page::thousands;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
-use crate::plot::paint::colour::Colours;
+use crate::plot::paint::color::Colors;
 use crate::plot::scale;
 
 /// The position against which the others are held.
@@ -128,7 +128,14 @@ fn against_one(
 /// The distances between all pairs of the first positions.
 pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 64)?;
-    let positions = source.positions(MOST_CELLS);
+    let shape = Shape {
+        width: 620,
+        columns: 1,
+        aspect: 1.0,
+    };
+    let (across, down) = shape.cells();
+    let most = across.min(down);
+    let positions = source.positions(most);
     // Whole pairs: the lag decides.
     let by_lag = positions
         .iter()
@@ -144,7 +151,7 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
     for row in 0..count {
         values.extend((0..count).map(|column| by_lag[row.abs_diff(column)]));
     }
-    let most = by_lag.iter().copied().fold(0.0, f64::max).max(1e-300);
+    let farthest = by_lag.iter().copied().fold(0.0, f64::max).max(1e-300);
     let coordinates: Vec<f64> = positions.iter().map(|p| f64::from(*p)).collect();
     let first = positions[0];
     let mut facts = Vec::new();
@@ -168,14 +175,14 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
         columns: coordinates.clone(),
         rows: coordinates.clone(),
         values,
-        colours: Colours::Sequential,
-        range: (0.0, most),
-        ticks: scale::ticks((0.0, most), 5),
+        colors: Colors::Sequential,
+        range: (0.0, farthest),
+        ticks: scale::ticks((0.0, farthest), 5),
     };
     Ok(Figure {
         name: "distances",
         title: "Distance between any two positions".to_owned(),
-        note: source.describe(MOST_CELLS, u64::MAX),
+        note: source.describe(most, u64::MAX),
         facts,
         panels: vec![Panel {
             title: None,
@@ -183,10 +190,6 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
             y: Axis::of_cells(POSITION, &coordinates),
             content: Content::Map(map),
         }],
-        shape: Shape {
-            width: 620,
-            columns: 1,
-            aspect: 1.0,
-        },
+        shape,
     })
 }

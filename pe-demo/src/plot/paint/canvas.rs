@@ -14,7 +14,7 @@ use plotters_backend::{
     FontStyle, FontTransform,
 };
 
-use super::colour::Rgb;
+use super::color::Rgb;
 use super::font::{CAPITALS, Weight};
 use super::scene::{Anchor, Cells, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
 
@@ -50,11 +50,11 @@ fn point((x, y): BackendCoord) -> Point {
     (x as f32 / UNITS as f32, y as f32 / UNITS as f32)
 }
 
-fn ink(colour: BackendColor) -> Option<Ink> {
-    let (r, g, b) = colour.rgb;
-    (colour.alpha > 0.0).then_some(Ink {
+fn ink(color: BackendColor) -> Option<Ink> {
+    let (r, g, b) = color.rgb;
+    (color.alpha > 0.0).then_some(Ink {
         rgb: Rgb(r, g, b),
-        opacity: colour.alpha as f32,
+        opacity: color.alpha as f32,
     })
 }
 
@@ -78,8 +78,8 @@ impl DrawingBackend for Canvas {
         Ok(())
     }
 
-    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Outcome {
-        self.draw_rect(at, (at.0 + 1, at.1 + 1), &colour, true)
+    fn draw_pixel(&mut self, at: BackendCoord, color: BackendColor) -> Outcome {
+        self.draw_rect(at, (at.0 + 1, at.1 + 1), &color, true)
     }
 
     fn draw_line<S: BackendStyle>(
@@ -133,14 +133,14 @@ impl DrawingBackend for Canvas {
 
     fn draw_circle<S: BackendStyle>(
         &mut self,
-        centre: BackendCoord,
+        center: BackendCoord,
         radius: u32,
         style: &S,
         _fill: bool,
     ) -> Outcome {
         if let Some(ink) = ink(style.color()) {
             self.push(Item::Disc {
-                centre: point(centre),
+                center: point(center),
                 radius: radius as f32 / UNITS as f32,
                 ink,
             });

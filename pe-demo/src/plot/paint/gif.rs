@@ -3,13 +3,13 @@
 use anyhow::{Context, Result, ensure};
 use gif::{DisposalMethod, Encoder, Frame, Repeat};
 
-use super::colour::Rgb;
+use super::color::Rgb;
 use super::raster::Raster;
 
 /// The index that lets the frame before show through: where nothing changed.
 const UNCHANGED: u8 = 255;
 
-/// An animation that begins again after its end, on one palette of at most 255 colours.
+/// An animation that begins again after its end, on one palette of at most 255 colors.
 pub(crate) fn animation(
     frames: impl Iterator<Item = Result<Raster>>,
     hundredths: u16,
@@ -17,10 +17,10 @@ pub(crate) fn animation(
 ) -> Result<Vec<u8>> {
     ensure!(
         !palette.is_empty() && palette.len() <= usize::from(UNCHANGED),
-        "a palette of {} colours; from 1 to {UNCHANGED} are possible",
+        "a palette of {} colors; from 1 to {UNCHANGED} are possible",
         palette.len()
     );
-    let colours: Vec<u8> = palette.iter().flat_map(|c| [c.0, c.1, c.2]).collect();
+    let colors: Vec<u8> = palette.iter().flat_map(|c| [c.0, c.1, c.2]).collect();
     let mut nearest = Nearest::new(palette);
     let mut bytes = Vec::new();
     let mut frames = frames.peekable();
@@ -30,7 +30,7 @@ pub(crate) fn animation(
     };
     let side = |pixels: u32| u16::try_from(pixels).context("an animation this large");
     let (width, height) = (side(width)?, side(height)?);
-    let mut encoder = Encoder::new(&mut bytes, width, height, &colours)?;
+    let mut encoder = Encoder::new(&mut bytes, width, height, &colors)?;
     encoder.set_repeat(Repeat::Infinite)?;
     let mut before: Vec<u8> = Vec::new();
     for raster in frames {
@@ -56,7 +56,7 @@ pub(crate) fn animation(
     Ok(bytes)
 }
 
-/// The colours of a palette that are nearest to others, found once each.
+/// The colors of a palette that are nearest to others, found once each.
 struct Nearest<'a> {
     palette: &'a [Rgb],
     known: Vec<Option<u8>>,
@@ -70,10 +70,10 @@ impl<'a> Nearest<'a> {
         }
     }
 
-    /// The nearest to a colour of which five bits per channel count.
-    fn of(&mut self, colour: Rgb) -> u8 {
+    /// The nearest to a color of which five bits per channel count.
+    fn of(&mut self, color: Rgb) -> u8 {
         let five = |channel: u8| usize::from(channel >> 3);
-        let slot = five(colour.0) << 10 | five(colour.1) << 5 | five(colour.2);
+        let slot = five(color.0) << 10 | five(color.1) << 5 | five(color.2);
         *self.known[slot].get_or_insert_with(|| {
             let middle = |five: usize| (five << 3 | five >> 2) as i32;
             let wanted = [slot >> 10, slot >> 5 & 31, slot & 31].map(middle);

@@ -9,7 +9,7 @@
 //! pictures come from it, so they cannot differ in what they show.
 
 pub(crate) mod canvas;
-pub(crate) mod colour;
+pub(crate) mod color;
 pub(crate) mod font;
 mod gif;
 mod png;

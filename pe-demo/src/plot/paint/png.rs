@@ -3,11 +3,11 @@
 use anyhow::Result;
 use png::{BitDepth, ColorType, Compression, Encoder, Filter};
 
-use super::colour::Rgb;
+use super::color::Rgb;
 use super::raster::Raster;
 use super::scene::Cells;
 
-/// A picture in full colour.
+/// A picture in full color.
 pub(crate) fn picture(raster: &Raster) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, raster.width, raster.height);
@@ -28,7 +28,7 @@ pub(crate) fn indexed(cells: &Cells) -> Result<Vec<u8>> {
     encoder.set_color(ColorType::Indexed);
     encoder.set_depth(BitDepth::Eight);
     encoder.set_compression(Compression::High);
-    // Differences of indices mean nothing, and yet neighbouring cells are alike.
+    // Differences of indices mean nothing, and yet neighboring cells are alike.
     encoder.set_filter(Filter::Adaptive);
     let palette = cells.palette.iter().flat_map(|Rgb(r, g, b)| [*r, *g, *b]);
     encoder.set_palette(palette.collect::<Vec<u8>>());

@@ -7,7 +7,7 @@ use tiny_skia::{
     Stroke, Transform,
 };
 
-use super::colour::{PAPER, Rgb};
+use super::color::{PAPER, Rgb};
 use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
 
 /// Pixels without transparency, row by row.
@@ -68,11 +68,11 @@ fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f32) -> R
             }
         }
         Item::Disc {
-            centre,
+            center,
             radius,
             ink,
         } => {
-            if let Some(path) = PathBuilder::from_circle(centre.0, centre.1, *radius) {
+            if let Some(path) = PathBuilder::from_circle(center.0, center.1, *radius) {
                 fill(pixmap, &path, *ink, transform);
             }
         }
@@ -159,7 +159,7 @@ fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
     Ok(())
 }
 
-/// Each pixel takes the colour of the cell that its middle lies in.
+/// Each pixel takes the color of the cell that its middle lies in.
 fn stretch(pixmap: &mut Pixmap, image: &Image, scale: f32) {
     let cells = &image.cells;
     if cells.columns == 0 || cells.rows == 0 {
@@ -183,8 +183,8 @@ fn stretch(pixmap: &mut Pixmap, image: &Image, scale: f32) {
         for x in xs.clone() {
             let level = cells.levels[row + cell(x, &xs, cells.columns)];
             let Rgb(r, g, b) = cells.palette[usize::from(level)];
-            if let Some(colour) = PremultipliedColorU8::from_rgba(r, g, b, 255) {
-                pixels[(y * width + x) as usize] = colour;
+            if let Some(color) = PremultipliedColorU8::from_rgba(r, g, b, 255) {
+                pixels[(y * width + x) as usize] = color;
             }
         }
     }

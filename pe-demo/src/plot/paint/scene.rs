@@ -1,6 +1,6 @@
 //! The list of what was drawn.
 
-use super::colour::Rgb;
+use super::color::Rgb;
 use super::font::Weight;
 
 /// A place in pixels, from the upper left corner.
@@ -14,7 +14,7 @@ pub(crate) struct Scene {
     pub(crate) items: Vec<Item>,
 }
 
-/// A colour that may let through what lies behind it: 0 is clear, 1 opaque.
+/// A color that may let through what lies behind it: 0 is clear, 1 opaque.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ink {
     pub(crate) rgb: Rgb,
@@ -35,7 +35,7 @@ pub(crate) enum Item {
         ink: Ink,
     },
     Disc {
-        centre: Point,
+        center: Point,
         radius: f32,
         ink: Ink,
     },
@@ -79,7 +79,7 @@ pub(crate) enum Heading {
     Up,
 }
 
-/// A picture of cells, each one of 256 colours, stretched over a rectangle.
+/// A picture of cells, each one of 256 colors, stretched over a rectangle.
 #[derive(Debug, Clone)]
 pub(crate) struct Image {
     pub(crate) at: Point,

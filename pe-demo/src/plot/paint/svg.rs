@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::colour::PAPER;
+use super::color::PAPER;
 use super::font::Weight;
 use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
 
@@ -69,14 +69,14 @@ fn draw(out: &mut String, item: &Item) -> Result<()> {
             opacity("fill-opacity", *ink)
         )?,
         Item::Disc {
-            centre,
+            center,
             radius,
             ink,
         } => writeln!(
             out,
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\"{}/>",
-            short(centre.0),
-            short(centre.1),
+            short(center.0),
+            short(center.1),
             short(*radius),
             ink.rgb.hex(),
             opacity("fill-opacity", *ink)

@@ -1,4 +1,4 @@
-//! Colours, and the maps from numbers to colours.
+//! Colors, and the maps from numbers to colors.
 
 use std::sync::LazyLock;
 
@@ -35,13 +35,13 @@ pub(crate) const SERIES: [Rgb; 6] = [
     Rgb(0x8a, 0x8f, 0x3a),
 ];
 
-/// Values above zero, and below: the ends of [`Colours::Diverging`], a little lighter.
+/// Values above zero, and below: the ends of [`Colors::Diverging`], a little lighter.
 pub(crate) const POSITIVE: Rgb = Rgb(0x2b, 0x74, 0xb8);
 pub(crate) const NEGATIVE: Rgb = Rgb(0xc9, 0x3a, 0x3f);
 
-/// A map from numbers to colours.
+/// A map from numbers to colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colours {
+pub(crate) enum Colors {
     /// Angles: the end of the range is its beginning.
     Cyclic,
     /// Values around zero.
@@ -52,13 +52,13 @@ pub(crate) enum Colours {
     Bits,
 }
 
-/// The eleven colours of ColorBrewer's RdBu: red below zero, blue above.
+/// The eleven colors of ColorBrewer's RdBu: red below zero, blue above.
 const RED_BLUE: [u32; 11] = [
     0x67001f, 0xb2182b, 0xd6604d, 0xf4a582, 0xfddbc7, 0xf7f7f7, 0xd1e5f0, 0x92c5de, 0x4393c3,
     0x2166ac, 0x053061,
 ];
 
-/// Every sixteenth colour of viridis.
+/// Every sixteenth color of viridis.
 const VIRIDIS: [u32; 17] = [
     0x440154, 0x48186a, 0x472d7b, 0x424086, 0x3b528b, 0x33638d, 0x2c728e, 0x26828e, 0x21918c,
     0x1fa088, 0x28ae80, 0x3fbc73, 0x5ec962, 0x84d44b, 0xaddc30, 0xd8e219, 0xfde725,
@@ -75,7 +75,7 @@ const HUES: [u32; 24] = [
 /// A one is dark, a zero light.
 const BITS: [u32; 2] = [0xdfe6ef, 0x24477d];
 
-impl Colours {
+impl Colors {
     /// The map in 256 steps.
     pub(crate) fn palette(self) -> &'static [Rgb; 256] {
         static CYCLIC: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&HUES, 0, 256));
@@ -107,8 +107,8 @@ impl Colours {
     }
 }
 
-/// 256 colours through the stops given, from step `first` on: the last stop is `whole` steps
-/// later. With `whole` 256 the colour after the last is the first stop again.
+/// 256 colors through the stops given, from step `first` on: the last stop is `whole` steps
+/// later. With `whole` 256 the color after the last is the first stop again.
 fn steps(stops: &[u32], first: usize, whole: usize) -> [Rgb; 256] {
     let channel = |stop: u32, shift: u32| f64::from((stop >> shift) & 0xff);
     let spans = if whole == 256 {
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn zero_is_the_middle_of_the_diverging_map_and_its_ends_are_as_far_away() {
-        let level = |value| Colours::Diverging.level(value, (-1.0, 1.0));
+        let level = |value| Colors::Diverging.level(value, (-1.0, 1.0));
         assert_eq!([level(-1.0), level(0.0), level(1.0)], [1, 128, 255]);
         for value in [0.1, 0.25, 0.5, 0.99] {
             let (above, below) = (i32::from(level(value)), i32::from(level(-value)));
             assert_eq!(above - 128, 128 - below, "{value}");
         }
-        // Blue above, red below, grey between.
-        let palette = Colours::Diverging.palette();
+        // Blue above, red below, gray between.
+        let palette = Colors::Diverging.palette();
         assert!(palette[250].2 > palette[250].0);
         assert!(palette[5].0 > palette[5].2);
         assert_eq!(palette[128], Rgb(0xf7, 0xf7, 0xf7));
@@ -150,26 +150,26 @@ mod tests {
 
     #[test]
     fn the_cyclic_map_has_no_seam() {
-        let level = |value| Colours::Cyclic.level(value, (0.0, 360.0));
+        let level = |value| Colors::Cyclic.level(value, (0.0, 360.0));
         assert_eq!(level(0.0), level(360.0));
         assert_eq!(level(359.9), level(0.1));
-        let palette = Colours::Cyclic.palette();
-        for (step, colour) in palette.iter().enumerate() {
+        let palette = Colors::Cyclic.palette();
+        for (step, color) in palette.iter().enumerate() {
             let next = palette[(step + 1) % 256];
-            let apart = colour.0.abs_diff(next.0) as u32
-                + u32::from(colour.1.abs_diff(next.1))
-                + u32::from(colour.2.abs_diff(next.2));
-            assert!(apart <= 24, "step {step}: {colour:?} {next:?}");
+            let apart = color.0.abs_diff(next.0) as u32
+                + u32::from(color.1.abs_diff(next.1))
+                + u32::from(color.2.abs_diff(next.2));
+            assert!(apart <= 24, "step {step}: {color:?} {next:?}");
         }
     }
 
     #[test]
-    fn sizes_run_from_the_first_colour_to_the_last() {
-        let level = |value| Colours::Sequential.level(value, (0.0, 16.0));
+    fn sizes_run_from_the_first_color_to_the_last() {
+        let level = |value| Colors::Sequential.level(value, (0.0, 16.0));
         assert_eq!([level(0.0), level(16.0), level(99.0)], [0, 255, 255]);
-        assert_eq!(Colours::Sequential.palette()[0], Rgb(0x44, 0x01, 0x54));
-        assert_eq!(Colours::Sequential.palette()[255], Rgb(0xfd, 0xe7, 0x25));
-        let bits = Colours::Bits.palette();
+        assert_eq!(Colors::Sequential.palette()[0], Rgb(0x44, 0x01, 0x54));
+        assert_eq!(Colors::Sequential.palette()[255], Rgb(0xfd, 0xe7, 0x25));
+        let bits = Colors::Bits.palette();
         assert_eq!(
             (bits[0], bits[255]),
             (Rgb(0xdf, 0xe6, 0xef), Rgb(0x24, 0x47, 0x7d))

@@ -49,7 +49,7 @@ const ALL: &[Setting] = &[
 ];
 
 /// All figures, in the order of the source documents.
-pub(crate) const CATALOGUE: &[Entry] = &[
+pub(crate) const CATALOG: &[Entry] = &[
     Entry {
         name: "angle-rates",
         summary: "how fast each pair turns, on a logarithmic axis",
