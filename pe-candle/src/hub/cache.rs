@@ -179,7 +179,7 @@ fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
     let there = there.map(|there| there.file_type());
     let named = match there {
         // A link may lead to a file that is pinned to a commit; contents named by their hash are the same.
-        Some(kind) if !kind.is_file() && !(kind.is_symlink() && etag == sha256) => {
+        Some(kind) if !(kind.is_file() || kind.is_symlink() && etag == sha256) => {
             return Err(refused(&blob, NOT_REGULAR));
         }
         Some(kind) if kind.is_file() && etag != sha256 => {
