@@ -73,6 +73,7 @@ fn known_models_have_the_nearest_frequencies() {
     ] {
         let found = floats(&waves["panels"][0]["curves"][index]["y"]);
         for (pair, wave) in found.iter().enumerate() {
+            #[expect(clippy::disallowed_methods, reason = "compared within a tolerance")]
             let expected = std::f64::consts::TAU * f64::powf(base, pair as f64 / 64.0);
             assert!((wave / expected - 1.0).abs() < 1e-14, "{name}: {wave}");
         }
