@@ -31,7 +31,9 @@
 #![forbid(unsafe_code)]
 
 pub mod attention;
+mod chart;
 mod cli;
+mod commands;
 mod console;
 mod device;
 mod distinct;
@@ -39,6 +41,7 @@ mod encode;
 pub mod encoder;
 mod export;
 mod fetch;
+mod figures;
 mod file;
 mod inspect;
 mod interrupt;
@@ -48,9 +51,7 @@ pub mod mask;
 mod model;
 pub mod origin;
 mod page;
-mod plot;
 mod process;
-mod report;
 pub mod sentences;
 mod shell;
 pub mod studies;
@@ -189,8 +190,8 @@ fn dispatch(
         Some(Command::Export(args)) => export::run(args, about_files),
         Some(Command::Inspect(args)) => inspect::run(args, out),
         Some(Command::Train(args)) => train::run(args, out, log),
-        Some(Command::Plot(args)) => plot::run(args, about_files),
-        Some(Command::Report(args)) => report::run(args, about_files),
+        Some(Command::Plot(args)) => commands::plot::run(args, about_files),
+        Some(Command::Report(args)) => commands::report::run(args, about_files),
         Some(Command::Completions(args)) => shell::completions(args, out),
         Some(Command::Man(args)) if args.output.is_some() => shell::man(args, about_files),
         Some(Command::Man(args)) => shell::man(args, out),

@@ -3,10 +3,10 @@
 use candle_core::Result;
 use serde::Serialize;
 
+use crate::chart::{Axis, Colors, Content, Figure, Map, Panel, Shape};
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::mask::Sight;
 use crate::page::{Page, columns, pad, prose};
-use crate::plot::{Axis, Colors, Content, Figure, Map, Panel, Shape};
 use crate::tokenizer::Sentence;
 
 /// The most tokens of a sentence whose maps are shown.

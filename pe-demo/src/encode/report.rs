@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::maps::Maps;
 use super::table::TableFile;
 use super::{Answer, Model as Encoding, Parts, Sizes, Totals, batches, first, sight};
+use crate::chart;
 use crate::cli::EncodeArgs;
 use crate::encoder::{Norm, Scheme};
 use crate::log::Verbosity;
 use crate::page::{self, Page, clean, prose};
-use crate::plot;
 use crate::studies::{Masks, Order, SameShift, Trace};
 use crate::tokenizer::{Sentence, Token};
 
@@ -308,12 +308,9 @@ fn draw(file: &Path, maps: &[Maps], sentences: &[Sentence]) -> Result<()> {
     let png = file
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
-    plot::write(
-        file,
-        &if png {
-            plot::png(&figure)?
-        } else {
-            plot::svg(&figure)?
-        },
-    )
+    let picture = match png {
+        true => chart::png(&figure)?,
+        false => chart::svg(&figure)?,
+    };
+    chart::write(file, &picture.bytes)
 }

@@ -8,9 +8,9 @@ use pe_core::{
 };
 
 use super::{COLUMN, PAIR};
+use crate::chart::step;
 use crate::console::BadUsage;
 use crate::page::thousands;
-use crate::plot::scale::step;
 
 /// What the user asks for in place of a figure's own table.
 #[derive(Debug, Clone, Default)]
@@ -175,7 +175,7 @@ impl Source {
     }
 
     fn sampling(&self, most_positions: u64, what: &str, count: usize, most: u64) -> String {
-        let base = crate::plot::scale::label(self.encoding.config().base.value());
+        let base = crate::chart::label(self.encoding.config().base.value());
         let mut text = format!(
             "{} positions{}, d_model {}, base {base}, {}",
             thousands(self.rows),

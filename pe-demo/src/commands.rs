@@ -1,0 +1,4 @@
+//! What each command does.
+
+pub(crate) mod plot;
+pub(crate) mod report;
