@@ -8,7 +8,6 @@ mod parity;
 mod presets;
 mod properties;
 mod recipes;
-mod rooms;
 mod rotary;
 mod seeds;
 mod shifts;

@@ -67,7 +67,7 @@ fn exhaustive_4096_x_512() {
 
 /// Hours of a single core; the scheduled form of the two tests above.
 #[test]
-#[ignore = "some 8 minutes in release: cargo test --release -p pe-tests --test core -- --ignored"]
+#[ignore = "some 8 minutes in release: cargo test --release -p pe-tests --test exact -- --ignored"]
 fn exhaustive_at_length() {
     for start in [0, 65_536, 1 << 24, (1 << 31) + 12_345, (1 << 32) - 131_072] {
         exhaustive_all(64, start, 131_072);

@@ -1,5 +1,7 @@
-//! Tables in safetensors files.
+//! Tables in safetensors files: read strictly, written whole or not at all.
 
+mod allocations;
+mod corpus;
 mod hostile;
 mod inspect;
 mod interrupted;
@@ -29,6 +31,8 @@ use pe_core::{
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
+
+use pe_tests::again;
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 

@@ -288,7 +288,7 @@ fn headers_of_other_kinds_say_what_they_should_be() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_table_larger_than_memory_is_an_error() {
-    const NAME: &str = "checkpoint::malformed::a_table_larger_than_memory_is_an_error";
+    const NAME: &str = "malformed::a_table_larger_than_memory_is_an_error";
     if let Some(path) = again::given() {
         let error = load_error(Path::new(&path));
         assert!(

@@ -93,7 +93,7 @@ mod unix {
                 .args(["-c", "umask $0; exec \"$1\" --exact \"$2\""])
                 .arg(umask)
                 .arg(std::env::current_exe().unwrap())
-                .arg("checkpoint::replace::unix::the_umask_of_another_process_is_kept")
+                .arg("replace::unix::the_umask_of_another_process_is_kept")
                 .env(CHILD, &path)
                 .stdout(std::process::Stdio::null())
                 .status()
@@ -200,7 +200,7 @@ mod unix {
         }
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture"])
-            .arg("checkpoint::replace::unix::errors_name_the_file_and_not_the_temporary_one")
+            .arg("replace::unix::errors_name_the_file_and_not_the_temporary_one")
             .env(CHILD, "1")
             .output()
             .unwrap();
@@ -242,7 +242,7 @@ fn writers_at_once_leave_one_whole_result() {
 /// A name without a directory is one in the working directory, which a process of its own has.
 #[test]
 fn a_name_alone_is_one_in_the_working_directory() {
-    const NAME: &str = "checkpoint::replace::a_name_alone_is_one_in_the_working_directory";
+    const NAME: &str = "replace::a_name_alone_is_one_in_the_working_directory";
     if again::given().is_some() {
         checkpoint::save("table.safetensors", &exact(8, 4, DType::F32), &spec(8, 4)).unwrap();
         return;
@@ -276,7 +276,7 @@ fn a_place_below_a_file_is_not_a_directory() {
 #[test]
 fn a_directory_that_may_not_be_read_takes_files() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    const NAME: &str = "checkpoint::replace::a_directory_that_may_not_be_read_takes_files";
+    const NAME: &str = "replace::a_directory_that_may_not_be_read_takes_files";
     let (dir, path) = temp();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o300)).unwrap();
     if fs::read_dir(dir.path()).is_ok() {

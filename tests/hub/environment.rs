@@ -37,10 +37,7 @@ fn the_environment_describes_the_hub() {
         }
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args([
-                "--exact",
-                "hub::environment::the_environment_describes_the_hub",
-            ])
+            .args(["--exact", "environment::the_environment_describes_the_hub"])
             .env(CHILD, "1")
             .env("HF_HOME", dir.path())
             .env("HF_ENDPOINT", "http://127.0.0.1:9")

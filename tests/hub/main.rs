@@ -28,6 +28,7 @@ use pe_core::text::is_invisible;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use pe_tests::again;
 use pe_tests::server::{COMMIT, Reply, Server};
 
 const TABLE: &str = "/owner/name/resolve/main/table.safetensors";

@@ -55,7 +55,7 @@ fn a_cache_in_which_nothing_can_be_made_is_an_error_and_its_repair_enough() {
 fn a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used() {
     use std::os::unix::fs::PermissionsExt;
     const NAME: &str =
-        "hub::places::a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used";
+        "places::a_cache_that_may_only_be_read_is_an_error_and_what_is_in_it_is_used";
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     hub.fetch(&file()).unwrap();
@@ -101,7 +101,7 @@ fn a_download_that_is_killed_leaves_a_part_to_go_on_from_or_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("hub");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--nocapture", &format!("hub::places::{NAME}")])
+            .args(["--exact", "--nocapture", &format!("places::{NAME}")])
             .env(CHILD, &server.address)
             .env("PE_TEST_HUB_CACHE", &cache)
             .stdout(Stdio::piped())

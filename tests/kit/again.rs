@@ -31,7 +31,7 @@ pub fn passes_without_rights(test: &str, dir: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     assert!(given().is_none(), "somebody without rights has them");
-    let program = dir.join("candle");
+    let program = dir.join("test");
     fs::copy(env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(program);

@@ -1,11 +1,11 @@
 //! Tests of pe-demo, in process.
 
 mod embeddings;
+mod encode;
 mod encoder;
 mod export;
 mod hub;
 mod inspect;
-mod page;
 mod plot;
 mod report;
 mod rotary;
@@ -15,5 +15,6 @@ mod studies;
 mod text;
 mod tolerance;
 mod train;
-mod util;
 mod vectors;
+
+use pe_tests::program as util;

@@ -346,7 +346,7 @@ fn full_floors(files: &[PathBuf]) -> Vec<String> {
 /// Checks `CRATE/src` against `rooms/CRATE.txt`, and that against DESIGN.md.
 fn check(package: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let table = root.join(format!("tests/core/rooms/{package}.txt"));
+    let table = root.join(format!("tests/workspace/rooms/{package}.txt"));
     let table = fs::read_to_string(table).unwrap();
     let source = root.join(package).join("src");
     let mut list = Vec::new();

@@ -82,7 +82,7 @@ pub(super) fn entry(dtype: &str, shape: &str, offsets: &str) -> String {
 }
 
 /// The message without a backtrace, which stands on lines of its own.
-pub(in crate::checkpoint) fn message(error: &candle_core::Error) -> String {
+pub(crate) fn message(error: &candle_core::Error) -> String {
     let text = error.to_string();
     match text.split_once("\n") {
         Some((message, _)) if std::env::var_os("RUST_BACKTRACE").is_some() => message.to_owned(),
