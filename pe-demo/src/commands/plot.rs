@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::chart::{self, Figure};
 use crate::cli::{DataArg, FormatArg, PlotArgs};
-use crate::console::{BadUsage, Outcome};
 use crate::figures::{CATALOG, Entry, Setting, Settings};
-use crate::page::{self, Page};
+use crate::terminal::console::{BadUsage, Outcome};
+use crate::terminal::page::{self, Page};
 
 /// Width of the animation.
 const FRAME: u32 = 640;

@@ -13,9 +13,9 @@ use anyhow::{Context, Result};
 
 use crate::chart::{self, Figure};
 use crate::cli::ReportArgs;
-use crate::console::Outcome;
 use crate::figures::{CATALOG, Settings};
-use crate::page::{self, Page};
+use crate::terminal::console::Outcome;
+use crate::terminal::page::{self, Page};
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;
