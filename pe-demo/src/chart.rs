@@ -25,8 +25,8 @@ pub(crate) use paint::color::Colors;
 pub(crate) use paint::scene::Image;
 pub(crate) use ticks::{label, power_of_ten, step, ticks};
 
-use paint::color::{AXIS, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
-use paint::{Background, Raster};
+use paint::color::{Rgb, Tone, tones};
+use paint::{Raster, Target};
 
 /// Pixels of a PNG for each of the layout's.
 pub(crate) const SCALE: u32 = 2;
@@ -46,7 +46,7 @@ pub(crate) struct Picture {
 /// Draws a figure as an SVG document.
 pub(crate) fn svg(figure: &Figure) -> Result<Picture> {
     let scene = layout::scene(figure, layout::fitted(figure, None))?;
-    let document = paint::document(&scene, Background::White, &figure.title)?;
+    let document = paint::document(&scene, Target::File, &figure.title)?;
     Ok(Picture {
         bytes: document.into_bytes(),
         size: scene.size,
@@ -71,7 +71,7 @@ pub(crate) fn gif(figure: &Figure, width: u32) -> Result<Option<Vec<u8>>> {
 /// A figure inside a page, at most `width` pixels wide.
 pub(crate) fn inline_svg(figure: &Figure, width: u32) -> Result<String> {
     let scene = layout::scene(figure, layout::fitted(figure, Some(width)))?;
-    paint::document(&scene, Background::Clear, &figure.title)
+    paint::document(&scene, Target::Page, &figure.title)
 }
 
 /// A text inside markup.
@@ -79,23 +79,13 @@ pub(crate) fn escape(text: &str) -> String {
     paint::escape(text)
 }
 
-/// Style rules by which figures inside a page follow the page's colors.
-pub(crate) fn theme() -> String {
-    let mut rules = String::new();
-    for (rgb, name) in [
-        (INK, "ink"),
-        (MUTED, "muted"),
-        (AXIS, "axis"),
-        (GRID, "grid"),
-        (POSITIVE, "positive"),
-        (NEGATIVE, "negative"),
-    ] {
-        let hex = rgb.hex();
-        for property in ["fill", "stroke"] {
-            rules += &format!("svg [{property}=\"{hex}\"] {{ {property}: var(--{name}); }}\n");
-        }
-    }
-    rules
+/// Returns the colors of figures as variables of a style sheet: those of a light page, and those of a dark one.
+pub(crate) fn theme() -> [String; 2] {
+    [|tone: Tone| tone.light, |tone: Tone| tone.dark].map(|of| {
+        tones()
+            .map(|tone| format!("--{}: {}; ", tone.name, of(tone).hex()))
+            .collect()
+    })
 }
 
 /// The colors from -1 to 1 as numbers 0xrrggbb, from step 1 to step 255.

@@ -49,7 +49,9 @@ fn html() -> Result<String> {
         }
         sections += "</section>\n";
     }
-    let style = format!("{}{}", include_str!("report/style.css"), chart::theme());
+    let [light, dark] = chart::theme();
+    let colors = [("light", light.as_str()), ("dark", &dark)];
+    let style = fill(include_str!("report/style.css"), &colors);
     Ok(fill(
         include_str!("report/page.html"),
         &[

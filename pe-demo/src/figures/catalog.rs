@@ -200,7 +200,7 @@ mod tests {
             "distances",
         ] {
             for image in maps(name, &settings) {
-                let pixels = |extent: f32| (extent * SCALE as f32).floor() as usize;
+                let pixels = |extent: f64| (extent * f64::from(SCALE)).floor() as usize;
                 let (columns, rows) = (pixels(image.extent.0), pixels(image.extent.1));
                 assert!(
                     image.cells.columns <= columns && image.cells.rows <= rows,

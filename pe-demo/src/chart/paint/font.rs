@@ -13,7 +13,7 @@ pub(crate) enum Weight {
 }
 
 /// The height of capitals, in ems.
-pub(crate) const CAPITALS: f32 = 0.711;
+pub(crate) const CAPITALS: f64 = 0.711;
 
 impl Weight {
     fn font(self) -> Result<&'static FontRef<'static>> {
@@ -35,14 +35,14 @@ impl Weight {
     }
 
     /// The width of a text in ems.
-    pub(crate) fn width(self, text: &str) -> Result<f32> {
+    pub(crate) fn width(self, text: &str) -> Result<f64> {
         let font = self.font()?;
         let em = font.units_per_em().unwrap_or(2048.0);
         let units: f32 = text
             .chars()
             .map(|c| font.h_advance_unscaled(font.glyph_id(c)))
             .sum();
-        Ok(units / em)
+        Ok(f64::from(units / em))
     }
 
     /// The outlines of a text, one list of curves per letter, in ems from the start of
