@@ -1,4 +1,4 @@
-//! A figure laid out on a page.
+//! The layout of a figure.
 
 mod axes;
 mod bar;
@@ -14,7 +14,8 @@ use super::paint::font::Weight;
 use super::paint::scene::Scene;
 use words::Words;
 
-pub(crate) use rings::frames;
+pub(crate) use axes::SIZES;
+pub(crate) use rings::{PROPORTIONS, frames};
 
 /// Around everything.
 const MARGIN: f64 = 18.0;
@@ -78,7 +79,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         aspect if width < NARROW && aspect < 0.7 => (aspect * 1.5).min(0.8),
         aspect => aspect,
     };
-    // The lowest panels name the axis below them; without that name all are equally high.
+    // The lowest panels name the axis below them. Without that name all are equally high.
     let name = match figure.panels.first() {
         Some(panel) if !panel.x.label.is_empty() => axes::NAME,
         _ => 0.0,

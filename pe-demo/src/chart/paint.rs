@@ -1,4 +1,4 @@
-//! From strokes and letters to the bytes of a file.
+//! Pictures of strokes and letters, down to the bytes of a file.
 //!
 //! ```text
 //! Scene ─┬─► raster ─► PNG, GIF

@@ -1,6 +1,7 @@
 //! Axes: their lines, ticks, labels, names and grid.
 
 use anyhow::Result;
+use serde::Serialize;
 
 use super::{Area, TEXT};
 use crate::chart::figure::{Axis, Direction, Panel, Spacing};
@@ -11,6 +12,17 @@ use crate::chart::ticks;
 
 /// Length of a tick mark, and the distance from it to its label.
 const TICK: f64 = 4.0;
+/// Height of a label and length of a tick mark, in figures and on the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sizes {
+    text: f64,
+    tick: f64,
+}
+
+pub(crate) const SIZES: Sizes = Sizes {
+    text: TEXT,
+    tick: TICK,
+};
 /// Height of an axis's name.
 pub(super) const NAME: f64 = 16.0;
 
@@ -68,7 +80,7 @@ impl<'a> Axes<'a> {
         })
     }
 
-    /// Returns where a pair of values is on the page.
+    /// Returns the place of a pair of values on the page.
     pub(super) fn point(&self, x: f64, y: f64) -> Point {
         let inside = self.inside;
         (
@@ -129,7 +141,7 @@ impl<'a> Axes<'a> {
     }
 }
 
-/// A text that runs upwards, its middle on a point of its baseline.
+/// Builds an upright text with the middle of its baseline at a point.
 pub(super) fn upright(at: Point, text: &str) -> Item {
     Item::Text(Text {
         at,
@@ -153,7 +165,7 @@ pub(super) fn widest(labels: &[String]) -> Result<f64> {
 #[derive(Debug, Clone)]
 struct Ruler {
     spacing: Spacing,
-    /// At the left or the bottom, and at the other end; exponents of ten on a logarithmic axis.
+    /// Values at the left or the bottom and at the other end. On a logarithmic axis they are exponents of ten.
     ends: (f64, f64),
     ticks: Vec<f64>,
     labels: Vec<String>,

@@ -1,4 +1,4 @@
-//! The color bar beside maps.
+//! The color bar next to maps.
 
 use anyhow::Result;
 

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use pe_core::Sinusoidal;
+use serde::Serialize;
 
 use super::{Area, TEXT};
 use crate::chart::figure::{Content, Figure, Rings};
@@ -14,10 +15,28 @@ use crate::terminal::page::thousands;
 /// Corners of a circle.
 const CORNERS: usize = 56;
 
-/// Width of a circle, seen from the side, relative to its height.
-pub(crate) const FLAT: f64 = 0.36;
-/// Size of the farthest circle relative to the nearest.
-pub(crate) const FAR: f64 = 0.62;
+/// The proportions of the view.
+#[derive(Debug, Serialize)]
+pub(crate) struct Proportions {
+    /// Width of a circle, seen from the side, relative to its height.
+    flat: f64,
+    /// Size of the farthest circle relative to the nearest.
+    far: f64,
+    /// Largest radius of the nearest circle relative to the area's height and width.
+    high: f64,
+    wide: f64,
+    /// Heights of the nearest and of the farthest center, from the top.
+    centers: [f64; 2],
+}
+
+/// The proportions in figures and on the page.
+pub(crate) const PROPORTIONS: Proportions = Proportions {
+    flat: 0.36,
+    far: 0.62,
+    high: 0.36,
+    wide: 0.22,
+    centers: [0.54, 0.44],
+};
 
 /// Draws the position that a still picture shows.
 pub(super) fn draw(scene: &mut Scene, rings: &Rings, area: Area) -> Result<()> {
@@ -67,7 +86,7 @@ pub(super) fn draw(scene: &mut Scene, rings: &Rings, area: Area) -> Result<()> {
     Ok(())
 }
 
-/// Where points of circles lie on the page.
+/// Places of the circles' points on the page.
 struct View {
     /// Center of the nearest circle and of the farthest.
     near: Point,
@@ -78,26 +97,29 @@ struct View {
 
 impl View {
     fn new(area: Area, pairs: usize) -> Self {
-        let height = area.height();
-        let radius = (height * 0.36).min(area.width() * 0.22);
-        let middle = area.top + height * 0.5;
+        let Proportions {
+            flat,
+            far,
+            high,
+            wide,
+            centers,
+        } = PROPORTIONS;
+        let radius = (area.height() * high).min(area.width() * wide);
+        let [near_at, far_at] = centers.map(|center| area.top + area.height() * center);
         Self {
-            near: (area.left + radius * FLAT + 6.0, middle + height * 0.04),
-            far: (
-                area.right - radius * FLAT * FAR - 20.0,
-                middle - height * 0.06,
-            ),
+            near: (area.left + radius * flat + 6.0, near_at),
+            far: (area.right - radius * flat * far - 20.0, far_at),
             radius,
             pairs,
         }
     }
 
-    /// The size of a pair's circle against the nearest.
+    /// Returns the size of a pair's circle relative to the nearest.
     fn size(&self, pair: usize) -> f64 {
-        1.0 + (FAR - 1.0) * self.depth(pair)
+        1.0 + (PROPORTIONS.far - 1.0) * self.depth(pair)
     }
 
-    /// 0 for the nearest circle, 1 for the farthest.
+    /// Returns 0 for the nearest circle and 1 for the farthest.
     fn depth(&self, pair: usize) -> f64 {
         pair as f64 / (self.pairs.max(2) - 1) as f64
     }
@@ -107,13 +129,13 @@ impl View {
         let radius = self.radius * self.size(pair);
         let between = |near: f64, far: f64| near + (far - near) * depth;
         (
-            between(self.near.0, self.far.0) + cosine * radius * FLAT,
+            between(self.near.0, self.far.0) + cosine * radius * PROPORTIONS.flat,
             between(self.near.1, self.far.1) - sine * radius,
         )
     }
 }
 
-/// Corners of the unit circle.
+/// Returns the corners of the unit circle.
 fn circle() -> Result<Vec<(f64, f64)>> {
     let angles: Vec<f64> = (0..CORNERS)
         .map(|corner| std::f64::consts::TAU * corner as f64 / CORNERS as f64)
@@ -122,7 +144,7 @@ fn circle() -> Result<Vec<(f64, f64)>> {
     Ok(table.iter_rows().map(|row| (row[1], row[0])).collect())
 }
 
-/// All positions as an animation, if the figure shows rings.
+/// Draws all positions as an animation if the figure shows rings.
 pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<Vec<u8>>> {
     let Some(Content::Rings(rings)) = figure.panels.first().map(|panel| &panel.content) else {
         return Ok(None);

@@ -108,7 +108,7 @@ const HUES: [u32; 24] = [
 const BITS: [u32; 2] = [0xdfe6ef, 0x24477d];
 
 impl Colors {
-    /// The map in 256 steps.
+    /// Returns the map in 256 steps.
     pub(crate) fn palette(self) -> &'static [Rgb; 256] {
         static CYCLIC: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&HUES, 0, 256));
         static DIVERGING: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&RED_BLUE, 1, 254));
@@ -122,7 +122,7 @@ impl Colors {
         }
     }
 
-    /// The step of a value in a range; values outside take the nearest end.
+    /// Returns the step of a value in a range. Values outside the range get the nearest end.
     pub(crate) fn level(self, value: f64, (low, high): (f64, f64)) -> u8 {
         let share = (value - low) / (high - low);
         match self {
@@ -139,8 +139,8 @@ impl Colors {
     }
 }
 
-/// 256 colors through the stops given, from step `first` on: the last stop is `whole` steps
-/// later. With `whole` 256 the color after the last is the first stop again.
+/// Interpolates 256 colors between the stops, starting at step `first`. The last stop is `whole` steps
+/// later. With `whole` 256 the first stop follows the last color again.
 fn steps(stops: &[u32], first: usize, whole: usize) -> [Rgb; 256] {
     let channel = |stop: u32, shift: u32| f64::from((stop >> shift) & 0xff);
     let spans = if whole == 256 {

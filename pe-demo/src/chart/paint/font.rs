@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ab_glyph::{Font, FontRef, OutlineCurve};
 use anyhow::{Result, anyhow};
 
-/// How thick letters are.
+/// Thickness of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Regular,
@@ -34,7 +34,7 @@ impl Weight {
             .ok_or_else(|| anyhow!("the program's own font cannot be read"))
     }
 
-    /// The width of a text in ems.
+    /// Returns the width of a text in ems.
     pub(crate) fn width(self, text: &str) -> Result<f64> {
         let font = self.font()?;
         let em = font.units_per_em().unwrap_or(2048.0);
@@ -45,8 +45,8 @@ impl Weight {
         Ok(f64::from(units / em))
     }
 
-    /// The outlines of a text, one list of curves per letter, in ems from the start of
-    /// the baseline; y goes up.
+    /// Returns the outlines of a text, one list of curves per letter, in ems from the start of
+    /// the baseline. The y axis points up.
     pub(crate) fn outlines(self, text: &str) -> Result<Vec<(f32, Vec<OutlineCurve>)>> {
         let font = self.font()?;
         let em = font.units_per_em().unwrap_or(2048.0);
@@ -70,7 +70,7 @@ impl Weight {
         Ok(letters)
     }
 
-    /// Whether the font has every character of a text.
+    /// Returns whether the font has every character of a text.
     #[cfg(test)]
     pub(crate) fn covers(self, text: &str) -> bool {
         self.font().is_ok_and(|font| {

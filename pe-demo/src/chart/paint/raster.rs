@@ -20,7 +20,7 @@ pub(crate) struct Raster {
 }
 
 impl Raster {
-    /// A scene on white, `scale` pixels for each of its own.
+    /// Draws a scene on white, with `scale` pixels per pixel of the scene.
     pub(crate) fn of(scene: &Scene, scale: u32) -> Result<Self> {
         let (width, height) = (scene.size.0 * scale, scene.size.1 * scale);
         let mut pixmap = Pixmap::new(width, height)
@@ -121,7 +121,7 @@ fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
     let mut path = PathBuilder::new();
     for (at, curves) in text.weight.outlines(&text.text)? {
         let place = |p: ab_glyph::Point| ((at - back + p.x) * size, -p.y * size);
-        // A letter is one closed line or several; each begins where the one before did not end.
+        // A letter is one closed line or several. A new one begins where a curve does not continue the last.
         let mut end = None;
         for curve in curves {
             let start = match &curve {
@@ -157,7 +157,7 @@ fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
     Ok(())
 }
 
-/// Each pixel takes the color of the cell that its middle lies in.
+/// Gives each pixel the color of the cell that contains its middle.
 fn stretch(pixmap: &mut Pixmap, image: &Image, scale: f64) {
     let cells = &image.cells;
     if cells.columns == 0 || cells.rows == 0 {

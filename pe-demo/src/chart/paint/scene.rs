@@ -6,7 +6,7 @@ use super::font::Weight;
 /// A place in pixels, from the upper left corner.
 pub(crate) type Point = (f64, f64);
 
-/// What was drawn, from back to front.
+/// Drawn items, from back to front.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene {
     /// Width and height in pixels.
@@ -55,7 +55,7 @@ pub(crate) enum Closed {
 /// A line of text.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
-    /// On the baseline, at the start, middle or end as `anchor` says.
+    /// Point on the baseline, at the text's start, middle or end according to `anchor`.
     pub(crate) at: Point,
     pub(crate) text: String,
     /// Pixels per em.
@@ -66,7 +66,7 @@ pub(crate) struct Text {
     pub(crate) ink: Ink,
 }
 
-/// Which part of a text stands at its place.
+/// Part of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -74,7 +74,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Which way a text runs.
+/// Direction of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heading {
     Right,

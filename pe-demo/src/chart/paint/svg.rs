@@ -12,12 +12,12 @@ use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text
 
 const FONTS: &str = "Roboto,system-ui,'Helvetica Neue',Arial,sans-serif";
 
-/// Where a drawing is shown.
+/// Destination of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// In a file of its own, on white.
+    /// A file of its own, on white.
     File,
-    /// Inside a page, in the page's colors.
+    /// A place inside a page, in the page's colors.
     Page,
 }
 
@@ -94,7 +94,7 @@ fn draw(out: &mut String, item: &Item, target: Target) -> Result<()> {
     Ok(())
 }
 
-/// Pixels from which on a text states its width.
+/// Least width in pixels of a text that states its width.
 const LONG: f64 = 100.0;
 
 fn write_text(out: &mut String, text: &Text, target: Target) -> Result<()> {
@@ -108,7 +108,7 @@ fn write_text(out: &mut String, text: &Text, target: Target) -> Result<()> {
         Weight::Regular => "",
         Weight::Medium => " font-weight=\"500\"",
     };
-    // Lines were broken for the program's own font; another one gets as much room.
+    // Lines were broken for the program's own font. Another one gets the same space.
     let width = text.weight.width(&text.text)? * text.size;
     let length = if width > LONG {
         format!(
@@ -147,7 +147,7 @@ fn write_image(out: &mut String, image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// A line through points, each but the first as the way from the one before.
+/// Writes a line through points, each but the first as the step from the previous one.
 fn path(points: &[Point]) -> String {
     // Hundredths of a pixel, so that nothing is lost in the sum of the steps.
     let whole = |v: f64| (v * 100.0).round() as i64;
@@ -176,7 +176,7 @@ fn short(number: f64) -> String {
     hundredths((number * 100.0).round() as i64)
 }
 
-/// A number of hundredths in as few characters as it takes.
+/// Writes a number of hundredths in as few characters as possible.
 fn hundredths(number: i64) -> String {
     let sign = if number < 0 { "-" } else { "" };
     let (whole, rest) = (number.abs() / 100, number.abs() % 100);
@@ -200,7 +200,7 @@ fn opacity(name: &str, ink: Ink) -> String {
     }
 }
 
-/// A text inside markup.
+/// Escapes a text for markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
