@@ -7,6 +7,7 @@ mod midpoints;
 mod parity;
 mod presets;
 mod properties;
+mod public_api;
 mod recipes;
 mod rooms;
 mod rotary;
