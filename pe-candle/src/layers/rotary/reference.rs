@@ -1,0 +1,193 @@
+//! The rotation composed of Candle's own operations: every device that Candle has can run it,
+//! and the kernel for the CPU is held against it.
+
+use candle_core::{D, Result, Tensor, bail};
+use pe_core::PairLayout;
+
+use super::{RotaryEmbedding, Turn};
+use crate::layers::reference::compute_dtype;
+use crate::tensors::axes::HeadOrder;
+
+/// How the composition is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// `candle_nn::rotary_emb`, whose operations have no backward pass.
+    Rope,
+    /// Products and sums, which gradients flow through.
+    Operations,
+}
+
+impl RotaryEmbedding {
+    /// [`apply`](Self::apply) composed of Candle's operations: for the tests, which compare them
+    /// on the CPU.
+    #[doc(hidden)]
+    pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
+        let (_, time) = self.check("the input", xs)?;
+        composed(xs, self.at_offset(offset, time)?, route)
+    }
+
+    /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_positions_composed(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        composed(xs, self.at_ids(position_ids, batch, time)?, route)
+    }
+
+    /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_at_offsets_composed(
+        &self,
+        xs: &Tensor,
+        offsets: &[usize],
+        route: Route,
+    ) -> Result<Tensor> {
+        let (batch, time) = self.check("the input", xs)?;
+        composed(xs, self.at_offsets(offsets, batch, time)?, route)
+    }
+
+    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
+    #[doc(hidden)]
+    pub fn apply_with_cos_sin_composed(
+        &self,
+        xs: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+        route: Route,
+    ) -> Result<Tensor> {
+        let found = self.check("the input", xs)?;
+        let turn = self.by_cos_sin(found, &[("the input", xs)], cos, sin)?;
+        composed(xs, turn, route)
+    }
+}
+
+fn composed(xs: &Tensor, turn: Option<Turn>, route: Route) -> Result<Tensor> {
+    match turn {
+        Some(turn) => turn.compose(xs, route),
+        None => Ok(xs.clone()),
+    }
+}
+
+impl Turn {
+    /// [`Turn::apply`] composed of Candle's operations.
+    pub(super) fn compose(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
+        let Self(rotation) = self;
+        let (order, layout) = (rotation.order, rotation.layout);
+        if xs.elem_count() == 0 {
+            return Ok(xs.clone());
+        }
+        let Some((batch, time)) = order.read(xs.dims()) else {
+            bail!("{}, got {:?}", order.describe(), xs.dims());
+        };
+        let rows = |table: &Tensor| rotation.rows.rows_of(table, batch, time);
+        let (cos, sin) = (rows(&rotation.cos)?, rows(&rotation.sin)?);
+        rotate(xs, &cos, &sin, layout, order, route)
+    }
+}
+
+/// The heads `xs`, of the axes that `order` says, turned by the angles whose cosines and sines
+/// are given, `[T, pairs]` or `[B, T, pairs]`.
+///
+/// Everything happens in [`compute_dtype`], and the result is rounded to the type of `xs` once.
+pub(super) fn rotate(
+    xs: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    layout: PairLayout,
+    order: HeadOrder,
+    route: Route,
+) -> Result<Tensor> {
+    let dtype = compute_dtype(xs.dtype());
+    let (cos, sin) = (cos.to_dtype(dtype)?, sin.to_dtype(dtype)?);
+    let rotary_dim = 2 * cos.dim(D::Minus1)?;
+    let rest = xs.dim(D::Minus1)? - rotary_dim;
+    let turning = xs.narrow(D::Minus1, 0, rotary_dim)?.to_dtype(dtype)?;
+    let turned = match route {
+        Route::Rope => kernels(&turning, &cos, &sin, layout, order)?,
+        Route::Operations => operations(&turning, &cos, &sin, layout, order)?,
+    };
+    let turned = turned.to_dtype(xs.dtype())?;
+    if rest == 0 {
+        return Ok(turned);
+    }
+    let rest = xs.narrow(D::Minus1, rotary_dim, rest)?;
+    Tensor::cat(&[turned, rest], D::Minus1)
+}
+
+/// By Candle's own kernels.
+fn kernels(
+    xs: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    layout: PairLayout,
+    order: HeadOrder,
+) -> Result<Tensor> {
+    use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
+    let (cos, sin) = (cos.contiguous()?, sin.contiguous()?);
+    match (layout, order) {
+        (PairLayout::HalfSplit, HeadOrder::HeadFirst) => rope(&xs.contiguous()?, &cos, &sin),
+        (PairLayout::HalfSplit, HeadOrder::TimeFirst) => rope_thd(&xs.contiguous()?, &cos, &sin),
+        (PairLayout::Interleaved, HeadOrder::HeadFirst) => rope_i(&xs.contiguous()?, &cos, &sin),
+        (PairLayout::Interleaved, HeadOrder::TimeFirst) => {
+            let head_first = xs.transpose(1, 2)?.contiguous()?;
+            rope_i(&head_first, &cos, &sin)?.transpose(1, 2)
+        }
+        (_, HeadOrder::SequenceFirst) => {
+            let time_first = xs.transpose(0, 1)?;
+            let turned = kernels(&time_first, &cos, &sin, layout, HeadOrder::TimeFirst)?;
+            turned.transpose(0, 1)
+        }
+    }
+}
+
+/// By products and sums.
+fn operations(
+    xs: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    layout: PairLayout,
+    order: HeadOrder,
+) -> Result<Tensor> {
+    let pairs = cos.dim(D::Minus1)?;
+    let (a, b) = match layout {
+        PairLayout::HalfSplit => (
+            xs.narrow(D::Minus1, 0, pairs)?,
+            xs.narrow(D::Minus1, pairs, pairs)?,
+        ),
+        PairLayout::Interleaved => {
+            let (b_size, i, j, _) = xs.dims4()?;
+            let columns = xs.reshape((b_size, i, j, pairs, 2))?;
+            let column = |index| columns.narrow(D::Minus1, index, 1)?.squeeze(D::Minus1);
+            (column(0)?, column(1)?)
+        }
+    };
+    // Views of their own: the backward pass of Candle's product files a gradient for both
+    // operands, and must not file one under the table's name.
+    let (cos, sin) = (broadcast(cos, &a, order)?, broadcast(sin, &a, order)?);
+    let y = ((&a * &cos)? - (&b * &sin)?)?;
+    let z = ((&a * &sin)? + (&b * &cos)?)?;
+    match layout {
+        PairLayout::HalfSplit => Tensor::cat(&[y, z], D::Minus1),
+        PairLayout::Interleaved => Tensor::stack(&[y, z], D::Minus1)?.flatten_from(3),
+    }
+}
+
+/// `[T, pairs]` or `[B, T, pairs]` in the shape of the heads.
+fn broadcast(table: &Tensor, heads: &Tensor, order: HeadOrder) -> Result<Tensor> {
+    let table = match (table.rank(), order) {
+        (2, HeadOrder::HeadFirst) => table.clone(),
+        (2, HeadOrder::TimeFirst) | (3, HeadOrder::HeadFirst) => table.unsqueeze(1)?,
+        (3, HeadOrder::TimeFirst) => table.unsqueeze(2)?,
+        (2, HeadOrder::SequenceFirst) => table.unsqueeze(1)?.unsqueeze(1)?,
+        (3, HeadOrder::SequenceFirst) => table.transpose(0, 1)?.unsqueeze(2)?,
+        _ => bail!(
+            "tables must have shape [T, pairs] or [B, T, pairs], got {:?}",
+            table.dims()
+        ),
+    };
+    table.broadcast_as(heads.shape())
+}
