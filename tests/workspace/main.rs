@@ -1,4 +1,5 @@
-//! Promises about the sources themselves: imports run down the rooms, no change of the public API is silent, and what users copy compiles.
+//! Promises about the sources themselves: imports run down the rooms, the public API does not change silently, and
+//! what users copy compiles.
 
 mod public_api;
 mod readme;

@@ -31,7 +31,7 @@ fn pe_candle() {
 fn compare(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let now = Crate::read(&root.join(name).join("src")).listing();
-    let path = root.join(format!("tests/core/public_api/{name}.txt"));
+    let path = root.join(format!("tests/workspace/public_api/{name}.txt"));
     if std::env::var_os(UPDATE).is_some() {
         return fs::write(path, now).unwrap();
     }
@@ -46,7 +46,7 @@ fn compare(name: &str) {
     assert!(
         kept == now,
         "the public API of {name} changed:\n{}{}if that is meant, add a line to CHANGELOG.md and run\n    \
-         {UPDATE}=1 cargo test -p pe-tests --test core public_api::",
+         {UPDATE}=1 cargo test -p pe-tests --test workspace public_api::",
         only(&kept, &now, '-'),
         only(&now, &kept, '+'),
     );
