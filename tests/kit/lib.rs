@@ -9,3 +9,8 @@ pub mod rotary;
 pub mod server;
 pub mod tensors;
 pub mod tolerance;
+
+/// The examples of the README at the root, compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
