@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::console::BadUsage;
+use crate::terminal::console::BadUsage;
 pub(crate) use encode::{EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};

@@ -1,10 +1,15 @@
 //! The toy encoder: embedding, positional encoding, layers of attention and
 //! feed-forward with residual connections and layer norm.
 
+pub mod attention;
 mod config;
+pub(crate) mod device;
 mod layer;
+pub mod mask;
 mod place;
 pub(crate) mod steady;
+pub(crate) mod trained;
+pub mod weights;
 
 use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::{Embedding, Module, VarBuilder};
@@ -12,7 +17,7 @@ use pe_candle::PositionalEncoding;
 
 use self::layer::{Layer, LayerNorm};
 use self::place::Place;
-use crate::mask::{Mask, Sight};
+use crate::encoder::mask::{Mask, Sight};
 
 pub use config::{EncoderConfig, MAX_PARAMETERS, Mode, Norm, Residual, Scheme};
 
@@ -82,7 +87,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Takes its weights from the builder: seeded ones ([`Seeded`](crate::weights::Seeded)), a
+    /// Takes its weights from the builder: seeded ones ([`Seeded`](crate::encoder::weights::Seeded)), a
     /// `VarMap` to train, or a file. Fixed tables of positions are made, not loaded.
     ///
     /// # Errors

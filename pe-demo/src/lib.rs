@@ -30,33 +30,20 @@
 
 #![forbid(unsafe_code)]
 
-pub mod attention;
 mod cli;
-mod console;
-mod device;
-mod distinct;
-mod encode;
+mod commands;
 pub mod encoder;
-mod export;
-mod fetch;
-mod file;
-mod inspect;
-mod interrupt;
-mod json;
-mod log;
-pub mod mask;
-mod model;
-pub mod origin;
-mod page;
 mod plot;
-mod process;
 mod report;
-pub mod sentences;
-mod shell;
-pub mod studies;
-pub mod tokenizer;
-mod train;
-pub mod weights;
+mod sources;
+mod terminal;
+mod text;
+mod words;
+
+pub use commands::studies;
+pub use encoder::{attention, mask, weights};
+pub use sources::origin;
+pub use text::{sentences, tokenizer};
 
 /// How the command line reads numbers: what its options are given to, before anything is done
 /// with them.
@@ -80,11 +67,13 @@ use std::io::{BufRead, Write};
 use clap::Parser;
 
 use cli::{Cli, Command};
-use console::{BadUsage, Stdout};
-use log::{Log, Verbosity};
-use process::Work;
+use commands::{encode, export, inspect, shell, train};
+use sources::overwrite;
+use terminal::console::{BadUsage, Stdout};
+use terminal::log::{Log, Verbosity};
+use terminal::process::{self, Work};
 
-pub use console::{Colors, Outcome};
+pub use terminal::console::{Colors, Outcome};
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
@@ -172,7 +161,7 @@ fn dispatch(
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
     cli.check_needs()?;
-    distinct::check_command(cli)?;
+    overwrite::check_command(cli)?;
     process::settle(match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,
         _ => Work::Threaded,

@@ -8,8 +8,8 @@ use pe_core::{MAX_D_MODEL, POSITIONS};
 use super::Need;
 use super::train::SchemeArg;
 use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
-use crate::device::DeviceName;
-use crate::distinct::Named;
+use crate::encoder::device::DeviceName;
+use crate::sources::overwrite::Named;
 
 pub(super) const ENCODE_EXAMPLES: &str = "\
 Examples:

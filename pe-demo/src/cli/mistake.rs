@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 
 use super::Cli;
-use crate::page::clean;
+use crate::terminal::page::clean;
 
 /// What to say of a lone word that is nearly the name of a command, if it is: a sentence of one word
 /// would be encoded without a remark where a command was meant.

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
 use super::values::{page, parse_preset, positive, preset_help, whole};
-use crate::distinct::Named;
 use crate::plot::CATALOG;
+use crate::sources::overwrite::Named;
 
 const PLOT_EXAMPLES: &str = "\
 Examples:

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
 use super::values::{positive, probability, whole};
-use crate::device::DeviceName;
 use crate::encoder::Scheme;
+use crate::encoder::device::DeviceName;
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:

@@ -5,8 +5,8 @@ use candle_nn::{Linear, VarBuilder};
 use pe_candle::{Dropout, RotaryEmbedding};
 
 use super::{EncoderConfig, Norm, Residual, steady};
-use crate::attention::{SelfAttention, linear};
-use crate::mask::Mask;
+use crate::encoder::attention::{SelfAttention, linear};
+use crate::encoder::mask::Mask;
 
 /// Attention and feed-forward.
 #[derive(Debug, Clone)]

@@ -37,7 +37,7 @@ mod tests {
     use candle_core::{DType, Device};
 
     use super::*;
-    use crate::weights::Seeded;
+    use crate::encoder::weights::Seeded;
 
     fn bits(xs: &Tensor) -> Vec<u32> {
         let values = xs.flatten_all().and_then(|xs| xs.to_vec1::<f32>());

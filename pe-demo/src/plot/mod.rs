@@ -23,8 +23,8 @@ use anyhow::{Context, Result, bail};
 use pe_candle::checkpoint;
 
 use crate::cli::{DataArg, FormatArg, PlotArgs};
-use crate::console::{BadUsage, Outcome};
-use crate::page::{self, Page};
+use crate::terminal::console::{BadUsage, Outcome};
+use crate::terminal::page::{self, Page};
 
 pub(crate) use catalog::{CATALOG, Entry};
 pub(crate) use figure::{Axis, Content, Curve, Figure, Map, Mark, Panel, Shape};

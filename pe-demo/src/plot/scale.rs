@@ -70,7 +70,7 @@ pub(crate) fn label(value: f64) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-');
     let whole = if digits.len() > 4 && digits.bytes().all(|b| b.is_ascii_digit()) {
-        let apart = crate::page::thousands(digits.parse().unwrap_or(0));
+        let apart = crate::terminal::page::thousands(digits.parse().unwrap_or(0));
         if whole.starts_with('-') {
             format!("-{apart}")
         } else {

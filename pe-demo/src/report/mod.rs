@@ -12,9 +12,9 @@ use std::io::Write;
 use anyhow::{Context, Result};
 
 use crate::cli::ReportArgs;
-use crate::console::Outcome;
-use crate::page::{self, Page};
 use crate::plot::{self, CATALOG, Figure, Settings};
+use crate::terminal::console::Outcome;
+use crate::terminal::page::{self, Page};
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;

@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
-use crate::model;
-use crate::model::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
-use crate::page;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
+use crate::terminal::page;
+use crate::words::model;
+use crate::words::model::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
 
 /// The frequencies of a model's layers, for sequences of some lengths.
 struct Model {

@@ -5,10 +5,10 @@ use pe_core::{Preset, Similarity};
 
 use super::source::MOST_POINTS;
 use super::{POSITION, Settings, Source};
-use crate::page::thousands;
 use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::plot::paint::color::Colors;
 use crate::plot::scale;
+use crate::terminal::page::thousands;
 
 /// The position against which the others are held.
 const REFERENCE: u64 = 20;

@@ -8,9 +8,9 @@ use pe_core::{
 };
 
 use super::{COLUMN, PAIR};
-use crate::console::BadUsage;
-use crate::page::thousands;
 use crate::plot::scale::step;
+use crate::terminal::console::BadUsage;
+use crate::terminal::page::thousands;
 
 /// What the user asks for in place of a figure's own table.
 #[derive(Debug, Clone, Default)]

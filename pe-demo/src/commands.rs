@@ -1,0 +1,8 @@
+//! One command each: its options, the work, and what it prints.
+
+pub(crate) mod encode;
+pub(crate) mod export;
+pub(crate) mod inspect;
+pub(crate) mod shell;
+pub mod studies;
+pub(crate) mod train;

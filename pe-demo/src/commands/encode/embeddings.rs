@@ -1,0 +1,243 @@
+//! Word and position vectors of real checkpoints, and how long they are.
+
+mod shards;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use candle_core::{DType, Tensor};
+use pe_candle::checkpoint::{self, Limits, LoadOptions, TensorReport, Verify};
+
+use crate::cli::{EncodeArgs, SAME};
+use crate::encoder::{MAX_PARAMETERS, Scheme};
+use crate::sources::origin::Origin;
+use crate::sources::overwrite::Named;
+use crate::terminal::log::Log;
+use crate::terminal::page::{self, clean};
+
+pub(super) use sizes::Sizes;
+
+/// The name that checkpoints of one file have on the hub.
+pub(super) const FILE: &str = "model.safetensors";
+
+/// What the names of the tensors end in, in BERT, DistilBERT, RoBERTa and their kin.
+const WORDS: &str = "embeddings.word_embeddings.weight";
+const POSITIONS: &str = "embeddings.position_embeddings.weight";
+
+/// The largest file that is fetched.
+const MAX_BYTES: u64 = 16 << 30;
+
+/// The types that such vectors have.
+const TYPES: [&str; 4] = ["F32", "F16", "BF16", "F64"];
+
+/// Vectors taken from a checkpoint.
+pub(super) struct Given {
+    pub(super) words: Vectors,
+    pub(super) positions: Option<Vectors>,
+}
+
+/// A matrix of vectors, one per row.
+pub(super) struct Vectors {
+    pub(super) vectors: Tensor,
+    pub(super) rows: usize,
+    pub(super) width: usize,
+    pub(super) tensor: String,
+    /// The type in the file.
+    dtype: String,
+    /// The file, and the index that named it.
+    files: Vec<PathBuf>,
+}
+
+impl Given {
+    /// Reads what `--embeddings` and `--position-embeddings` name; the words' origin too.
+    pub(super) fn load(args: &EncodeArgs, name: &str, log: &mut Log<'_>) -> Result<(Self, Origin)> {
+        let here = || "--embeddings";
+        let (origin, tensor) = Origin::parse_tensor(name, FILE).with_context(here)?;
+        let words = Vectors::read(&origin, tensor.as_deref(), WORDS, log).with_context(here)?;
+        let (width, heads) = (words.width, args.heads);
+        ensure!(
+            width.is_multiple_of(2) && width.is_multiple_of(heads),
+            "--embeddings: vectors of width {width} (it must be even, and shared evenly by \
+             --heads {heads})"
+        );
+        ensure!(
+            Scheme::from(args.scheme) != Scheme::Rotary || (width / heads).is_multiple_of(2),
+            "--embeddings: vectors of width {width} by --heads {heads} make heads of width {}: \
+             rotary positions turn pairs",
+            width / heads
+        );
+        let positions = match args.position_embeddings.as_deref() {
+            None => None,
+            Some(name) => {
+                let here = || "--position-embeddings";
+                let (origin, tensor) = match name {
+                    SAME => (origin.clone(), None),
+                    _ => Origin::parse_tensor(name, FILE).with_context(here)?,
+                };
+                let all = Vectors::read(&origin, tensor.as_deref(), POSITIONS, log);
+                Some(
+                    all.and_then(|all| all.after(args.position_offset.unwrap_or(0), width))
+                        .with_context(here)?,
+                )
+            }
+        };
+        Ok((Self { words, positions }, origin))
+    }
+
+    /// Returns the files that the vectors came from.
+    pub(super) fn files(&self) -> impl Iterator<Item = Named> {
+        let positions = self.positions.iter();
+        let all = positions.map(|positions| ("--position-embeddings", positions));
+        std::iter::once(("--embeddings", &self.words))
+            .chain(all)
+            .flat_map(|(option, vectors)| vectors.files.iter().map(move |f| (option, f.clone())))
+    }
+}
+
+impl Vectors {
+    /// Reads one tensor of a checkpoint, and nothing else of it but headers.
+    fn read(
+        origin: &Origin,
+        tensor: Option<&str>,
+        ending: &str,
+        log: &mut Log<'_>,
+    ) -> Result<Self> {
+        let found = shards::find(origin, tensor, ending, log)?;
+        let vectors = Self::read_file(&found.file, found.tensor.as_deref(), ending, log);
+        let (Some(index), Some(tensor)) = (found.index, found.tensor) else {
+            return vectors;
+        };
+        let mut vectors = vectors
+            .with_context(|| format!("{}: tensor {}", page::path(&index), clean(&tensor, 200)))?;
+        vectors.files.push(index);
+        Ok(vectors)
+    }
+
+    fn read_file(
+        path: &Path,
+        tensor: Option<&str>,
+        ending: &str,
+        log: &mut Log<'_>,
+    ) -> Result<Self> {
+        let report = checkpoint::inspect(path)?;
+        let file = page::path(path);
+        let names = || report.tensors.iter().map(|entry| entry.name.as_str());
+        let wanted = match tensor {
+            Some(name) => Some(name),
+            None => by_ending(names(), ending).with_context(|| file.clone())?,
+        };
+        let found = report
+            .tensors
+            .iter()
+            .find(|entry| wanted == Some(entry.name.as_str()));
+        let Some(found) = found else {
+            let (what, name) = match tensor {
+                Some(name) => ("no tensor", clean(name, 200)),
+                None => ("no tensor whose name ends in", ending.to_owned()),
+            };
+            bail!("{file}: {what} {name}; {}", matrices(&report.tensors));
+        };
+        let name = clean(&found.name, 200);
+        let [rows, width] = found.shape[..] else {
+            bail!(
+                "{file}: tensor {name} has shape {:?}, not [rows, width]",
+                found.shape
+            );
+        };
+        ensure!(
+            TYPES.contains(&found.dtype.as_str()),
+            "{file}: tensor {name} has type {}, not one of {}",
+            found.dtype,
+            TYPES.join(", ")
+        );
+        ensure!(
+            rows > 0 && (rows as u64).saturating_mul(width as u64) <= MAX_PARAMETERS,
+            "{file}: tensor {name} has {rows} x {width} entries, outside 1..={MAX_PARAMETERS}"
+        );
+        let options = LoadOptions {
+            tensor_name: Some(found.name.clone()),
+            dtype: Some(DType::F32),
+            verify: Verify::None,
+            limits: Limits {
+                table_bytes: MAX_PARAMETERS * 8,
+                ..Limits::default()
+            },
+            ..LoadOptions::default()
+        };
+        let vectors = options.load(path)?.tensor;
+        log.detail(format!(
+            "{file}: read {name} {} [{rows}, {width}]",
+            found.dtype
+        ));
+        Ok(Self {
+            vectors,
+            rows,
+            width,
+            tensor: found.name.clone(),
+            dtype: found.dtype.to_lowercase(),
+            files: vec![path.to_owned()],
+        })
+    }
+
+    /// The rows from one on, of a width that must be the words'.
+    fn after(mut self, first: usize, width: usize) -> Result<Self> {
+        let (name, rows) = (clean(&self.tensor, 200), self.rows);
+        ensure!(
+            self.width == width,
+            "{name} has width {}, the words' vectors have {width}",
+            self.width
+        );
+        ensure!(
+            first < rows,
+            "{name} has {rows} rows, --position-offset is {first}"
+        );
+        self.vectors = self.vectors.narrow(0, first, rows - first)?.contiguous()?;
+        self.rows = rows - first;
+        Ok(self)
+    }
+}
+
+/// The one name that has an ending, whatever module stands before it.
+fn by_ending<'a>(names: impl Iterator<Item = &'a str>, ending: &str) -> Result<Option<&'a str>> {
+    let named = |name: &&str| {
+        let before = name.strip_suffix(ending);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    let found: Vec<&str> = names.filter(named).collect();
+    match found[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => {
+            let names = found.iter().take(SHOWN).map(|name| clean(name, 100));
+            bail!(
+                "{} tensors have names that end in {ending}: {}; name one of them after a colon",
+                found.len(),
+                names.collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
+}
+
+/// The most names in a message.
+const SHOWN: usize = 8;
+
+/// Some of the tensors that could be meant.
+fn matrices(tensors: &[TensorReport]) -> String {
+    let all: Vec<&TensorReport> = tensors
+        .iter()
+        .filter(|entry| entry.shape.len() == 2)
+        .collect();
+    if all.is_empty() {
+        return "the file has no matrices".to_owned();
+    }
+    let mut names: Vec<String> = all
+        .iter()
+        .take(SHOWN)
+        .map(|entry| clean(&entry.name, 80))
+        .collect();
+    if all.len() > SHOWN {
+        names.push(format!("and {} more", all.len() - SHOWN));
+    }
+    format!("its matrices are {}", names.join(", "))
+}

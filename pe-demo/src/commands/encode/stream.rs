@@ -1,0 +1,327 @@
+//! Any number of sentences, window by window.
+//!
+//! ```text
+//! lines ─► window of some thousands ─► tokens ─► batches of one length ─► vectors ─► in order ─► sink
+//!              (memory is bounded)     └───────── one thread per worker ─────────┘
+//! ```
+//!
+//! A batch holds sentences of one length, so that nothing is filled up and a sentence's vector has
+//! the bits that it has alone.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use indicatif::ProgressBar;
+use rayon::ThreadPool;
+use serde::Serialize;
+
+use super::parts::Limit;
+use crate::encoder::mask::Sight;
+use crate::encoder::{Batch, Encoder, Mode};
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::page::thousands;
+use crate::text::sentences::{Place, Text, Texts};
+use crate::text::tokenizer::Tokenizer;
+
+/// The most sentences of a window.
+const WINDOW: usize = 8192;
+
+/// The bytes of text after which a window ends, and of its vectors.
+const WINDOW_BYTES: u64 = 4 << 20;
+const VECTOR_BYTES: usize = 64 << 20;
+
+/// The tokens of a batch, if more than one sentence stands in it: their vectors stay in the cache.
+const BATCH_TOKENS: usize = 512;
+
+/// The most attention weights of a batch of several sentences and a layer: 4 MiB.
+const BATCH_WEIGHTS: usize = 1 << 20;
+
+/// What sentences are encoded with.
+pub(super) struct Job<'a> {
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) encoder: &'a Encoder,
+    pub(super) sight: Sight,
+    pub(super) limit: Limit,
+    pub(super) bar: &'a ProgressBar,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// A sentence done.
+pub(super) struct Done<'a> {
+    pub(super) text: &'a Text,
+    pub(super) tokens: usize,
+    /// The mean of its tokens' vectors.
+    pub(super) vector: &'a [f32],
+}
+
+/// What there was.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub(super) struct Totals {
+    pub(super) sentences: u64,
+    pub(super) tokens: u64,
+    /// Tokens of the shortest and of the longest sentence.
+    pub(super) shortest: usize,
+    pub(super) longest: usize,
+    #[serde(skip)]
+    pub(super) time: Duration,
+}
+
+impl Totals {
+    fn add(&mut self, tokens: usize) {
+        self.shortest = match self.sentences {
+            0 => tokens,
+            _ => self.shortest.min(tokens),
+        };
+        self.longest = self.longest.max(tokens);
+        self.sentences += 1;
+        self.tokens += tokens as u64;
+    }
+
+    /// `1,000 sentences, 12,345 tokens in 1.2 s: 10,000 tokens/s`.
+    pub(super) fn speed(&self) -> String {
+        let seconds = self.time.as_secs_f64();
+        format!(
+            "{} sentences, {} tokens in {seconds:.1} s: {} tokens/s",
+            thousands(self.sentences),
+            thousands(self.tokens),
+            thousands((self.tokens as f64 / seconds.max(1e-9)) as u64)
+        )
+    }
+}
+
+/// Encodes all sentences and hands them over in their order. `None` if Ctrl-C ended it before.
+pub(super) fn run(
+    job: &Job<'_>,
+    texts: &mut Texts<'_>,
+    sink: &mut dyn FnMut(&Done<'_>) -> Result<()>,
+) -> Result<Option<Totals>> {
+    let start = Instant::now();
+    let workers = Workers::new()?;
+    let place = texts.place();
+    let width = job.encoder.config().d_model();
+    let window = WINDOW.min(VECTOR_BYTES / (4 * width)).max(1);
+    let mut totals = Totals::default();
+    let counted = AtomicU64::new(0);
+    loop {
+        let window = job.interrupt.while_waiting(|| read(texts, window))?;
+        if window.is_empty() {
+            break;
+        }
+        let ids = workers.each(window.len(), |at| tokens(job, &place, &window[at]))?;
+        let batches = batches(&ids, job.encoder.config().heads);
+        let encode = |at: usize| -> Result<Vec<f32>> {
+            if job.interrupt.asked() {
+                return Ok(Vec::new());
+            }
+            let batch: &[usize] = &batches[at];
+            let vectors = pooled(job, &ids, batch)?;
+            let bytes = batch.iter().map(|at| window[*at].bytes).sum();
+            job.bar.inc(bytes);
+            let tokens = (batch.len() * ids[batch[0]].len()) as u64;
+            let tokens = counted.fetch_add(tokens, Ordering::Relaxed) + tokens;
+            let speed = tokens as f64 / start.elapsed().as_secs_f64().max(1e-9);
+            job.bar
+                .set_message(format!("{} tokens/s", thousands(speed as u64)));
+            Ok(vectors)
+        };
+        let encoded = workers.each(batches.len(), encode)?;
+        if job.interrupt.asked() {
+            return Ok(None);
+        }
+        let mut vectors: Vec<&[f32]> = vec![&[]; window.len()];
+        for (batch, encoded) in batches.iter().zip(&encoded) {
+            for (at, vector) in batch.iter().zip(encoded.chunks_exact(width)) {
+                vectors[*at] = vector;
+            }
+        }
+        for ((text, ids), vector) in window.iter().zip(&ids).zip(vectors) {
+            totals.add(ids.len());
+            sink(&Done {
+                text,
+                tokens: ids.len(),
+                vector,
+            })?;
+        }
+    }
+    totals.time = start.elapsed();
+    Ok(Some(totals))
+}
+
+/// The next sentences, as many as are worked on at a time.
+fn read(texts: &mut Texts<'_>, most: usize) -> Result<Vec<Text>> {
+    let (mut window, mut bytes) = (Vec::new(), 0);
+    while window.len() < most && bytes < WINDOW_BYTES {
+        let Some(text) = texts.next()? else { break };
+        bytes += text.bytes;
+        window.push(text);
+    }
+    Ok(window)
+}
+
+fn tokens(job: &Job<'_>, place: &Place, text: &Text) -> Result<Vec<u32>> {
+    let here = || place.of(text.number);
+    let ids = job.tokenizer.ids(&text.text).with_context(here)?;
+    job.limit.check(&here(), ids.len())?;
+    Ok(ids)
+}
+
+/// Which sentences stand together: those of one length, the longest first.
+fn batches(ids: &[Vec<u32>], heads: usize) -> Vec<Vec<usize>> {
+    let length = |at: &usize| ids[*at].len();
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(length(at)), *at));
+    let mut batches = Vec::new();
+    for same in order.chunk_by(|a, b| length(a) == length(b)) {
+        let len = length(&same[0]).max(1);
+        let most = (BATCH_TOKENS / len).min(BATCH_WEIGHTS / (heads * len * len));
+        batches.extend(same.chunks(most.max(1)).map(<[usize]>::to_vec));
+    }
+    batches
+}
+
+/// The means of the last layer's vectors, one after another.
+fn pooled(job: &Job<'_>, ids: &[Vec<u32>], batch: &[usize]) -> Result<Vec<f32>> {
+    let sentences: Vec<&[u32]> = batch.iter().map(|at| ids[*at].as_slice()).collect();
+    let len = sentences[0].len();
+    let batch = Batch::new(&sentences, 0, job.encoder.device())?;
+    let output = job.encoder.forward(&batch, job.sight, Mode::Eval)?;
+    let width = job.encoder.config().d_model();
+    let vectors = output.last()?.flatten_all()?.to_vec1::<f32>()?;
+    let mut means = Vec::with_capacity(sentences.len() * width);
+    let mut sums = vec![0.0_f64; width];
+    for sentence in vectors.chunks_exact(len * width) {
+        sums.fill(0.0);
+        for vector in sentence.chunks_exact(width) {
+            for (sum, x) in sums.iter_mut().zip(vector) {
+                *sum += f64::from(*x);
+            }
+        }
+        means.extend(sums.iter().map(|sum| (sum / len as f64) as f32));
+    }
+    Ok(means)
+}
+
+/// Threads that work alone: each has a pool of one, so that Candle starts no others.
+struct Workers {
+    pools: Vec<ThreadPool>,
+}
+
+impl Workers {
+    /// As many as rayon's pool has (`RAYON_NUM_THREADS`).
+    fn new() -> Result<Self> {
+        let pool = || rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let pools = (0..rayon::current_num_threads()).map(|_| pool());
+        Ok(Self {
+            pools: pools
+                .collect::<Result<_, _>>()
+                .map_err(|error| anyhow!("cannot start the threads: {error}"))?,
+        })
+    }
+
+    /// Results in the order of their numbers; of several errors the first in that order.
+    fn each<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let next = AtomicUsize::new(0);
+        let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(count));
+        let run = || {
+            // Locked once in a while: sentences are small.
+            let mut own = Vec::new();
+            loop {
+                let first = next.fetch_add(TAKEN, Ordering::Relaxed);
+                if first >= count {
+                    break;
+                }
+                own.extend((first..(first + TAKEN).min(count)).map(|at| (at, work(at))));
+            }
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(own);
+        };
+        let joined: Result<()> = std::thread::scope(|scope| {
+            let handles: Vec<_> = self
+                .pools
+                .iter()
+                .map(|pool| scope.spawn(|| pool.install(run)))
+                .collect();
+            for handle in handles {
+                handle.join().map_err(|_| anyhow!("a worker panicked"))?;
+            }
+            Ok(())
+        });
+        joined?;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// Pieces of work that a worker takes at a time.
+const TAKEN: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_lengths(lengths: &[usize]) -> Vec<Vec<u32>> {
+        lengths.iter().map(|len| vec![0; *len]).collect()
+    }
+
+    #[test]
+    fn batches_hold_every_sentence_once_and_one_length() {
+        let ids = of_lengths(&[5, 7, 5, 300, 5, 7, 2000, 300, 300, 1]);
+        let found = batches(&ids, 2);
+        let expected: [&[usize]; 7] = [&[6], &[3], &[7], &[8], &[1, 5], &[0, 2, 4], &[9]];
+        assert_eq!(found, expected);
+        let many = of_lengths(&[8; 1000]);
+        let found = batches(&many, 2);
+        let sizes: Vec<usize> = found.iter().map(Vec::len).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), 1000);
+        assert!(sizes.iter().all(|size| size * 8 <= BATCH_TOKENS));
+    }
+
+    #[test]
+    fn workers_keep_the_order_and_tell_the_first_error() -> Result<()> {
+        let workers = Workers::new()?;
+        let squares = workers.each(1000, |at| Ok(at * at))?;
+        assert!(
+            squares
+                .iter()
+                .enumerate()
+                .all(|(at, square)| at * at == *square)
+        );
+        assert!(
+            workers
+                .each(0, |_| Ok(()))
+                .is_ok_and(|none| none.is_empty())
+        );
+        let error = workers.each(100, |at| match at % 40 {
+            39 => Err(anyhow!("{at}")),
+            _ => Ok(()),
+        });
+        assert_eq!(
+            error.map_err(|error| error.to_string()),
+            Err("39".to_owned())
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn totals_know_the_extremes() {
+        let mut totals = Totals::default();
+        for tokens in [7, 3, 12] {
+            totals.add(tokens);
+        }
+        totals.time = Duration::from_millis(500);
+        assert_eq!((totals.shortest, totals.longest), (3, 12));
+        assert_eq!(
+            totals.speed(),
+            "3 sentences, 22 tokens in 0.5 s: 44 tokens/s"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The table of encodings that `pe-demo encode` writes beside what it shows.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use candle_core::{DType, Device};
+use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
+use serde::Serialize;
+
+use crate::cli::EncodeArgs;
+use crate::encoder::Encoder;
+use crate::terminal::log::Verbosity;
+use crate::terminal::page::{self, Page, clean};
+
+/// The table, or why it is not there.
+#[derive(Debug, Serialize)]
+pub(super) struct TableFile {
+    /// The real path, once it is written.
+    file: PathBuf,
+    /// Whether an option asked for it.
+    #[serde(skip)]
+    asked: bool,
+    tensor: &'static str,
+    shape: [usize; 2],
+    dtype: &'static str,
+    /// The first entries of the last row.
+    last_row_starts: Vec<f32>,
+    error: Option<String>,
+}
+
+impl TableFile {
+    /// Writes the encoder's own table. Only a place that was asked for must be writable.
+    pub(super) fn write(args: &EncodeArgs, encoder: &Encoder) -> Result<Option<Self>> {
+        let Some(file) = args.table_file() else {
+            return Ok(None);
+        };
+        let position = &encoder.config().position;
+        let rows = position.max_seq_len;
+        let spec = TableSpec::new(position.sinusoidal, 0, rows, DType::F32);
+        let table = encoder.position().encoding(0, rows)?;
+        let table = table.to_device(&Device::Cpu)?;
+        let result = checkpoint::save(file, &table, &spec);
+        let error = match (result, &args.table) {
+            (Ok(()), _) => None,
+            (Err(error), None) => Some(error.to_string()),
+            (Err(error), Some(_)) => return Err(error).context("the table"),
+        };
+        Ok(Some(Self {
+            file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+            asked: args.table.is_some(),
+            tensor: DEFAULT_TENSOR,
+            shape: [rows, spec.config.d_model],
+            dtype: "f32",
+            last_row_starts: table
+                .get(rows - 1)?
+                .to_vec1()?
+                .into_iter()
+                .take(4)
+                .collect(),
+            error,
+        }))
+    }
+
+    /// Prints where the table is; a quiet run prints only why it is not there.
+    pub(super) fn print(&self, page: &mut Page, verbosity: Verbosity) {
+        if self.error.is_none() && verbosity == Verbosity::Quiet {
+            return;
+        }
+        page.heading("The table of encodings");
+        let path = page::path(&self.file);
+        let [rows, width] = self.shape;
+        match &self.error {
+            None => {
+                page.wrap("wrote ", &path);
+                let starts = self.last_row_starts.iter();
+                let starts: Vec<String> = starts.map(|x| format!("{x:.6}")).collect();
+                page.wrap(
+                    "  ",
+                    &format!(
+                        "tensor {} [{rows}, {width}] {}; row {} starts {}",
+                        self.tensor,
+                        self.dtype,
+                        rows - 1,
+                        starts.join(" ")
+                    ),
+                );
+                page.wrap("  ", &format!("look at it with: pe-demo inspect {path}"));
+                if !self.asked {
+                    page.wrap(
+                        "  ",
+                        "written because no sentence was given: --table FILE writes it elsewhere, \
+                         --no-table not at all",
+                    );
+                }
+            }
+            Some(why) => {
+                page.wrap("not written: ", &clean(why, 400));
+                page.line("  (--table FILE writes it elsewhere)");
+            }
+        }
+    }
+}

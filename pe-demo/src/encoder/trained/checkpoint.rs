@@ -1,0 +1,262 @@
+//! Weights in safetensors files.
+//!
+//! A file of weights has the best weights of a training; a file of a state has all that is
+//! needed to go on. Neither has a table that can be computed. Both say what the model is in
+//! one JSON object under one metadata key.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::classifier::Classifier;
+use crate::encoder::{Norm, Scheme};
+use crate::sources::file;
+
+/// The one metadata key.
+const METADATA_KEY: &str = "pe_demo";
+
+/// The version of what stands under it.
+const VERSION: u32 = 1;
+
+/// The largest file that is read: the largest encoder, its moments and its best weights.
+pub(crate) const MAX_BYTES: u64 = 4 << 30;
+
+/// The most tokens that a sentence in training may have had.
+const MAX_ROWS: usize = 4096;
+
+/// What a model is and how it is trained: what has to be the same for a training to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Description {
+    pub(crate) scheme: Scheme,
+    pub(crate) d_model: usize,
+    pub(crate) heads: usize,
+    pub(crate) layers: usize,
+    pub(crate) d_ff: usize,
+    pub(crate) norm: Norm,
+    pub(crate) vocab_size: usize,
+    /// Tokens of the longest sentence in training.
+    pub(crate) max_seq_len: usize,
+    /// The names of the answers.
+    pub(crate) answers: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) batch: usize,
+    pub(crate) learning_rate: f64,
+    pub(crate) dropout: f32,
+}
+
+/// The best weights on sentences that were not trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Best {
+    /// The number of steps after which they were found.
+    pub(crate) step: u64,
+    pub(crate) accuracy: f64,
+    pub(crate) loss: f64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    version: u32,
+    model: Description,
+    /// The steps done; only in a file of a state.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    step: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    best: Option<Best>,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) model: Description,
+    pub(crate) step: Option<u64>,
+    pub(crate) best: Option<Best>,
+    tensors: HashMap<String, Tensor>,
+    name: String,
+}
+
+impl Checkpoint {
+    /// Writes a file in one step: its name stands for the old content or for the new.
+    pub(crate) fn write(
+        path: &Path,
+        model: &Description,
+        step: Option<u64>,
+        best: Option<Best>,
+        tensors: &BTreeMap<String, Tensor>,
+    ) -> Result<()> {
+        let header = Header {
+            version: VERSION,
+            model: model.clone(),
+            step,
+            best,
+        };
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), serde_json::to_string(&header)?)]);
+        let bytes = safetensors::serialize(tensors, Some(metadata))?;
+        pe_candle::checkpoint::replace(path, |out| out.write_all(&bytes))
+            .with_context(|| path.display().to_string())
+    }
+
+    /// Reads a file of either kind.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is no safetensors file, or was not written here.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        // The library below trusts the header in places.
+        let json = &Self::metadata(path)?;
+        let version = serde_json::from_str::<Value>(json)
+            .with_context(|| format!("{name}: metadata {METADATA_KEY}"))?["version"]
+            .take();
+        ensure!(
+            version == VERSION,
+            "{name}: version {version} of metadata {METADATA_KEY}, known is {VERSION}"
+        );
+        let header: Header = serde_json::from_str(json)
+            .with_context(|| format!("{name}: metadata {METADATA_KEY}"))?;
+        let rows = header.model.max_seq_len;
+        ensure!(
+            (1..=MAX_ROWS).contains(&rows),
+            "{name}: max_seq_len {rows} is outside 1..={MAX_ROWS}"
+        );
+        let bytes = file::bytes(path, MAX_BYTES, "weights")?;
+        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
+            .with_context(|| name.clone())?;
+        Ok(Self {
+            model: header.model,
+            step: header.step,
+            best: header.best,
+            tensors,
+            name,
+        })
+    }
+
+    /// Returns an error if a file exists that is not one of these, and that must not be replaced.
+    pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
+        match path.exists() {
+            true => Self::metadata(path).map(|_| ()),
+            false => Ok(()),
+        }
+    }
+
+    /// The JSON object of a file of either kind. Checks the whole header.
+    fn metadata(path: &Path) -> Result<String> {
+        let report = pe_candle::checkpoint::inspect(path)?;
+        let mut entries = report.metadata.into_iter();
+        let entry = entries.find(|(key, _)| key == METADATA_KEY);
+        let (_, json) = entry.with_context(|| {
+            let name = path.display();
+            format!("{name}: not written by pe-demo train (no metadata {METADATA_KEY})")
+        })?;
+        Ok(json)
+    }
+
+    /// Takes a tensor out, which must be f32 and have the shape given.
+    pub(crate) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let Some(tensor) = self.tensors.remove(name) else {
+            bail!("{}: there is no tensor {name}", self.name);
+        };
+        ensure!(
+            tensor.dtype() == DType::F32 && tensor.dims() == shape,
+            "{}: tensor {name} is {} {:?}, not f32 {shape:?}",
+            self.name,
+            tensor.dtype().as_str(),
+            tensor.dims()
+        );
+        Ok(tensor)
+    }
+
+    /// Takes out a list of rows of `width` numbers.
+    pub(crate) fn take_rows(&mut self, name: &str, width: usize) -> Result<Vec<f32>> {
+        let rows = match self.tensors.get(name) {
+            Some(tensor) => tensor.dim(0).unwrap_or(0),
+            None => 0,
+        };
+        Ok(self.take(name, &[rows, width])?.flatten_all()?.to_vec1()?)
+    }
+
+    /// Refuses tensors that nobody took.
+    pub(crate) fn finish(&self) -> Result<()> {
+        match self.tensors.keys().min() {
+            Some(name) => bail!("{}: tensor {name} does not belong here", self.name),
+            None => Ok(()),
+        }
+    }
+
+    /// The model with the weights of this file on a device, and fixed tables of `rows` rows.
+    ///
+    /// # Errors
+    /// A file of a state; weights that are missing, left over, of another shape or type, or no
+    /// finite numbers.
+    pub(crate) fn classifier(&self, rows: usize, device: &Device) -> Result<Classifier> {
+        let name = &self.name;
+        ensure!(
+            self.step.is_none(),
+            "{name}: the state of a training, not its weights (those are in the file without \
+             .state)"
+        );
+        self.check_numbers()?;
+        let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, device);
+        let classifier = Classifier::new(&self.model, rows, &vb).with_context(|| name.clone())?;
+        let weights: usize = self.tensors.values().map(Tensor::elem_count).sum();
+        let wanted = self.model.weights(&classifier);
+        ensure!(
+            weights as u64 == wanted,
+            "{name}: {weights} weights, the model has {wanted}"
+        );
+        Ok(classifier)
+    }
+
+    /// Refuses numbers that are not f32, which would be converted without a word, or not finite;
+    /// of several the first by name.
+    pub(crate) fn check_numbers(&self) -> Result<()> {
+        let sorted: BTreeMap<&String, &Tensor> = self.tensors.iter().collect();
+        for (tensor, values) in sorted {
+            ensure!(
+                values.dtype() == DType::F32,
+                "{}: tensor {tensor} is {}, not f32",
+                self.name,
+                values.dtype().as_str()
+            );
+            let values = values.flatten_all()?.to_vec1::<f32>()?;
+            if let Some((at, value)) = values.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+                bail!("{}: tensor {tensor} holds {value} at entry {at}", self.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on with a model that is not the one wanted.
+    pub(crate) fn check_same(&self, wanted: &Description) -> Result<()> {
+        let fields = |model: &Description| match serde_json::to_value(model) {
+            Ok(Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let (found, wanted) = (fields(&self.model), fields(wanted));
+        // What follows from another field comes after it.
+        let first = wanted.get_key_value("d_model");
+        for (field, wanted) in first.into_iter().chain(&wanted) {
+            let found = found.get(field).unwrap_or(&Value::Null);
+            ensure!(
+                found == wanted,
+                "{}: trained with {field} {found}, not {wanted}",
+                self.name
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Description {
+    /// The number of weights, the answer's included.
+    pub(crate) fn weights(&self, classifier: &Classifier) -> u64 {
+        let encoder = classifier.encoder.config().parameters().unwrap_or(0);
+        encoder + ((self.d_model + 1) * self.answers.len()) as u64
+    }
+}

@@ -1,0 +1,4 @@
+//! Sentences and their tokens.
+
+pub mod sentences;
+pub mod tokenizer;

@@ -1,0 +1,3 @@
+//! Specifications in words.
+
+pub(crate) mod model;
