@@ -11,8 +11,9 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 
+use crate::chart::{self, Figure};
 use crate::cli::ReportArgs;
-use crate::plot::{self, CATALOG, Figure, Settings};
+use crate::figures::{CATALOG, Settings};
 use crate::terminal::console::Outcome;
 use crate::terminal::page::{self, Page};
 
@@ -21,7 +22,7 @@ const WIDTH: u32 = 410;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
     let html = html()?;
-    plot::write(&args.output, html.as_bytes())?;
+    chart::write(&args.output, html.as_bytes())?;
     let mut page = Page::new();
     let bytes = page::thousands(html.len() as u64);
     let path = page::path(&args.output);
@@ -36,8 +37,8 @@ fn html() -> Result<String> {
     for section in text::SECTIONS {
         sections += &format!(
             "<section>\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n",
-            plot::escape(section.title),
-            plot::escape(section.lead)
+            chart::escape(section.title),
+            chart::escape(section.lead)
         );
         for (name, about) in section.figures {
             let entry = CATALOG
@@ -48,9 +49,9 @@ fn html() -> Result<String> {
         }
         sections += "</section>\n";
     }
-    let style = format!("{}{}", include_str!("style.css"), plot::theme());
+    let style = format!("{}{}", include_str!("report/style.css"), chart::theme());
     Ok(fill(
-        include_str!("page.html"),
+        include_str!("report/page.html"),
         &[
             ("style", &style),
             ("live", &live::html()?),
@@ -58,7 +59,10 @@ fn html() -> Result<String> {
             ("data", &live::data()?),
             (
                 "script",
-                concat!(include_str!("number.js"), include_str!("live.js")),
+                concat!(
+                    include_str!("report/number.js"),
+                    include_str!("report/live.js")
+                ),
             ),
             ("version", env!("CARGO_PKG_VERSION")),
         ],
@@ -84,12 +88,12 @@ fn fill(template: &str, parts: &[(&str, &str)]) -> String {
 }
 
 fn figure_html(figure: &Figure, about: &str) -> Result<String> {
-    let svg = plot::inline_svg(figure, WIDTH)?;
+    let svg = chart::inline_svg(figure, WIDTH)?;
     let mut facts = String::new();
     for fact in &figure.facts {
         facts += &format!(
             "<div><dt>{}</dt><dd>{}</dd></div>\n",
-            plot::escape(&fact.what),
+            chart::escape(&fact.what),
             number(fact.value)
         );
     }
@@ -97,7 +101,7 @@ fn figure_html(figure: &Figure, about: &str) -> Result<String> {
         "<figure id=\"{}\">\n<div class=\"picture\">{svg}</div>\n<figcaption><p>{}</p>\n\
          <dl>\n{facts}</dl></figcaption>\n</figure>\n",
         figure.name,
-        plot::escape(about)
+        chart::escape(about)
     ))
 }
 
@@ -120,7 +124,7 @@ fn short(value: f64) -> String {
             .split_once('e')
             .map(|(digits, power)| (digits, power.parse()))
         {
-            Some((digits, Ok(power))) => format!("{digits} \u{d7} {}", plot::power_of_ten(power)),
+            Some((digits, Ok(power))) => format!("{digits} \u{d7} {}", chart::power_of_ten(power)),
             _ => text,
         }
     };

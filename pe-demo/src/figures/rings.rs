@@ -4,7 +4,7 @@ use anyhow::Result;
 use pe_core::Preset;
 
 use super::{Settings, Source};
-use crate::plot::figure::{Axis, Content, Fact, Figure, Panel, Rings, Shape};
+use crate::chart::{Axis, Content, Fact, Figure, Panel, Rings, Shape};
 
 /// The most circles, and the most frames.
 const MOST_PAIRS: u64 = 128;

@@ -5,9 +5,7 @@ use pe_core::{Preset, Similarity};
 
 use super::source::MOST_POINTS;
 use super::{POSITION, Settings, Source};
-use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
-use crate::plot::paint::color::Colors;
-use crate::plot::scale;
+use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::terminal::page::thousands;
 
 /// The position against which the others are held.
@@ -177,7 +175,7 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
         values,
         colors: Colors::Sequential,
         range: (0.0, farthest),
-        ticks: scale::ticks((0.0, farthest), 5),
+        ticks: chart::ticks((0.0, farthest), 5),
     };
     Ok(Figure {
         name: "distances",

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
-use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
+use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 use crate::terminal::page;
 use crate::words::model;
 use crate::words::model::lengths::{Before, ORIGINAL, Rates, Set, Within, number};

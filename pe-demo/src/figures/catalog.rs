@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::figure::Figure;
-use super::figures::{Settings, binary, curves, maps, rates, rings, rotary, similarity};
+use super::{Settings, binary, curves, maps, rates, rings, rotary, similarity};
+use crate::chart::Figure;
 
 /// A figure that can be asked for.
 pub(crate) struct Entry {
@@ -165,3 +165,58 @@ pub(crate) const CATALOG: &[Entry] = &[
         build: rotary::rotary_wavelengths,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Image, SCALE, images};
+
+    /// The panels' maps of a figure; the last image is the color bar.
+    fn maps(name: &str, settings: &Settings) -> Vec<Image> {
+        let entry = CATALOG.iter().find(|entry| entry.name == name).unwrap();
+        let mut images = images(&(entry.build)(settings).unwrap()).unwrap();
+        images.pop();
+        images
+    }
+
+    /// What the note calls every Nth position is what is drawn.
+    #[test]
+    fn a_png_has_a_pixel_for_every_cell_of_a_map() {
+        let settings = Settings {
+            d_model: Some(4096),
+            start: Some(4_294_000_000),
+            max_seq_len: Some(3071),
+            ..Settings::default()
+        };
+        for name in [
+            "binary",
+            "angle-map",
+            "encoding-map",
+            "shifted-map",
+            "encoding-matrix",
+            "transposed",
+            "transposed-corner",
+            "inverted-map",
+            "distances",
+        ] {
+            for image in maps(name, &settings) {
+                let pixels = |extent: f32| (extent * SCALE as f32).floor() as usize;
+                let (columns, rows) = (pixels(image.extent.0), pixels(image.extent.1));
+                assert!(
+                    image.cells.columns <= columns && image.cells.rows <= rows,
+                    "{name}: {} x {} cells on {columns} x {rows} pixels",
+                    image.cells.columns,
+                    image.cells.rows
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn panels_above_each_other_are_equally_high() {
+        let images = maps("shifted-map", &Settings::default());
+        assert_eq!(images.len(), 2);
+        assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
+        assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+}

@@ -5,8 +5,7 @@ use pe_core::Preset;
 
 use super::source::MOST_CELLS;
 use super::{COLUMN, PAIR, POSITION, Settings, Source};
-use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
-use crate::plot::paint::color::Colors;
+use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape};
 
 /// A map of encodings, from -1 to 1.
 fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {

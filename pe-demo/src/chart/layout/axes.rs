@@ -6,9 +6,9 @@ use anyhow::Result;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
 use super::TEXT;
-use crate::plot::figure::{Axis, Direction, Spacing};
-use crate::plot::paint::font::Weight;
-use crate::plot::scale;
+use crate::chart::figure::{Axis, Direction, Spacing};
+use crate::chart::paint::font::Weight;
+use crate::chart::ticks;
 
 /// Where a panel stands among the others.
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +33,14 @@ impl Ruler {
         let ticks = match axis.spacing {
             Spacing::Linear => match &axis.ticks {
                 Some(ticks) => ticks.clone(),
-                None => scale::ticks(axis.range, wanted),
+                None => ticks::ticks(axis.range, wanted),
             },
             Spacing::Logarithmic => {
                 // Whole powers of ten, the range widened to them.
-                let first = (scale::log10(low) + 1e-9).floor();
-                let last = (scale::log10(high) - 1e-9).ceil().max(first + 1.0);
+                let first = (ticks::log10(low) + 1e-9).floor();
+                let last = (ticks::log10(high) - 1e-9).ceil().max(first + 1.0);
                 (low, high) = (first, last);
-                let every = scale::step((last - first) as u64, wanted as u64);
+                let every = ticks::step((last - first) as u64, wanted as u64);
                 (0..)
                     .map(|k| first as i64 + k * every as i64)
                     .take_while(|exponent| *exponent <= last as i64)
@@ -61,8 +61,8 @@ impl Ruler {
     /// What is written beside a tick.
     fn label(&self, tick: f64) -> String {
         match self.spacing {
-            Spacing::Linear => scale::label(tick),
-            Spacing::Logarithmic => scale::power_of_ten(scale::log10(tick).round() as i64),
+            Spacing::Linear => ticks::label(tick),
+            Spacing::Logarithmic => ticks::power_of_ten(ticks::log10(tick).round() as i64),
         }
     }
 
@@ -90,7 +90,7 @@ impl Ranged for Ruler {
     fn map(&self, value: &f64, (start, end): (i32, i32)) -> i32 {
         let value = match self.spacing {
             Spacing::Linear => *value,
-            Spacing::Logarithmic => scale::log10(*value),
+            Spacing::Logarithmic => ticks::log10(*value),
         };
         let share = (value - self.ends.0) / (self.ends.1 - self.ends.0);
         start + (f64::from(end - start) * share).round() as i32

@@ -5,8 +5,7 @@ use pe_core::{Preset, Sinusoidal, SinusoidalConfig};
 
 use super::source::{MOST_POINTS, formula, sampled};
 use super::{PAIR, Settings, Source};
-use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
-use crate::plot::scale::label;
+use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 
 /// The rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
 /// where they differ.

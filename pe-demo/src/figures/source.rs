@@ -8,7 +8,7 @@ use pe_core::{
 };
 
 use super::{COLUMN, PAIR};
-use crate::plot::scale::step;
+use crate::chart::step;
 use crate::terminal::console::BadUsage;
 use crate::terminal::page::thousands;
 
@@ -175,7 +175,7 @@ impl Source {
     }
 
     fn sampling(&self, most_positions: u64, what: &str, count: usize, most: u64) -> String {
-        let base = crate::plot::scale::label(self.encoding.config().base.value());
+        let base = crate::chart::label(self.encoding.config().base.value());
         let mut text = format!(
             "{} positions{}, d_model {}, base {base}, {}",
             thousands(self.rows),

@@ -5,8 +5,7 @@ use pe_core::Preset;
 
 use super::source::{MOST_POINTS, sampled};
 use super::{PAIR, POSITION, Settings, Source};
-use crate::plot::figure::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
-use crate::plot::scale::label;
+use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 use crate::terminal::console::BadUsage;
 
 fn values() -> Axis {

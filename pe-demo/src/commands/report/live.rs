@@ -5,7 +5,7 @@ use pe_core::{Base, Similarity, Sinusoidal, SinusoidalConfig};
 use serde_json::json;
 
 use super::number;
-use crate::plot;
+use crate::chart;
 
 /// Rows of the live map, and positions of the live curve.
 const POSITIONS: u32 = 128;
@@ -152,7 +152,7 @@ fn numbers() -> Result<Vec<(&'static str, &'static str, f64)>> {
 pub(super) fn data() -> Result<String> {
     let data = json!({
         "positions": POSITIONS,
-        "palette": plot::diverging_palette(),
+        "palette": chart::diverging_palette(),
         "computed": COMPUTED,
     });
     Ok(serde_json::to_string(&data)?)

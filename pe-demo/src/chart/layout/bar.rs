@@ -3,11 +3,11 @@
 use anyhow::Result;
 
 use super::{TEXT, segment, text};
-use crate::plot::figure::{Content, Figure, Map};
-use crate::plot::paint::color::{AXIS, Colors, MUTED};
-use crate::plot::paint::font::{CAPITALS, Weight};
-use crate::plot::paint::scene::{Anchor, Cells, Closed, Heading, Image, Ink, Item, Scene, Text};
-use crate::plot::scale;
+use crate::chart::figure::{Content, Figure, Map};
+use crate::chart::paint::color::{AXIS, Colors, MUTED};
+use crate::chart::paint::font::{CAPITALS, Weight};
+use crate::chart::paint::scene::{Anchor, Cells, Closed, Heading, Image, Ink, Item, Scene, Text};
+use crate::chart::ticks;
 
 const BAR: f64 = 14.0;
 const BEFORE: f64 = 14.0;
@@ -26,7 +26,7 @@ impl<'a> Bar<'a> {
         let Some(Content::Map(map)) = figure.panels.first().map(|panel| &panel.content) else {
             return Ok(None);
         };
-        let labels: Vec<String> = map.ticks.iter().map(|tick| scale::label(*tick)).collect();
+        let labels: Vec<String> = map.ticks.iter().map(|tick| ticks::label(*tick)).collect();
         let mut widest = 0.0_f64;
         for label in &labels {
             widest = widest.max(f64::from(Weight::Regular.width(label)?) * TEXT);

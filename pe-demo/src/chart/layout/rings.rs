@@ -7,10 +7,10 @@ use anyhow::Result;
 use pe_core::Sinusoidal;
 
 use super::{Area, TEXT, segment, text};
-use crate::plot::figure::{Content, Figure, Rings};
-use crate::plot::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
-use crate::plot::paint::scene::{Anchor, Closed, Ink, Item, Scene};
-use crate::plot::paint::{Raster, animation, canvas::UNITS};
+use crate::chart::figure::{Content, Figure, Rings};
+use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
+use crate::chart::paint::scene::{Anchor, Closed, Ink, Item, Scene};
+use crate::chart::paint::{Raster, animation, canvas::UNITS};
 use crate::terminal::page::thousands;
 
 /// Corners of a circle.

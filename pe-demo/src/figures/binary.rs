@@ -5,9 +5,7 @@ use pe_core::{Preset, binary_encoding};
 
 use super::source::{MOST_CELLS, ordinal};
 use super::{POSITION, Settings, Source};
-use crate::plot::figure::{Axis, Content, Fact, Figure, Map, Panel, Shape};
-use crate::plot::paint::color::Colors;
-use crate::plot::scale::step;
+use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape, step};
 
 /// The 64 bits of every position, least significant first.
 pub(crate) fn binary(settings: &Settings) -> Result<Figure> {

@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::{TEXT, segment, text};
-use crate::plot::paint::color::{MUTED, Rgb};
-use crate::plot::paint::font::Weight;
-use crate::plot::paint::scene::{Anchor, Ink, Item, Scene};
+use crate::chart::paint::color::{MUTED, Rgb};
+use crate::chart::paint::font::Weight;
+use crate::chart::paint::scene::{Anchor, Ink, Item, Scene};
 
 /// What stands above the panels.
 pub(super) struct Words {

@@ -13,10 +13,10 @@ use plotters::style::{Color, FontStyle, IntoFont, RGBAColor, RGBColor, ShapeStyl
 
 use super::axes::{Place, Ruler};
 use super::{Area, TEXT, failed, inks, rings};
-use crate::plot::figure::{Content, Curve, Direction, Map, Mark, Panel};
-use crate::plot::paint::canvas::{Canvas, Picture, UNITS, units};
-use crate::plot::paint::color::{AXIS, GRID, INK, MUTED, Rgb};
-use crate::plot::paint::scene::{Cells, Scene};
+use crate::chart::figure::{Content, Curve, Direction, Map, Mark, Panel};
+use crate::chart::paint::canvas::{Canvas, Picture, UNITS, units};
+use crate::chart::paint::color::{AXIS, GRID, INK, MUTED, Rgb};
+use crate::chart::paint::scene::{Cells, Scene};
 
 /// Between ticks and their labels, and beyond the labels.
 const TICK: f64 = 4.0;
