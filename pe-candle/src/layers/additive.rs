@@ -12,7 +12,7 @@ use crate::layers::inference::Inference;
 use crate::layers::reference;
 use crate::layers::rows::{Rows, end_of};
 use crate::tensors::axes::AxisOrder;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
@@ -97,7 +97,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let table_dtype = config.table_dtype.unwrap_or(dtype);
-        check_dtypes("the layer", dtype, Against::Table, table_dtype)?;
+        check_dtypes("the layer", dtype, TableKind::Encoding, table_dtype)?;
         let sinusoidal = Sinusoidal::new(config.sinusoidal)?;
         let (limit, growth) = (config.max_seq_len, config.growth);
         let rows = Rows::new(sinusoidal, limit, growth, table_dtype, device)?;
@@ -129,7 +129,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let dtype = table.dtype();
-        check_dtypes("the table", dtype, Against::Table, dtype)?;
+        check_dtypes("the table", dtype, TableKind::Encoding, dtype)?;
         if let Some(wanted) = config.table_dtype
             && wanted != dtype
         {
@@ -459,7 +459,7 @@ impl PositionalEncoding {
             _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
         };
         let rows = &self.shared.rows;
-        check_dtypes("the input", xs.dtype(), Against::Table, rows.dtype())?;
+        check_dtypes("the input", xs.dtype(), TableKind::Encoding, rows.dtype())?;
         if !xs.device().same_device(rows.device()) {
             let (input, table) = (xs.device().location(), rows.device().location());
             bail!("the input is on {input:?}, but the table is on {table:?}");
