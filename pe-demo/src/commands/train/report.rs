@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use super::chart::{self, Curve};
 use super::session::{Ending, LOOK, Trained, VALIDATION_TWINS};
-use super::task::{Example, PEOPLE, SHORTEST};
+use super::task::{PEOPLE, SHORTEST};
 use super::{TEST_TWINS, seconds};
 use crate::cli::TrainArgs;
 use crate::encoder::Scheme;
+use crate::encoder::trained::classifier::Example;
 use crate::terminal::log::Verbosity;
 use crate::terminal::page::{self, Page, pad_left};
 
@@ -263,7 +264,7 @@ impl Report {
             .schemes
             .iter()
             .map(|line| Curve {
-                letter: line.scheme.name().chars().next().unwrap_or('?'),
+                letter: line.scheme.letter(),
                 name: line.scheme.name(),
                 values: &line.losses,
             })

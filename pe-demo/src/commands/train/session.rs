@@ -9,10 +9,11 @@ use candle_core::{Device, Tensor, Var};
 use indicatif::ProgressBar;
 
 use super::optimizer::{AdamW, AdamWConfig};
-use super::task::{Example, Split, Task};
-use crate::encoder::trained::checkpoint::{Best, Checkpoint, Description};
-use crate::encoder::trained::classifier::{Classifier, Score};
-use crate::encoder::{Mode, Scheme};
+use super::task::{Split, Task};
+use crate::encoder::trained::checkpoint::Checkpoint;
+use crate::encoder::trained::classifier::{Classifier, Example, Score};
+use crate::encoder::trained::description::{Best, Description};
+use crate::encoder::{Adds, Mode, Scheme};
 use crate::terminal::interrupt::Interrupt;
 
 /// Steps between two looks at the validation sentences.
@@ -175,7 +176,7 @@ impl Session {
         Ok(Trained {
             scheme: self.model.scheme,
             ending,
-            weights: self.model.weights(&self.classifier),
+            weights: self.classifier.weights(),
             step: self.step,
             losses: self.losses,
             best: self.best.map(|(best, _)| best),
@@ -319,8 +320,8 @@ impl Session {
             }
         }
         let (scheme, rows) = (self.model.scheme, self.model.max_seq_len);
-        let score = |(len, examples): &(usize, Vec<Example>)| match scheme {
-            Scheme::Learned if *len > rows => Ok(None),
+        let score = |(len, examples): &(usize, Vec<Example>)| match scheme.adds() {
+            Adds::TrainedRows if *len > rows => Ok(None),
             _ => Ok(Some(self.classifier.score(examples)?.accuracy)),
         };
         tests.iter().map(score).collect()

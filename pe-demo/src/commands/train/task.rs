@@ -15,6 +15,7 @@ use anyhow::Result;
 
 use self::draws::{Draws, Stream};
 use self::words::{PHRASES, Plan, SLOTS, Words};
+use crate::encoder::trained::classifier::Example;
 use crate::text::tokenizer::Tokenizer;
 
 /// The people, one token each; the answer is one of them.
@@ -38,14 +39,6 @@ pub(crate) enum Split {
     Train,
     Validation,
     Test,
-}
-
-/// A sentence and its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Example {
-    pub(crate) ids: Vec<u32>,
-    /// The index of the doer among [`PEOPLE`].
-    pub(crate) answer: u32,
 }
 
 /// Makes sentences, always the same for the same seed.
