@@ -171,7 +171,7 @@ mod tests {
             let cli = Cli::try_parse_from([
                 "pe-demo", "plot", "rings", "sse", "-o", output, "--format", format, "--data", data,
             ]);
-            let Some(Command::Plot(args)) = cli.unwrap().command else {
+            let Command::Plot(args) = cli.unwrap().command else {
                 panic!("not plot");
             };
             crate::commands::plot::run(&args, &mut std::io::sink()).unwrap();

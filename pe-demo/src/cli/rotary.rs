@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 use serde_json::{Map, Value};
 
-use super::Need;
 use super::values::{input, positive, whole};
 
 /// What kind of table is written.
@@ -86,16 +85,6 @@ pub(crate) struct RotaryArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seq_len: Option<usize>,
-}
-
-impl RotaryArgs {
-    pub(super) fn needs(&self) -> [Need; 2] {
-        let config = ("--config", self.config.is_some());
-        [
-            Need(("--layer-type", self.layer_type.is_some()), config),
-            Need(("--unknown-keys", self.unknown_keys.is_some()), config),
-        ]
-    }
 }
 
 const SCALING_HELP: &str = "\

@@ -38,6 +38,15 @@ pub enum Mode {
     Train,
 }
 
+/// The heads of a layer, unless others are asked for.
+pub(crate) const DEFAULT_HEADS: usize = 4;
+
+/// The layers of an encoder, unless others are asked for.
+pub(crate) const DEFAULT_LAYERS: usize = 2;
+
+/// The rows of a table of positions, unless a sentence is longer.
+pub(crate) const DEFAULT_ROWS: usize = 50;
+
 /// The sizes and choices of an encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderConfig {
@@ -65,8 +74,8 @@ impl EncoderConfig {
     pub const fn new(vocab_size: usize, d_model: usize) -> Self {
         Self {
             vocab_size,
-            heads: 4,
-            layers: 2,
+            heads: DEFAULT_HEADS,
+            layers: DEFAULT_LAYERS,
             d_ff: d_model.saturating_mul(4),
             norm: Norm::Post,
             residual: Residual::Added,

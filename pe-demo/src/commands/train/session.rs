@@ -1,4 +1,4 @@
-//! The training of one scheme.
+//! The training run of one scheme.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ pub(super) const LOOK: u64 = 50;
 /// Steps between two writings of the state, for runs that are killed.
 const SAVE: u64 = 500;
 
-/// Pairs of twins to choose the best weights by.
-pub(super) const VALIDATION_TWINS: usize = 150;
+/// Minimal pairs to choose the best weights by.
+pub(super) const VALIDATION_PAIRS: usize = 150;
 
 /// Steps of warm-up.
 const WARM_UP: u64 = 100;
@@ -48,7 +48,7 @@ pub(super) struct Session {
     files: Files,
 }
 
-/// Where a scheme's files are.
+/// The files of a scheme.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) weights: PathBuf,
@@ -65,14 +65,14 @@ impl Files {
     }
 }
 
-/// How a training ended.
+/// How a training run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Finished,
     Interrupted,
 }
 
-/// What came out.
+/// The result of a training run.
 #[derive(Debug)]
 pub(super) struct Trained {
     pub(super) scheme: Scheme,
@@ -88,7 +88,7 @@ pub(super) struct Trained {
 }
 
 impl Session {
-    /// A new training, or the one in the files.
+    /// Starts a training run, or continues the one in the files.
     pub(super) fn new(
         model: Description,
         task: Task,
@@ -105,7 +105,7 @@ impl Session {
             weight_decay: 0.01,
         };
         let mut session = Self {
-            validation: task.twins(Split::Validation, VALIDATION_TWINS, model.max_seq_len),
+            validation: task.minimal_pairs(Split::Validation, VALIDATION_PAIRS, model.max_seq_len),
             optimizer: AdamW::new(config, &vars),
             model,
             task,
@@ -133,7 +133,7 @@ impl Session {
 
     /// Trains up to a number of steps, then tests the best weights at each of the lengths.
     ///
-    /// What is written by then does not depend on earlier interruptions, bit for bit.
+    /// The files written do not depend on earlier interruptions, bit for bit.
     pub(super) fn run(
         mut self,
         steps: u64,

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::classifier::Classifier;
 use super::description::{Best, Description};
 use crate::sources::file;
+use crate::sources::write::write;
 
 /// The one metadata key.
 const METADATA_KEY: &str = "pe_demo";
@@ -68,8 +69,7 @@ impl Checkpoint {
         };
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), serde_json::to_string(&header)?)]);
         let bytes = safetensors::serialize(tensors, Some(metadata))?;
-        pe_candle::checkpoint::replace(path, |out| out.write_all(&bytes))
-            .with_context(|| path.display().to_string())
+        write(path, &bytes)
     }
 
     /// Reads a file of either kind.
