@@ -3,8 +3,9 @@
 pub(crate) mod additive;
 pub(crate) mod config;
 pub(crate) mod dropout;
-pub(crate) mod plain;
+pub(crate) mod inference;
 pub(crate) mod published;
+pub(crate) mod reference;
 pub mod rotary;
 pub(crate) mod rows;
 pub(crate) mod sync;

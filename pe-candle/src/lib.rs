@@ -144,9 +144,10 @@ mod layers;
 mod tensors;
 
 pub use kernel::philox::philox4x32_10;
-pub use layers::additive::{Inference, PositionalEncoding};
+pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;

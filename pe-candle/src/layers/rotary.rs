@@ -96,11 +96,11 @@
 
 mod apply;
 mod axes;
-#[doc(hidden)]
-pub mod composed;
 pub(crate) mod config;
 mod given;
 mod input;
+#[doc(hidden)]
+pub mod reference;
 mod tables;
 mod turn;
 

@@ -7,7 +7,7 @@ use pe_core::{Backend, PairLayout};
 
 use super::Turn;
 use super::tables::Angles;
-use crate::kernel::Tokens;
+use crate::kernel::TokenRows;
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::dtypes::{Against, check_dtypes};
 use crate::tensors::memory;
@@ -144,10 +144,10 @@ impl Given<'_> {
     }
 
     /// Which rows tokens take; `None` if the shape is another.
-    pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<Tokens> {
+    pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<TokenRows> {
         match *self.cos.dims() {
-            [t, _] if t == time => Some(Tokens::From(0)),
-            [b, t, _] if (b, t) == (batch, time) => Some(Tokens::Each),
+            [t, _] if t == time => Some(TokenRows::From(0)),
+            [b, t, _] if (b, t) == (batch, time) => Some(TokenRows::Each),
             _ => None,
         }
     }
