@@ -40,26 +40,11 @@ mod terminal;
 mod text;
 mod words;
 
+pub use cli::numbers;
 pub use commands::studies;
 pub use encoder::{attention, mask, weights};
 pub use sources::origin;
 pub use text::{sentences, tokenizer};
-
-/// How the command line reads numbers: what its options are given to, before anything is done
-/// with them.
-///
-/// ```
-/// use pe_demo::numbers;
-///
-/// assert_eq!(numbers::whole::<usize>(1, 4096)("512"), Ok(512));
-/// assert!(numbers::whole::<usize>(1, 4096)("1e3").is_err());
-/// assert!(numbers::positive("NaN").is_err());
-/// assert_eq!(numbers::scaling("linear:factor=4")?.keys["factor"], 4);
-/// # Ok::<(), String>(())
-/// ```
-pub mod numbers {
-    pub use crate::cli::{Scaling, parse_spacing, positive, probability, scaling, whole};
-}
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};

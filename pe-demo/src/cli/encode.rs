@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pe_core::{MAX_D_MODEL, POSITIONS};
 
-use super::values::{origin, output, picture, sentence, vectors, whole};
+use super::numbers::whole;
+use super::values::{origin, output, picture, sentence, vectors};
 use crate::encoder::device::DeviceName;
 use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Norm, Scheme};
 

@@ -6,9 +6,10 @@ use candle_core::DType;
 use clap::Args;
 use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, Preset, SinusoidLayout, Spacing};
 
+use super::numbers::{parse_spacing, positive, whole};
 use super::rotary::{RotaryArgs, TableArg};
 use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
-use super::values::{choice, output, parse_preset, parse_spacing, positive, preset_help, whole};
+use super::values::{choice, output, parse_preset, preset_help};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
-use super::values::{page, parse_preset, positive, preset_help, whole};
+use super::numbers::{positive, whole};
+use super::values::{page, parse_preset, preset_help};
 use crate::figures::CATALOG;
 use crate::sources::overwrite::Named;
 

@@ -6,7 +6,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
-use super::values::{positive, probability, whole};
+use super::numbers::{positive, probability, whole};
 use crate::encoder::device::DeviceName;
 use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Scheme};
 

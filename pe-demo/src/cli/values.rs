@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use candle_core::DType;
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout, Spacing};
+use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
 
 /// The values of an option: the library's, their names, and what help says of them.
 type Choices<T> = [(T, &'static str, &'static str)];
@@ -110,48 +110,6 @@ impl RecipeArg {
     }
 }
 
-/// Returns a parser of integers from `least` to `most`.
-///
-/// # Errors
-/// The parser returns an error for any other text; it states what is expected.
-pub fn whole<T>(
-    least: u64,
-    most: u64,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
-where
-    T: TryFrom<u64>,
-{
-    move |text| {
-        let number = text.parse::<u64>().ok();
-        number
-            .filter(|number| (least..=most).contains(number))
-            .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| format!("not a whole number from {least} to {most}"))
-    }
-}
-
-/// Reads a positive finite number.
-///
-/// # Errors
-/// Returns an error for any other text; it states what is expected.
-pub fn positive(text: &str) -> Result<f64, &'static str> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("not a positive finite number"),
-    }
-}
-
-/// Reads a number from 0 up to but not including 1.
-///
-/// # Errors
-/// Returns an error for any other text; it states what is expected.
-pub fn probability(text: &str) -> Result<f32, &'static str> {
-    match text.parse::<f32>() {
-        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
-        _ => Err("not a number of at least 0 and below 1"),
-    }
-}
-
 /// Reads a sentence that is not blank.
 pub(super) fn sentence(text: &str) -> Result<String, &'static str> {
     match text.trim() {
@@ -226,23 +184,6 @@ Exponents of the base for pair i of n [default: paper]. One of:
 - paper:      2i/d
 - inclusive:  i/(n-1), the end point included
 - shifted=S:  i/(n-S), the downscale_freq_shift of diffusers";
-
-/// Reads `paper`, `inclusive`, or `shifted=S` with a finite number `S`.
-///
-/// # Errors
-/// Returns an error for any other text; it states what is expected.
-pub fn parse_spacing(text: &str) -> Result<Spacing, &'static str> {
-    match text {
-        "paper" => Ok(Spacing::Paper),
-        "inclusive" => Ok(Spacing::Inclusive),
-        _ => text
-            .strip_prefix("shifted=")
-            .and_then(|shift| shift.parse().ok())
-            .filter(|shift: &f64| shift.is_finite())
-            .map(Spacing::Shifted)
-            .ok_or("known: paper, inclusive, shifted=S with a finite number S"),
-    }
-}
 
 #[cfg(test)]
 mod tests {

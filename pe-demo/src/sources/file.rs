@@ -82,10 +82,9 @@ fn check(metadata: &Metadata, path: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_pipe_put_in_place_of_a_file_is_not_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -95,7 +94,7 @@ mod tests {
         let (sent, opened) = std::sync::mpsc::channel();
         std::thread::spawn({
             let pipe = pipe.clone();
-            move || sent.send(open(&pipe).is_ok())
+            move || sent.send(super::open(&pipe).is_ok())
         });
         let wait = std::time::Duration::from_secs(10);
         assert_eq!(opened.recv_timeout(wait), Ok(true));

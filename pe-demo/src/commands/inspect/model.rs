@@ -43,7 +43,7 @@ pub(super) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
                 .map(|layer| Ok((layer, Rates::new(&layer.rotary)?)))
                 .collect::<pe_core::Result<Vec<_>>>()
                 .map_err(|error| anyhow!("{}: {}", clean_path(file), reason(&error)))?;
-            let document = Document::rotary(&source, &model, &layers);
+            let document = Document::rotary(&source, &model, &layers)?;
             emit(out, json, &document, || {
                 Ok(words::page(&source, &model, &layers))
             })?;

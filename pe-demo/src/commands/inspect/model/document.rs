@@ -1,8 +1,10 @@
 //! The explanation as JSON.
 
+use anyhow::Result;
+use pe_core::PairLayout;
 use pe_core::hf_config::{HfKey, HfPositions, HfRotary};
-use pe_core::{Mrope, PairLayout, RotaryConfig};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Layer, Source};
 use crate::words::lengths::{Set, Within};
@@ -43,10 +45,11 @@ struct Key<'a> {
 #[derive(Serialize)]
 struct LayerDocument<'a> {
     before_scaling: Option<WithinDocument<'a>>,
-    config: &'a RotaryConfig,
+    /// In the order of its names, too.
+    config: Value,
     head_dim: usize,
     layer_type: Option<&'a str>,
-    mrope: &'a Option<Mrope>,
+    mrope: Value,
     pair_layout: PairLayout,
     sets: Vec<SetDocument<'a>>,
     r#type: &'static str,
@@ -76,16 +79,16 @@ impl<'a> Document<'a> {
         source: &Source<'_>,
         model: &'a HfRotary,
         layers: &'a [Layer<'_>],
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             bytes: source.bytes,
             file: source.file.display().to_string(),
             keys: keys(&model.keys),
-            layers: layers.iter().map(layer).collect(),
+            layers: layers.iter().map(layer).collect::<Result<_>>()?,
             model_type: model.model_type.as_deref(),
             not_understood: &model.warnings,
             other: None,
-        }
+        })
     }
 
     /// Describes a model without one.
@@ -118,18 +121,18 @@ fn keys<'a>(keys: &'a [HfKey]) -> Vec<Key<'a>> {
     keys.iter().map(key).collect()
 }
 
-fn layer<'a>((of, rates): &'a Layer<'_>) -> LayerDocument<'a> {
+fn layer<'a>((of, rates): &'a Layer<'_>) -> Result<LayerDocument<'a>> {
     let before = rates.before.as_ref();
-    LayerDocument {
+    Ok(LayerDocument {
         before_scaling: before.map(|before| within(&before.within)),
-        config: &of.rotary,
+        config: serde_json::to_value(&of.rotary)?,
         head_dim: of.head_dim,
         layer_type: of.layer_type.as_deref(),
-        mrope: &of.mrope,
+        mrope: serde_json::to_value(of.mrope)?,
         pair_layout: of.layout,
         sets: rates.sets.iter().map(set).collect(),
         r#type: of.rotary.scaling.name(),
-    }
+    })
 }
 
 fn set(set: &Set) -> SetDocument<'_> {
