@@ -313,16 +313,12 @@ fn rotary_config(options: &RotaryArgs) -> Result<RotaryConfig> {
 fn rotary_dim(options: &RotaryArgs, head_dim: usize) -> Result<usize, BadUsage> {
     let scaling = options.scaling.as_ref();
     match options.rotary_dim {
-        Some(dim) if dim > head_dim => {
-            return Err(BadUsage(format!(
-                "--rotary-dim {dim} exceeds --head-dim {head_dim}"
-            )));
-        }
-        Some(dim) if dim % 2 == 1 => {
-            return Err(BadUsage(format!(
-                "--rotary-dim {dim} is odd, and columns turn in pairs"
-            )));
-        }
+        Some(dim) if dim > head_dim => Err(BadUsage(format!(
+            "--rotary-dim {dim} exceeds --head-dim {head_dim}"
+        ))),
+        Some(dim) if dim % 2 == 1 => Err(BadUsage(format!(
+            "--rotary-dim {dim} is odd, and columns turn in pairs"
+        ))),
         Some(dim) => {
             let given = |scaling: &&Scaling| {
                 scaling.name == "proportional" || scaling.keys.contains_key("partial_rotary_factor")
@@ -336,11 +332,9 @@ fn rotary_dim(options: &RotaryArgs, head_dim: usize) -> Result<usize, BadUsage> 
             }
             Ok(dim)
         }
-        None if head_dim % 2 == 1 => {
-            return Err(BadUsage(format!(
-                "--head-dim {head_dim} is odd, and columns turn in pairs: give an even --rotary-dim"
-            )));
-        }
+        None if head_dim % 2 == 1 => Err(BadUsage(format!(
+            "--head-dim {head_dim} is odd, and columns turn in pairs: give an even --rotary-dim"
+        ))),
         None => Ok(head_dim),
     }
 }
