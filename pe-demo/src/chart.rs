@@ -13,10 +13,7 @@ mod layout;
 mod paint;
 mod ticks;
 
-use std::path::Path;
-
-use anyhow::{Context, Result};
-use pe_candle::checkpoint;
+use anyhow::Result;
 
 pub(crate) use data::{csv, json};
 pub(crate) use figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Rings, Shape};
@@ -25,19 +22,13 @@ pub(crate) use paint::color::Colors;
 pub(crate) use paint::escape;
 #[cfg(test)]
 pub(crate) use paint::scene::Image;
-pub(crate) use ticks::{label, power_of_ten, step, ticks};
+pub(crate) use ticks::{label, step, ticks};
 
 use paint::color::{Rgb, Tone, tones};
 use paint::{Raster, Target};
 
 /// Pixels of a PNG per pixel of the layout.
 pub(crate) const SCALE: u32 = 2;
-
-/// Writes a file atomically.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    checkpoint::replace(path, |file| file.write_all(bytes))
-        .with_context(|| format!("cannot write {}", path.display()))
-}
 
 /// The bytes of a picture, and its width and height in pixels.
 pub(crate) struct Picture {

@@ -1,5 +1,7 @@
 //! Ticks and their labels.
 
+use crate::terminal::numbers::thousands;
+
 /// Returns the decimal logarithm of a positive number, with an error of at most 1e-12.
 ///
 /// The result is the same on every machine, which the standard library does not promise.
@@ -71,7 +73,7 @@ pub(crate) fn label(value: f64) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-');
     let whole = if digits.len() > 4 && digits.bytes().all(|b| b.is_ascii_digit()) {
-        let apart = crate::terminal::page::thousands(digits.parse().unwrap_or(0));
+        let apart = thousands(digits.parse().unwrap_or(0));
         if whole.starts_with('-') {
             format!("-{apart}")
         } else {
@@ -81,31 +83,6 @@ pub(crate) fn label(value: f64) -> String {
         whole.to_owned()
     };
     format!("{whole}{rest}").replace('-', "\u{2212}")
-}
-
-/// Writes the label of an integer power of ten.
-pub(crate) fn power_of_ten(exponent: i64) -> String {
-    match exponent {
-        0 => "1".to_owned(),
-        1 => "10".to_owned(),
-        2 => "100".to_owned(),
-        3 => "1000".to_owned(),
-        _ => {
-            let mut text = "10".to_owned();
-            for c in exponent.to_string().chars() {
-                text.push(match c {
-                    '-' => '\u{207b}',
-                    '1' => '\u{b9}',
-                    '2' => '\u{b2}',
-                    '3' => '\u{b3}',
-                    digit => {
-                        char::from_u32(0x2070 + digit.to_digit(10).unwrap_or(0)).unwrap_or(digit)
-                    }
-                });
-            }
-            text
-        }
-    }
 }
 
 /// Returns the smallest step that leaves at most `most` of `count` items.
@@ -166,9 +143,6 @@ mod tests {
         assert_eq!(label(131_072.0), "131,072");
         assert_eq!(label(1000.0), "1000");
         assert_eq!(label(1e-9), "1e−9");
-        assert_eq!(power_of_ten(-3), "10⁻³");
-        assert_eq!(power_of_ten(5), "10⁵");
-        assert_eq!(power_of_ten(12), "10¹²");
     }
 
     #[test]

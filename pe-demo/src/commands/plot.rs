@@ -8,8 +8,11 @@ use anyhow::{Context, Result};
 use crate::chart::{self, Figure};
 use crate::cli::{DataArg, FormatArg, PlotArgs};
 use crate::figures::{CATALOG, Entry, Setting, Settings};
-use crate::terminal::console::{BadUsage, Outcome};
-use crate::terminal::page::{self, Page};
+use crate::sources::overwrite;
+use crate::sources::write::write;
+use crate::terminal::outcome::{BadUsage, Outcome};
+use crate::terminal::page::Page;
+use crate::terminal::width::clean_path;
 
 /// Width of the animation.
 const FRAME: u32 = 640;
@@ -30,8 +33,8 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
         let mut page = Page::new();
         for (ending, bytes, what) in files(figure, &options)? {
             let path = options.folder.join(format!("{}.{ending}", figure.name));
-            chart::write(&path, &bytes)?;
-            page.wrap("wrote ", &format!("{} ({what})", page::path(&path)));
+            write(&path, &bytes)?;
+            page.wrap("wrote ", &format!("{} ({what})", clean_path(&path)));
         }
         out.write_all(page.text().as_bytes())?;
         out.flush()?;
@@ -52,6 +55,8 @@ struct Options {
 impl Options {
     /// Checks the arguments against each other.
     fn new(args: &PlotArgs) -> Result<Self, BadUsage> {
+        let config = args.config.iter().map(|path| ("--config", path.clone()));
+        overwrite::check(&args.outputs(), &config.collect::<Vec<_>>())?;
         let given = [
             (Setting::Preset, args.preset.is_some()),
             (Setting::DModel, args.d_model.is_some()),

@@ -5,7 +5,6 @@
 //! numbers are computed here, by `pe-core`, and the script must agree with them.
 
 mod live;
-mod number;
 mod template;
 
 use std::io::Write;
@@ -16,18 +15,21 @@ use serde_json::{Value, json};
 use crate::chart;
 use crate::cli::ReportArgs;
 use crate::figures::{Entry, SECTIONS, Settings};
-use crate::terminal::console::Outcome;
-use crate::terminal::page::{self, Page};
+use crate::sources::write::write;
+use crate::terminal::numbers::{six_digits, thousands};
+use crate::terminal::outcome::Outcome;
+use crate::terminal::page::Page;
+use crate::terminal::width::clean_path;
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
     let html = html()?;
-    chart::write(&args.output, html.as_bytes())?;
+    write(&args.output, html.as_bytes())?;
     let mut page = Page::new();
-    let bytes = page::thousands(html.len() as u64);
-    let path = page::path(&args.output);
+    let bytes = thousands(html.len() as u64);
+    let path = clean_path(&args.output);
     page.wrap("wrote ", &format!("{path} ({bytes} bytes)"));
     out.write_all(page.text().as_bytes())?;
     Ok(Outcome::Success)
@@ -63,7 +65,7 @@ fn html() -> Result<String> {
 fn figure(entry: &Entry) -> Result<Value> {
     let figure = entry.build(&Settings::default())?;
     let facts = figure.facts.iter().map(|fact| {
-        let (value, text) = (format!("{:e}", fact.value), number::short(fact.value));
+        let (value, text) = (format!("{:e}", fact.value), six_digits(fact.value));
         json!({ "what": fact.what, "value": value, "text": text })
     });
     Ok(json!({

@@ -173,7 +173,7 @@ pub(super) fn shifted_map(entry: &Entry, settings: &Settings) -> Result<Figure> 
         .filter(|position| u64::from(*position) >= source.first() + u64::from(STEPS))
         .collect();
     if positions.is_empty() {
-        anyhow::bail!(crate::terminal::console::BadUsage(format!(
+        anyhow::bail!(crate::terminal::outcome::BadUsage(format!(
             "--max-seq-len {} is too short for {}, which goes back {STEPS} positions",
             source.rows(),
             entry.name

@@ -9,6 +9,7 @@ use crate::chart::paint::color::{AXIS, GRID, MUTED};
 use crate::chart::paint::font::{CAPITALS, Weight};
 use crate::chart::paint::scene::{Anchor, Heading, Item, Point, Scene, Text};
 use crate::chart::ticks;
+use crate::terminal::numbers::power_of_ten;
 
 /// Length of a tick mark, and the distance from it to its label.
 const TICK: f64 = 4.0;
@@ -190,7 +191,7 @@ impl Ruler {
                 let every = ticks::step((last - first) as u64, wanted as u64);
                 let powers = (first as i64..=last as i64).step_by(every as usize);
                 powers
-                    .map(|power| (ten_to(power), ticks::power_of_ten(power)))
+                    .map(|power| (ten_to(power), power_of_ten(power)))
                     .unzip()
             }
         };

@@ -10,7 +10,7 @@ use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rg
 use crate::chart::paint::font::Weight;
 use crate::chart::paint::scene::{Anchor, Closed, Ink, Point, Scene};
 use crate::chart::paint::{Raster, animation};
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
 
 /// Corners of a circle.
 const CORNERS: usize = 56;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use pe_core::{Base, Similarity, Sinusoidal, SinusoidalConfig};
 use serde_json::{Value, json};
 
-use super::number::short;
 use crate::chart;
+use crate::terminal::numbers::six_digits;
 
 /// Rows of the map, and positions of the curve.
 const POSITIONS: u32 = 128;
@@ -70,7 +70,7 @@ pub(super) fn values() -> Result<Value> {
         ),
     ];
     let numbers = numbers.map(|(name, what, value)| {
-        json!({ "name": name, "what": what, "value": format!("{value:e}"), "text": short(value) })
+        json!({ "name": name, "what": what, "value": format!("{value:e}"), "text": six_digits(value) })
     });
     Ok(json!({
         "position": POSITION,

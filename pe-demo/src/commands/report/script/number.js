@@ -1,7 +1,7 @@
 /** Numbers as text. */
 
 /**
- * Writes a number for people, digit for digit as the program does (`number.rs`).
+ * Writes a number for people, digit for digit as the program does (`six_digits`).
  * @param {number} value
  * @returns {string}
  */
