@@ -69,6 +69,8 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
 #[cfg(test)]
 mod tests {
+    use pe_core::Backend;
+
     use super::*;
     use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
