@@ -10,7 +10,7 @@ use super::{RotaryEmbedding, Turn};
 use crate::kernel::TokenRows;
 use crate::layers::reference;
 use crate::layers::rows::end_of;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
@@ -34,7 +34,7 @@ impl RotaryEmbedding {
             let wanted = order.describe();
             bail!("{what}: {wanted} with head_dim {head_dim}, got {dims:?}{hint}");
         };
-        check_dtypes(what, xs.dtype(), Against::Tables, tables.dtype())?;
+        check_dtypes(what, xs.dtype(), TableKind::CosSin, tables.dtype())?;
         if !xs.device().same_device(tables.device()) {
             let (input, tables) = (xs.device().location(), tables.device().location());
             bail!("{what} is on {input:?}, but the tables are on {tables:?}");
