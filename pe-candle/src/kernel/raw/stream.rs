@@ -26,7 +26,7 @@ pub(crate) struct Stream<'a, T> {
     /// Gathered elements.
     scratch: Vec<T>,
     /// No stream may be taken for another: the lifetime is one stream's own.
-    brand: PhantomData<fn(&'a mut [T]) -> &'a mut [T]>,
+    brand: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
 impl<'a, T: Copy + Default> Stream<'a, T> {

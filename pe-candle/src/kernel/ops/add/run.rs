@@ -263,13 +263,7 @@ fn replace_masked<T: Activation, P: Copy + Default>(
             wanted
         };
         let (now, later) = entries.split_at(len);
-        replace(
-            stream,
-            now,
-            &words[..len],
-            #[inline(always)]
-            |x, entries, words| f(x, entries, words),
-        );
+        replace(stream, now, &words[..len], &f);
         (first, entries) = (first + len, later);
     }
 }
