@@ -1,4 +1,4 @@
-//! What users put into a model: configuration, layer, and its composition of Candle's own operations.
+//! Layers: configuration, layer, and its reference composed of Candle's own operations.
 
 pub(crate) mod additive;
 pub(crate) mod config;

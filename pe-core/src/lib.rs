@@ -123,6 +123,7 @@
 //! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
 //! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod convert;
@@ -176,3 +177,8 @@ pub mod testing {
 
 #[doc(hidden)]
 pub use sincos::backend::Backend;
+
+/// The examples of README.md, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -13,7 +13,7 @@ const PLACE: &str = "PE_TEST_INTERRUPTED";
 
 /// The test's own name, as this binary knows it.
 fn named(test: &str) -> String {
-    format!("checkpoint::interrupted::{test}")
+    format!("interrupted::{test}")
 }
 
 fn command(program: &str, before: &[&str], test: &str, path: &Path) -> Command {
