@@ -117,7 +117,7 @@ impl Rows {
     /// Returns the rows of one piece, or `None` for rows that one thread writes.
     fn piece<T>(&self, plan: Plan, rows: u64) -> Option<usize> {
         let columns: usize = self.columns.widths().iter().sum();
-        (plan.threads).piece(rows, columns * size_of::<T>(), BLOCK)
+        plan.threads.piece(rows, columns * size_of::<T>(), BLOCK)
     }
 
     /// Returns the number of rows that `out` holds, if they are complete and, from `start` on, end
