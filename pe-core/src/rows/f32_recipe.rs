@@ -77,7 +77,7 @@ mod tests {
             // Exponents from 2^-64 to 2^40.
             let exponent = 127 - 64 + bits % 104;
             let angle = f32::from_bits(exponent << 23 | bits >> 9);
-            let expected = sincos::sin_cos(
+            let expected: [f32; 2] = sincos::sin_cos(
                 &radian,
                 Position::Real(f64::from(angle)),
                 1.0,

@@ -284,6 +284,7 @@ fn resolve<T: Lane>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::round::SINGLE_ERROR;
     use crate::rows::lane::double::DOUBLE_ERROR;
     use crate::sincos::hi_lo::{Angle, resplit, sum_and_difference};
     use crate::spec::spacing::{Base, Spacing};

@@ -98,7 +98,8 @@ impl RotaryFrequencies {
 
     /// Returns the number of pairs, `rotary_dim / 2`.
     pub fn pairs(&self) -> usize {
-        self.inner.rows.columns.width
+        let Columns { width, .. } = self.inner.rows.columns;
+        width
     }
 
     /// Returns the radians per position of each pair, correctly rounded. (The recipe `hf-f32` has
