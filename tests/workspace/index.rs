@@ -27,8 +27,14 @@ fn the_index_names_every_test_file_and_no_other() {
     found.retain(|file| !file.ends_with("main.rs") && !file.ends_with("mod.rs"));
     let text = fs::read_to_string(root.join("README.md")).unwrap();
     let named = text.split('`').skip(1).step_by(2);
-    let named: BTreeSet<String> = named.filter(|name| name.ends_with(".rs")).map(str::to_owned).collect();
+    let named: BTreeSet<String> = named
+        .filter(|name| name.ends_with(".rs"))
+        .map(str::to_owned)
+        .collect();
     let missing: Vec<_> = found.difference(&named).collect();
     let gone: Vec<_> = named.difference(&found).collect();
-    assert!(missing.is_empty() && gone.is_empty(), "not in README.md: {missing:?}; gone: {gone:?}");
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "not in README.md: {missing:?}; gone: {gone:?}"
+    );
 }
