@@ -123,6 +123,7 @@
 //! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
 //! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod convert;
@@ -145,11 +146,11 @@ pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
 pub use families::rotary::{
-    AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
-    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, mrope_position_ids,
-    vision_position_ids,
+    AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
+    MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
+    mrope_position_ids, vision_position_ids,
 };
-pub use families::sinusoidal::{Sinusoidal, SinusoidalConfig};
+pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;
@@ -171,3 +172,8 @@ pub use rows::threads::Threads;
 pub use sincos::Rungs;
 #[doc(hidden)]
 pub use sincos::backend::Backend;
+
+/// The examples of README.md, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

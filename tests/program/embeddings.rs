@@ -233,7 +233,7 @@ fn what_does_not_fit_is_refused() {
     );
     run(&encode(&path, &format!("{other} 'order matters'")));
     let said = run_error(&format!("--heads 3 --embeddings {} order", arg(&path)));
-    assert!(said.contains("vectors of width 8"), "{said}");
+    assert!(said.contains("the width 8"), "{said}");
 
     for (tensor, part) in [
         (

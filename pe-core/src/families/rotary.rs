@@ -12,6 +12,7 @@
 //! ([`Rotary::frequencies`]).
 
 pub(crate) mod axes;
+mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod tables;
@@ -27,6 +28,7 @@ pub use axes::{
     AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
     vision_position_ids,
 };
+pub use blocks::CosSinBlocks;
 pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 
@@ -198,6 +200,14 @@ impl Rotary {
 
     /// Returns the frequencies for a sequence of `seq_len` positions, counted from position 0 and
     /// including cached ones.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(128))?.frequencies(4096)?;
+    /// assert_eq!((frequencies.pairs(), frequencies.inv_freq()[0]), (64, 1.0));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if a frequency of a length-dependent scaling leaves the supported range.
