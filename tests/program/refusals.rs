@@ -472,7 +472,7 @@ fn values_that_are_wrong_in_themselves_are_bad_usage() {
 #[test]
 fn values_that_are_wrong_together_are_bad_usage_in_the_options_words() {
     for (line, words) in LINES {
-        let error = refused(line, |line| run_usage(line));
+        let error = refused(line, run_usage);
         assert!(error.starts_with(words), "{line}: {error}");
     }
     for line in LINES.iter().filter(|(_, words)| *words == "the argument") {
@@ -500,7 +500,7 @@ fn sizes_that_are_too_large_are_a_failure_before_the_file_is_touched() {
             "cosines and sines of 4294967296 rows x 64 pairs of f32 exceed the limit",
         ),
     ] {
-        let error = refused(line, |line| run_error(line));
+        let error = refused(line, run_error);
         assert!(error.contains(words), "{line}: {error}");
     }
 }

@@ -34,7 +34,7 @@ fn types_of_layers_must_be_known_and_the_message_lists_them() {
             "export -o OUT --scheme rotary --config {} {options}",
             arg(&config)
         );
-        let error = refused(&line, |line| run_usage(line));
+        let error = refused(&line, run_usage);
         assert!(error.starts_with(words), "{error}");
     }
 }
@@ -81,7 +81,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
             arg(&config)
         );
         for error in [
-            refused(&line, |line| run_error(line)),
+            refused(&line, run_error),
             run_error(&format!("inspect {}", arg(&config))),
         ] {
             assert!(error.contains(words), "{error}");
@@ -102,7 +102,7 @@ fn a_config_that_cannot_be_read_is_one_line_of_error() {
         let path = arg(path);
         assert!(run_error(&format!("inspect {path}")).contains(words));
         let line = format!("export -o OUT --scheme rotary --config {path}");
-        let error = refused(&line, |line| run_error(line));
+        let error = refused(&line, run_error);
         assert!(error.contains(words), "{error}");
     }
 }
@@ -114,7 +114,7 @@ fn keys_that_would_be_ignored_are_an_error_or_listed() {
             "rope_scaling": {"rope_type": "linear", "factor": 2.0, "beta_fast": 32}}"#,
     );
     let options = format!("--scheme rotary --max-seq-len 3 --config {}", arg(&config));
-    let error = refused(&format!("export -o OUT {options}"), |line| run_error(line));
+    let error = refused(&format!("export -o OUT {options}"), run_error);
     for words in [
         "rope_scaling.beta_fast",
         "rope_wobble",
