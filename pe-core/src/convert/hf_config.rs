@@ -103,15 +103,13 @@ impl HfRotary {
                 .iter()
                 .find(|layer| layer.layer_type.as_deref() == Some(name)),
         };
-        found.ok_or_else(|| Error::UnknownName {
-            what: "layer type",
-            name: layer_type.unwrap_or("").to_owned(),
+        found.ok_or_else(|| Error::LayerType {
+            layer_type: layer_type.map(str::to_owned),
             known: self
                 .layers
                 .iter()
-                .filter_map(|layer| layer.layer_type.as_deref())
-                .collect::<Vec<_>>()
-                .join(", "),
+                .filter_map(|layer| layer.layer_type.clone())
+                .collect(),
         })
     }
 }
@@ -214,10 +212,7 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
     let layers = model::layers(&mut reader, model_type.as_deref())?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {
-        return Err(Error::ModelConfig {
-            key: "has keys that would be ignored:".to_owned(),
-            problem: warnings.join("; "),
-        });
+        return Err(Error::IgnoredKeys { keys: warnings });
     }
     Ok(HfModel::Rotary(HfRotary {
         model_type,

@@ -401,8 +401,8 @@ impl Sinusoidal {
         let expected = rows as u64 * self.d_model() as u64;
         if out.len() as u64 != expected {
             return Err(Error::Length {
-                what: "the output slice",
-                actual: out.len(),
+                name: "out",
+                len: out.len(),
                 expected,
             });
         }

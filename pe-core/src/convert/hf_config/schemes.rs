@@ -131,10 +131,7 @@ impl HfPositions {
     /// Returns the error of callers that need a rotary embedding.
     pub(super) fn not_rotary(&self) -> Error {
         Error::NotRotary {
-            model: match &self.model_type {
-                Some(name) => format!("model_type {}", quoted(name)),
-                None => "this model".to_owned(),
-            },
+            model_type: self.model_type.clone(),
             scheme: self.name(),
         }
     }

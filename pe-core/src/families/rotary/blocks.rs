@@ -58,8 +58,8 @@ impl<T: Element> CosSinBlocks<'_, T> {
         let expected = rows.min(self.left.end - self.left.start) * pairs as u64;
         if cos.len() as u64 != expected {
             return Err(Error::Length {
-                what: "the slice of cosines",
-                actual: cos.len(),
+                name: "cos",
+                len: cos.len(),
                 expected,
             });
         }

@@ -106,15 +106,12 @@ impl RotaryFrequencies {
     ) -> Result<()> {
         let pairs = self.pairs();
         let rows = cos.len().checked_div(pairs).unwrap_or(0);
-        for (what, actual) in [
-            ("the slice of cosines", cos.len()),
-            ("the slice of sines", sin.len()),
-        ] {
+        for (name, len) in [("cos", cos.len()), ("sin", sin.len())] {
             let expected = rows as u64 * pairs as u64;
-            if actual as u64 != expected {
+            if len as u64 != expected {
                 return Err(Error::Length {
-                    what,
-                    actual,
+                    name,
+                    len,
                     expected,
                 });
             }

@@ -57,8 +57,8 @@ impl<T: Element> Blocks<'_, T> {
         let expected = rows.min(self.left.end - self.left.start) * self.width as u64;
         if out.len() as u64 != expected {
             return Err(Error::Length {
-                what: "the output slice",
-                actual: out.len(),
+                name: "out",
+                len: out.len(),
                 expected,
             });
         }

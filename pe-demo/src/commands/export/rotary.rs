@@ -252,8 +252,18 @@ fn from_options(args: &ExportArgs) -> Result<Chosen> {
 fn explain(args: &ExportArgs, error: &Error) -> String {
     let theta = page::short(args.rotary.theta.unwrap_or(10000.0));
     match (&args.rotary.scaling, error) {
-        (_, Error::Parameter { name, expected, .. }) if name.starts_with("base") => {
-            format!("--theta {theta} is not {expected}")
+        (_, Error::NotPositive { name, .. }) if name.starts_with("base") => {
+            format!("--theta {theta} is not a positive finite number")
+        }
+        (
+            _,
+            Error::NotAboveOne {
+                name: "base",
+                scaling,
+                ..
+            },
+        ) => {
+            format!("--theta {theta} is not above 1, as {scaling} scaling requires")
         }
         (_, Error::Frequency { .. }) => {
             format!("--theta {theta} gives a frequency outside the supported range")
