@@ -41,6 +41,7 @@ pub use schemes::{HfPositions, HfScheme};
 
 /// Treatment of keys that are about rotary embeddings and have no effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum UnknownKeys {
     /// They cause an error.
     #[default]
@@ -51,6 +52,7 @@ pub enum UnknownKeys {
 
 /// Rotary embeddings of a model.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct HfRotary {
     /// Model type in the file. If the file has several, the text model's type.
     pub model_type: Option<String>,
@@ -64,6 +66,7 @@ pub struct HfRotary {
 
 /// Rotary embedding of one type of layer.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct HfLayer {
     /// Name of these layers in the file, such as `sliding_attention`.
     pub layer_type: Option<String>,
@@ -79,6 +82,7 @@ pub struct HfLayer {
 
 /// A key of the file and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HfKey {
     /// Path of the key, such as `rope_scaling.factor`.
     pub path: String,

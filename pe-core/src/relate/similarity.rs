@@ -29,6 +29,7 @@ use crate::turns::position::{Position, check_range};
 
 /// Measure of the similarity of two encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Similarity {
     /// The dot product.
     Dot,

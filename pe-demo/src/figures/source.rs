@@ -9,8 +9,8 @@ use pe_core::{
 
 use super::{COLUMN, PAIR};
 use crate::chart::step;
-use crate::terminal::console::BadUsage;
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
+use crate::terminal::outcome::BadUsage;
 
 /// What the user asks for in place of a figure's own table.
 #[derive(Debug, Clone, Default)]
@@ -222,6 +222,7 @@ pub(crate) fn formula(encoding: &Sinusoidal, preset: Preset) -> String {
         Spacing::Inclusive => "i/(n\u{2212}1)".to_owned(),
         Spacing::Shifted(0.0) => "i/n".to_owned(),
         Spacing::Shifted(shift) => format!("i/(n\u{2212}{shift})"),
+        other => other.name().to_owned(),
     };
     let pairs = if exponent.contains('n') {
         ", n = d/2"

@@ -187,7 +187,7 @@ fn sets_are_the_same_by_frequencies_and_factor() {
     for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
         let other_recipe = match recipe {
             RotaryRecipe::Exact => RotaryRecipe::HfF32,
-            RotaryRecipe::HfF32 => RotaryRecipe::Exact,
+            _ => RotaryRecipe::Exact,
         };
         let set = custom([1.0, 0.25], 1.5, recipe);
         let there = set.rerotate(10, &set, 20).unwrap();

@@ -104,6 +104,7 @@ impl HfScheme {
 
 /// How a model without a rotary embedding encodes positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HfPositions {
     /// The model type that the file states, that of the text model if there are several.
     pub model_type: Option<String>,

@@ -174,6 +174,7 @@ impl RotaryFrequencies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum AxialFrequencies {
     /// Rows and columns each have the frequencies of a head of half the width: the vision model of
     /// Qwen2-VL and its successors.

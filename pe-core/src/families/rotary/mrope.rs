@@ -6,6 +6,7 @@ use crate::limits::POSITIONS;
 
 /// Segment of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum MropeSegment {
     /// Text tokens. All three coordinates advance together.
     Text {
