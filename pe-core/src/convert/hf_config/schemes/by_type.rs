@@ -1,4 +1,4 @@
-//! The model types that have no rotary embedding.
+//! Model types without a rotary embedding.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn flag(reader: &mut Reader, key: &str, default: bool, meaning: &str) -> bool {
     value.as_ref().and_then(Value::as_bool).unwrap_or(default)
 }
 
-/// Returns the schemes of a model type of transformers 5.23 that has no rotary embedding.
+/// The model types of transformers 5.23 that have no rotary embedding.
 pub(super) fn by_type(reader: &mut Reader, model_type: Option<&str>) -> Option<Found> {
     use HfScheme::{
         Alibi, Convolution, Disentangled, Learned, LearnedGrid, None as Nothing, RelativeBuckets,

@@ -1,9 +1,9 @@
-//! The keys that are about a scheme.
+//! Keys that are about a scheme.
 
 use super::HfScheme;
 use crate::convert::hf_config::reader::Reader;
 
-/// Keys that are about a scheme, and what they mean.
+/// Keys about a scheme, and their meaning.
 const KEYS: [(HfScheme, &str, &str); 38] = [
     (HfScheme::Learned, "max_position_embeddings", ROWS),
     (HfScheme::Learned, "n_positions", ROWS),
