@@ -1,4 +1,4 @@
-//! How much of the encoding is left after each layer?
+//! How much of the encoding does each layer retain?
 
 use candle_core::Result;
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl Trace {
     /// connections.
     ///
     /// # Errors
-    /// Those of the encoder.
+    /// Returns the errors of the encoder.
     pub fn of(encoder: &Encoder, batches: &[&[Sentence]], sight: Sight) -> Result<Self> {
         let lengths = || batches.iter().copied().flatten().map(|s| s.tokens.len());
         let candidates = lengths().max().unwrap_or(0);
