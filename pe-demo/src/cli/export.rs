@@ -9,7 +9,7 @@ use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, Preset, SinusoidLayout, Spacing}
 use super::numbers::{parse_spacing, positive, whole};
 use super::rotary::{RotaryArgs, TableArg};
 use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
-use super::values::{base_help, choice, output, parse_preset, preset_help};
+use super::values::{base_help, choice, output, preset, preset_help};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,13 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) start: u64,
     /// Convention of a known library; the options below override its parts
-    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
+    #[arg(
+        long,
+        value_parser = preset(),
+        value_name = "NAME",
+        hide_possible_values = true,
+        long_help = preset_help()
+    )]
     pub(crate) preset: Option<Preset>,
     #[arg(
         long,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
 use super::numbers::{positive, whole};
-use super::values::{page_file, parse_preset, preset_help};
+use super::values::{page_file, preset, preset_help};
 use crate::figures::CATALOG;
 use crate::sources::overwrite::Named;
 
@@ -86,7 +86,13 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) data: Option<DataArg>,
     /// Convention of a known library [default: each figure's own]
-    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
+    #[arg(
+        long,
+        value_parser = preset(),
+        value_name = "NAME",
+        hide_possible_values = true,
+        long_help = preset_help()
+    )]
     pub(crate) preset: Option<Preset>,
     /// Width of the table [default: each figure's own]
     #[arg(

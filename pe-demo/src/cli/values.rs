@@ -168,10 +168,13 @@ fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-pub(super) fn parse_preset(name: &str) -> pe_core::Result<Preset> {
-    name.parse()
+/// Reads the name of a preset.
+pub(super) fn preset() -> impl TypedValueParser<Value = Preset> {
+    let names = PossibleValuesParser::new(Preset::ALL.map(Preset::name));
+    names.try_map(|name| name.parse::<Preset>())
 }
 
+/// Returns the help of an option for a preset.
 pub(super) fn preset_help() -> String {
     format!(
         "Convention of a known library; the options below override its parts. One of: {}",

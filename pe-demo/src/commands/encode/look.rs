@@ -249,8 +249,8 @@ impl Section for Setup {
         };
         page.heading("Not shown");
         page.paragraph(&format!(
-            "Which shifts are the same rotation, how much of the encoding is left after each \
-             layer, and the table itself are about sines and cosines that are added before the \
+            "Which shifts are the same rotation, how much of the encoding each layer retains, \
+             and the table itself are about sines and cosines that are added before the \
              first layer (--scheme sinusoidal). {why}"
         ));
     }

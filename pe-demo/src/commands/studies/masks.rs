@@ -124,8 +124,8 @@ impl Section for Masks {
         let shown = tokens.len().min(MAP_TOKENS);
         let padding = (self.padded_len - tokens.len()).min(MAP_PADDING);
         page.paragraph(&format!(
-            "Attention of the first head in sentence {}{} under both masks: who looks (left) at \
-             whom (top).",
+            "Attention of the first head in sentence {}{} under both masks (rows: queries, \
+             columns: keys).",
             self.sentence + 1,
             match tokens.len() {
                 len if len > shown => format!(" (its first {shown} tokens)"),

@@ -81,7 +81,7 @@ impl Trace {
 
 impl Section for Trace {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        page.heading("How much of the encoding is left");
+        page.heading("Encoding retained per layer");
         page.line("                             with residuals         without residuals");
         page.line("                          correlation  read back  correlation  read back");
         let percent = |count: usize| 100.0 * count as f64 / self.tokens.max(1) as f64;
