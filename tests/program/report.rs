@@ -4,11 +4,11 @@
 use pe_core::{Similarity, Sinusoidal};
 use serde_json::Value;
 
-use crate::util::{arg, file, run, run_error, run_usage, without_pictures};
+use crate::util::{arg, file, run, run_error, without_pictures};
 
 fn page() -> String {
     let (_guard, path) = file("report.html");
-    let printed = run(&["report", "-o", arg(&path)]);
+    let printed = run(&format!("report -o {}", arg(&path)));
     assert!(printed.starts_with("wrote "), "{printed}");
     std::fs::read_to_string(&path).unwrap()
 }
@@ -46,15 +46,10 @@ fn the_page_is_one_file_and_the_same_twice() {
 fn every_figure_is_on_the_page_once_with_its_numbers() {
     let html = page();
     let (guard, folder) = file("figures");
-    run(&[
-        "plot",
-        "--format",
-        "svg",
-        "--data",
-        "json",
-        "-o",
-        arg(&folder),
-    ]);
+    run(&format!(
+        "plot --format svg --data json -o {}",
+        arg(&folder)
+    ));
     let mut figures = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
@@ -185,14 +180,9 @@ fn the_sliders_begin_where_the_numbers_are() {
 fn the_page_is_replaced_whole_or_not_at_all() {
     let (guard, path) = file("report.html");
     std::fs::create_dir(&path).unwrap();
-    let error = run_error(&["report", "-o", arg(&path)]);
+    let error = run_error(&format!("report -o {}", arg(&path)));
     assert!(
         error.contains("cannot write") && error.contains("report.html"),
-        "{error}"
-    );
-    let error = run_usage(&["report", "-o", "-"]);
-    assert!(
-        error.starts_with("invalid value '-' for '--output"),
         "{error}"
     );
     assert_eq!(std::fs::read_dir(guard.path()).unwrap().count(), 1);
