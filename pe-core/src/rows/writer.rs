@@ -248,7 +248,7 @@ impl<'a, T: Lane> Writer<'a, T> {
         let columns = &rows.columns;
         let recurrence = match &rows.source {
             Source::Exact { frequencies, .. }
-                if columns.complete_pairs() > 0 && plan.method.recurs::<T>(count) =>
+                if columns.complete_pairs() > 0 && plan.recurs::<T>(count) =>
             {
                 let arch = plan.backend.arch();
                 Recurrence::new(arch, frequencies, columns, rows.factor, start)
