@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::rows::columns::{Column, Columns, Out};
-use crate::rows::element::Positions;
 use crate::rows::f32_recipe;
 use crate::rows::lane::Lane;
 use crate::rows::plan::{Method, Plan};
@@ -15,6 +14,13 @@ use crate::sincos::{self, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::{Position, check_range};
+
+/// Positions in any order.
+#[derive(Clone, Copy)]
+pub(crate) enum Positions<'a> {
+    Integers(&'a [u32]),
+    Reals(&'a [f64]),
+}
 
 /// The frequencies of the entries.
 #[derive(Debug)]
