@@ -108,20 +108,21 @@ fn the_page_tells_which_numbers_come_from_where() {
 fn figures_take_the_colors_of_the_page() {
     let html = page();
     let style = between(&html, "<style>", "</style>");
-    // Colors of lines and letters have a rule; those of curves and maps are their own.
-    for (hex, name) in [
-        ("#1b212c", "ink"),
-        ("#596373", "muted"),
-        ("#9aa3b0", "axis"),
+    let (light, dark) = style.split_once("@media").unwrap();
+    for (name, on_white, on_black) in [
+        ("ink", "#1b212c", "#eceff4"),
+        ("muted", "#596373", "#a6b0c0"),
+        ("axis", "#9aa3b0", "#667184"),
+        ("series-1", "#2f6fde", "#2f6fde"),
     ] {
-        for property in ["fill", "stroke"] {
-            let rule = format!("svg [{property}=\"{hex}\"] {{ {property}: var(--{name}); }}");
-            assert!(style.contains(&rule), "{rule}");
-        }
-        assert!(html.contains(&format!("=\"{hex}\"")), "{hex}");
+        assert!(light.contains(&format!("--{name}: {on_white};")), "{name}");
+        assert!(dark.contains(&format!("--{name}: {on_black};")), "{name}");
+        assert!(html.contains(&format!("=\"var(--{name})\"")), "{name}");
     }
-    // No white ground behind the figures.
-    assert!(!html.contains("fill=\"#ffffff\""));
+    // Figures have no color of their own, and no ground behind them.
+    for property in ["fill", "stroke"] {
+        assert!(!html.contains(&format!("{property}=\"#")), "{property}");
+    }
 }
 
 #[test]
