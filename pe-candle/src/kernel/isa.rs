@@ -74,14 +74,14 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
 #[cfg(test)]
 mod tests {
-    use pe_core::Backend;
 
     use super::*;
     use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
     fn levels() -> impl Iterator<Item = (&'static str, Level)> {
-        let all = Backend::available().into_iter();
-        all.map(|(name, backend)| (name, backend.into()))
+        Level::available()
+            .into_iter()
+            .map(|level| (level.name(), level))
     }
 
     struct Widen([u16; CHUNK]);
