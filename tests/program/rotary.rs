@@ -1,8 +1,8 @@
 //! Rotary tables and models' configurations on the command line.
 
 mod config;
+mod config_files;
 mod export;
-mod refusals;
 
 use std::path::{Path, PathBuf};
 
@@ -29,9 +29,11 @@ fn config_file(content: &str) -> (TempDir, PathBuf) {
 }
 
 /// Exports over `path` with further options and loads what was written.
-fn export(path: &Path, options: &[&str]) -> (LoadedRotary, String) {
-    let fixed = ["export", "--scheme", "rotary", "-o", arg(path)];
-    let text = run(&[&fixed, options].concat());
+fn export(path: &Path, options: &str) -> (LoadedRotary, String) {
+    let text = run(&format!(
+        "export --scheme rotary -o {} {options}",
+        arg(path)
+    ));
     (checkpoint::load_rotary(path, &Device::Cpu).unwrap(), text)
 }
 

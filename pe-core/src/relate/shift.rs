@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
-use crate::rows::element::Element;
+use crate::rows::element::{Compiled, Element};
 use crate::sincos::Rungs;
 use crate::spec::recipe::Recipe;
 use crate::table::Table;
@@ -78,10 +78,8 @@ impl Sinusoidal {
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
         let rotations = (0..columns.pairs)
             .map(|pair| {
-                let (sine, cosine) =
-                    self.inner
-                        .rows
-                        .pair::<f64>(pair, Position::Integer(size), Rungs::Ladder);
+                let position = Position::Integer(size);
+                let [sine, cosine] = f64::pair(&self.inner.rows, pair, position, Rungs::Ladder);
                 (if steps < 0 { 0.0 - sine } else { sine }, cosine)
             })
             .collect();
@@ -106,6 +104,16 @@ impl Shift {
 
     /// Moves one encoding in place, in O(d). The arithmetic is f64 with one rounding to `T` at the
     /// end. In f64 the error is below 3 x 2^-53 for entries of magnitude up to one.
+    ///
+    /// ```
+    /// use pe_core::Sinusoidal;
+    ///
+    /// let encoding = Sinusoidal::paper(64)?;
+    /// let mut row = encoding.table::<f32>(0..1)?.into_vec();
+    /// encoding.shift(3)?.apply(&mut row)?;
+    /// assert_eq!(row, encoding.table::<f32>(3..4)?.into_vec());
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if the row does not have the width of the encoding.

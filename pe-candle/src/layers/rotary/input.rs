@@ -1,4 +1,4 @@
-//! What a call is given, checked, and the angles that it asks for.
+//! Checks of a call's inputs, and the angles of their positions.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -6,7 +6,7 @@ use candle_core::{D, Result, Tensor, bail};
 
 use super::given::{Given, check_same};
 use super::tables::Angles;
-use super::{RotaryEmbedding, Turn};
+use super::{Call, RotaryEmbedding};
 use crate::kernel::TokenRows;
 use crate::layers::reference;
 use crate::layers::rows::end_of;
@@ -15,7 +15,7 @@ use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
-    /// Checks shape, type and device, and returns batch and time.
+    /// Checks shape, type, and device, and returns batch and time.
     pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
         let (config, tables) = (&self.shared.config, &self.shared.tables);
         let (order, head_dim) = (config.axis_order, config.head_dim());
@@ -49,35 +49,35 @@ impl RotaryEmbedding {
         check_same(q, of_q, k, of_k)
     }
 
-    /// One past the last of `len` positions from `offset` on.
+    /// Returns the end of `len` positions starting at `offset`, which must be in the tables.
     pub(super) fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
         end_of("the tables hold", offset, len, self.max_seq_len())
     }
 
-    fn turn(&self, angles: Angles, tokens: TokenRows) -> Turn {
+    fn rotation(&self, angles: Angles, tokens: TokenRows) -> Call {
         let config = &self.shared.config;
         let axes = (config.layout, config.axis_order);
-        Turn::new(angles, tokens, axes, self.backend)
+        Call::new(angles, tokens, axes, self.backend)
     }
 
-    /// The positions `offset ..`; `None` if there are none.
-    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
+    /// Returns the rotation by the positions starting at `offset`, or `None` for an empty range.
+    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Call>> {
         let end = self.end_of(offset, time)?;
         if time == 0 {
             return Ok(None);
         }
         let angles = self.shared.tables.get(offset..end, end)?;
         let tokens = TokenRows::From(offset.saturating_sub(angles.start));
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
-    /// The positions `offsets[b] ..` of each sequence.
+    /// Returns the rotation by the positions starting at `offsets[b]` of each sequence.
     pub(super) fn at_offsets(
         &self,
         offsets: &[usize],
         batch: usize,
         time: usize,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         if offsets.len() != batch {
             let count = offsets.len();
             bail!("there are {count} offsets, but the batch has {batch} sequences");
@@ -91,21 +91,21 @@ impl RotaryEmbedding {
             return Ok(None);
         }
         let angles = self.shared.tables.get(first..end, end)?;
-        // Positions are below 2^32: the limit is.
+        // The limit is at most 2^32, so positions fit.
         let starts = offsets
             .iter()
             .map(|offset| offset.saturating_sub(angles.start) as u32);
         let tokens = TokenRows::PerSequence(starts.collect());
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
-    /// A position for each step or token.
+    /// Returns the rotation by one position per index along `T`, or per token.
     pub(super) fn at_ids(
         &self,
         position_ids: &Tensor,
         batch: usize,
         time: usize,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         let per_token = match position_ids.dims() {
             [t] | [1, t] if *t == time => false,
             [b, t] if (*b, *t) == (batch, time) => true,
@@ -130,17 +130,17 @@ impl RotaryEmbedding {
             true => TokenRows::PerToken(rows),
             false => TokenRows::PerStep(rows),
         };
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
-    /// Angles from elsewhere, for inputs of one batch and time.
+    /// Returns the rotation by caller-supplied angles, for inputs with one batch and time.
     pub(super) fn by_cos_sin(
         &self,
         (batch, time): (usize, usize),
         inputs: &[(&str, &Tensor)],
         cos: &Tensor,
         sin: &Tensor,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         let pairs = self.shared.tables.rotary().pairs();
         let given = Given { cos, sin };
         let tokens = match given.tokens(batch, time) {
@@ -151,13 +151,13 @@ impl RotaryEmbedding {
             ),
         };
         let angles = given.angles(inputs)?;
-        Ok(angles.map(|angles| self.turn(angles, tokens)))
+        Ok(angles.map(|angles| self.rotation(angles, tokens)))
     }
 }
 
 impl TokenRows {
-    /// The rows of a table that the tokens take, `[T, pairs]` or `[B, T, pairs]`. They must have
-    /// been checked: Candle reads some that are out of range as zeros.
+    /// Returns the tokens' rows of a table, of shape `[T, pairs]` or `[B, T, pairs]`. The ids must be
+    /// checked, because Candle reads some that are out of range as zeros.
     pub(super) fn rows_of(&self, table: &Tensor, batch: usize, time: usize) -> Result<Tensor> {
         let pairs = table.dim(D::Minus1)?;
         let per_token = |ids| reference::gather(table, ids)?.reshape((batch, time, pairs));
