@@ -18,6 +18,7 @@ use crate::kernel::raw::{threads, together};
 
 /// What happens to infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NonFinite {
     /// An error that names the first.
     #[default]

@@ -13,6 +13,7 @@ use super::spec::{TableSpec, agree};
 
 /// Any safetensors file, as its header describes it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
@@ -31,6 +32,7 @@ pub struct FileReport {
 
 /// One tensor of a file.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TensorReport {
     /// Its name.
     pub name: String,
@@ -44,6 +46,7 @@ pub struct TensorReport {
 
 /// The specification in a file.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum SpecStatus {
     /// There is none.
     Absent,

@@ -95,6 +95,7 @@ impl Default for LoadOptions {
 
 /// A table from a file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LoadedTable {
     /// The table, `[rows, d_model]`.
     pub tensor: Tensor,

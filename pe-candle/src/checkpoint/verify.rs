@@ -10,6 +10,7 @@ use super::file::element::{elements, same_bits, ulps};
 
 /// How many rows of a table are compared with the numbers they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Verify {
     /// None.
     None,
@@ -23,6 +24,7 @@ pub enum Verify {
 
 /// What a comparison found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The entries compared.
     pub entries: u64,
@@ -41,6 +43,7 @@ pub struct Comparison {
 
 /// An entry that is not what it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct WrongEntry {
     /// The position that the row stands for.
     pub position: u64,

@@ -12,6 +12,7 @@ use crate::checkpoint::file::read::open_regular;
 
 /// Whether requests may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Network {
     /// Files that are not in the cache are fetched.
     #[default]

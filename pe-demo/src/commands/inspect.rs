@@ -7,7 +7,7 @@ mod model;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use pe_candle::checkpoint::{
     self, Comparison, FileReport, RotaryComparison, RotarySpec, SpecStatus, TableSpec, TensorReport,
 };
@@ -62,6 +62,7 @@ impl Verdict {
                 let comparison = checkpoint::compare_rotary(&report.path, spec)?;
                 Self::Rotary(spec.clone(), comparison)
             }
+            other => bail!("no words for {other:?}"),
         })
     }
 }

@@ -45,6 +45,7 @@ impl Default for RotaryLoadOptions {
 
 /// A rotary table from a file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LoadedRotary {
     /// The cosines, `[rows, rotary_dim/2]`, multiplied by the attention factor.
     pub cos: Tensor,

@@ -18,6 +18,7 @@ use crate::checkpoint::verify::{larger, rows_of, sampled};
 
 /// What a comparison of a rotary table found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct RotaryComparison {
     /// The entries compared, of all three tensors.
     pub entries: u64,
@@ -33,6 +34,7 @@ pub struct RotaryComparison {
 
 /// An entry that is not what it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct WrongRotaryEntry {
     /// The tensor: `cos`, `sin` or `inv_freq`.
     pub tensor: &'static str,

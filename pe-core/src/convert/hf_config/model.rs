@@ -172,6 +172,8 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
     Ok(())
 }
 
+const HEAD_DIM: &str = "the width of a head";
+
 /// Returns the width of a head, and whether it is the part of a head that has positions.
 fn head_dim(reader: &mut Reader, family: Family) -> Result<(usize, bool)> {
     let part = reader.count("qk_rope_head_dim", "the part of a head that has positions")?;
@@ -182,7 +184,19 @@ fn head_dim(reader: &mut Reader, family: Family) -> Result<(usize, bool)> {
 }
 
 fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
-    if let Some(dim) = reader.first_count(&["head_dim", "kv_channels"], "the width of a head")? {
+    if let Some(dim) = reader.count("head_dim", HEAD_DIM)? {
+        let path = reader.path("kv_channels");
+        match reader.peek("kv_channels").cloned() {
+            Some(value) if reader::count(&path, &value)? != dim => {
+                reader.warn(&path, "differs from head_dim");
+            }
+            _ => {
+                reader.take("kv_channels", "the same as head_dim");
+            }
+        }
+        return Ok(dim);
+    }
+    if let Some(dim) = reader.count("kv_channels", HEAD_DIM)? {
         return Ok(dim);
     }
     if let Some(dim) = family.head_dim {
