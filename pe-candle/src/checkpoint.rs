@@ -55,31 +55,44 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod any_spec;
 mod compare;
-mod examine;
+mod comparison;
 pub(crate) mod file;
 mod inspect;
 mod load;
+mod pass;
 mod rotary;
+mod save;
 mod scheme;
+mod sinusoidal;
 mod spec;
+mod tables;
+mod values;
 mod var_builder;
 mod verify;
-mod write;
 
+pub use any_spec::AnySpec;
 pub use compare::compare;
-pub use examine::NonFinite;
+pub use comparison::{Comparison, WrongEntry};
 pub use file::header::Limits;
 pub use file::read::DEFAULT_TENSOR;
-pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
-pub use load::{LoadOptions, LoadedTable, load};
+pub use load::{LoadOptions, Loaded, load, load_as};
+pub use pass::NonFinite;
 pub use rotary::{
-    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, RotaryComparison, RotaryLoadOptions, RotarySpec,
-    SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
+    COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, RotaryTables, RotaryTensors, SIN_TENSOR,
 };
-pub use scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME};
-pub use spec::TableSpec;
+pub use save::{SaveOptions, export, save};
+pub use scheme::{FORMAT, METADATA_KEY, Scheme};
+pub use sinusoidal::SinusoidalSpec;
+pub use spec::Spec;
+pub use values::Values;
 pub use var_builder::{TableOrigin, from_var_builder};
-pub use verify::{Comparison, Verify, WrongEntry};
-pub use write::{SaveOptions, export, save, save_table};
+pub use verify::Verify;
+
+// Not part of the interface: the command line opens and replaces its files in the same way.
+#[doc(hidden)]
+pub use file::open::open_regular;
+#[doc(hidden)]
+pub use file::replace::replace;

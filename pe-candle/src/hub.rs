@@ -38,7 +38,7 @@ use std::path::PathBuf;
 use candle_core::{Device, Result};
 
 use crate::checkpoint::file::message::error;
-use crate::checkpoint::{LoadOptions, LoadedTable};
+use crate::checkpoint::{LoadOptions, Loaded, Scheme};
 
 pub use config::{Hub, Network, Progress, Received, Timeouts};
 pub use file::HubFile;
@@ -97,12 +97,24 @@ impl Hub {
         format!("cache {}: {error}", self.cache_dir.display())
     }
 
-    /// Loads a table from the hub, as [`LoadOptions::load`] does from a file.
+    /// Loads a sinusoidal table from the hub, as [`LoadOptions::load`] does from a file.
     ///
     /// # Errors
-    /// As [`Hub::fetch`] and [`LoadOptions::load`].
-    pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
-        options.load(self.fetch(file)?)
+    /// Returns the errors of [`Hub::fetch`] and [`LoadOptions::load`].
+    pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<Loaded> {
+        self.load_as(file, options)
+    }
+
+    /// Loads the tables of a scheme from the hub, as [`LoadOptions::load_as`] does from a file.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Hub::fetch`] and [`LoadOptions::load_as`].
+    pub fn load_as<S: Scheme>(
+        &self,
+        file: &HubFile,
+        options: &LoadOptions<S>,
+    ) -> Result<Loaded<S>> {
+        options.load_as(self.fetch(file)?)
     }
 }
 
@@ -128,7 +140,7 @@ pub fn fetch(file: &HubFile) -> Result<PathBuf> {
 ///
 /// # Errors
 /// As [`fetch`] and [`checkpoint::load`](crate::checkpoint::load).
-pub fn load(file: &HubFile, device: &Device) -> Result<LoadedTable> {
+pub fn load(file: &HubFile, device: &Device) -> Result<Loaded> {
     let options = LoadOptions {
         device: device.clone(),
         ..LoadOptions::default()

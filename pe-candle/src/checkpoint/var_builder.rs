@@ -9,7 +9,7 @@ use crate::tensors::convert::table_to_tensor;
 
 use super::file::element::{is_finite, with_element};
 use super::file::message::{quoted, reason};
-use super::spec::TableSpec;
+use super::sinusoidal::SinusoidalSpec;
 
 /// A name that no checkpoint has. A backend that claims to hold it, as
 /// `VarBuilder::zeros` does, claims to hold everything, and its word proves nothing.
@@ -88,8 +88,7 @@ pub fn from_var_builder(
     config: &SinusoidalConfig,
     rows: usize,
 ) -> Result<(Tensor, TableOrigin)> {
-    let spec = TableSpec::new(*config, 0, rows, vb.dtype());
-    spec.check()?;
+    let spec = SinusoidalSpec::new(*config, 0, rows, vb.dtype())?;
     let stored = vb.contains_tensor(name) && !vb.contains_tensor(NOBODY);
     with_element!(vb.dtype(), T => {
         let (table, origin) = if stored {
@@ -101,22 +100,22 @@ pub fn from_var_builder(
     })
 }
 
-fn compute<T: Element>(spec: &TableSpec) -> Result<Table<T>> {
-    Ok(spec.check()?.table(spec.positions())?)
+fn compute<T: Element>(spec: &SinusoidalSpec) -> Result<Table<T>> {
+    Ok(spec.scheme().table(spec.positions())?)
 }
 
 /// The entries as stored, rounded once to `T`, after a look at what they are.
 fn read<T: Element + WithDType>(
     vb: &VarBuilder<'_>,
     name: &str,
-    spec: &TableSpec,
+    spec: &SinusoidalSpec,
 ) -> Result<Table<T>> {
     let full_name = match vb.prefix() {
         prefix if prefix.is_empty() => name.to_owned(),
         prefix => format!("{prefix}.{name}"),
     };
     let of = |reason: &str| error(format_args!("tensor {}{reason}", quoted(&full_name)));
-    let (rows, width) = (spec.rows, spec.config.d_model);
+    let (rows, width) = (spec.rows(), spec.width());
     let fetch_as = |dtype| {
         fetch(vb, name, rows, width, dtype).map_err(|error| of(&format!(": {}", reason(&error))))
     };

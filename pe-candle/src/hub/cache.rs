@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::file::HubFile;
 use super::{hash, names};
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 use crate::checkpoint::file::replace::Draft;
 
 /// A content that was checked, on its way into the cache.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use candle_core::{Result, bail};
 use hf_hub::Cache;
 
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 
 /// Whether requests may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 
 /// The hash so far, in hexadecimal digits.
 pub(super) fn digits(hash: Sha256) -> String {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::message::{quoted, shown};
-use super::object::Object;
+use super::json::Object;
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;
@@ -143,6 +143,11 @@ impl Header {
 
     pub(crate) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+
+    pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
+        let pair = self.metadata.iter().find(|(name, _)| name == key);
+        pair.map(|(_, text)| text.as_str())
     }
 }
 

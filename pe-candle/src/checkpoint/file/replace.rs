@@ -10,6 +10,9 @@ use pe_core::text::escape;
 
 pub(crate) use self::draft::Draft;
 
+/// The new content of a file.
+pub(crate) type NewFile<'a> = BufWriter<&'a File>;
+
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
 
@@ -45,7 +48,7 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// `write` fails; then the old file, if any, is as it was.
 pub fn replace(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let (target, existing) = resolve(path)?;
     let parent = match target.parent() {

@@ -1,0 +1,36 @@
+//! A specification of any scheme.
+
+use super::file::read::TableFile;
+use super::rotary::{RotarySpec, RotaryTables};
+use super::scheme::Scheme;
+use super::sinusoidal::SinusoidalSpec;
+use super::spec::scheme_name;
+use super::tables::Tables;
+
+/// A specification of any scheme, as a file has it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum AnySpec {
+    /// Specification of a sinusoidal table.
+    Sinusoidal(SinusoidalSpec),
+    /// Specification of a rotary table.
+    Rotary(RotarySpec),
+}
+
+impl AnySpec {
+    /// Reads the JSON object. The error is the reason.
+    pub(crate) fn read_json(text: &str) -> Result<Self, String> {
+        match scheme_name(text)? {
+            RotaryTables::NAME => RotarySpec::read_json(text).map(Self::Rotary),
+            _ => SinusoidalSpec::read_json(text).map(Self::Sinusoidal),
+        }
+    }
+
+    /// Checks that a file has the tensors that the specification describes. The error is the reason.
+    pub(crate) fn check_tensors(&self, file: &TableFile) -> Result<(), String> {
+        match self {
+            Self::Sinusoidal(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+            Self::Rotary(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+        }
+    }
+}
