@@ -3,6 +3,8 @@
 pub(crate) mod encode;
 pub(crate) mod export;
 pub(crate) mod inspect;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod shell;
 pub mod studies;
 pub(crate) mod train;

@@ -30,11 +30,11 @@
 
 #![forbid(unsafe_code)]
 
+mod chart;
 mod cli;
 mod commands;
 pub mod encoder;
-mod plot;
-mod report;
+mod figures;
 mod sources;
 mod terminal;
 mod text;
@@ -178,8 +178,8 @@ fn dispatch(
         Some(Command::Export(args)) => export::run(args, about_files),
         Some(Command::Inspect(args)) => inspect::run(args, out),
         Some(Command::Train(args)) => train::run(args, out, log),
-        Some(Command::Plot(args)) => plot::run(args, about_files),
-        Some(Command::Report(args)) => report::run(args, about_files),
+        Some(Command::Plot(args)) => commands::plot::run(args, about_files),
+        Some(Command::Report(args)) => commands::report::run(args, about_files),
         Some(Command::Completions(args)) => shell::completions(args, out),
         Some(Command::Man(args)) if args.output.is_some() => shell::man(args, about_files),
         Some(Command::Man(args)) => shell::man(args, out),

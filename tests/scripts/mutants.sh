@@ -9,7 +9,7 @@
 #
 #     tests/scripts/mutants.sh target/mutants --list
 #     tests/scripts/mutants.sh target/mutants --timeout 120
-#     tests/scripts/mutants.sh target/mutants -f pe-core/src/rows/columns.rs -- --lib --test core -- parity
+#     tests/scripts/mutants.sh target/mutants -f pe-core/src/rows/columns.rs -- --lib --test exact -- parity
 #
 # The outcome is in FOLDER/mutants.out.
 set -euo pipefail
@@ -26,7 +26,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -gt 0 ] && shift
 # Without the longest tests, which take as long as all others.
-[ $# -eq 0 ] && set -- --lib --test core -- --skip exhaustive_4096 --skip entries_out_of_rotated_blocks
+[ $# -eq 0 ] && set -- --lib --test exact -- --skip exhaustive_4096 --skip entries_out_of_rotated_blocks
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$root/tests/scripts/first-failure.sh"
 cd "$folder"
 exec cargo mutants --in-place --no-shuffle --package pe-core --test-package pe-core,pe-tests \

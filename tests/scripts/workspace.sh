@@ -17,7 +17,7 @@ members='"pe-core", "tests"'
 rm -rf "$folder/pe-core" "$folder/pe-candle" "$folder/tests"
 mkdir -p "$folder/tests"
 cp -rp "$root/pe-core" "$folder/"
-cp -rp "$root/tests/src" "$root/tests/core" "$root/tests/golden" "$folder/tests/"
+cp -rp "$root/tests/kit" "$root/tests/exact" "$root/tests/golden" "$folder/tests/"
 cp "$root/Cargo.lock" "$root/rust-toolchain.toml" "$root/README.md" "$folder/"
 rm "$folder/tests/src/peers.rs"
 sed -i '/mod peers/d' "$folder/tests/src/lib.rs"

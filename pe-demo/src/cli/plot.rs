@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
 use super::values::{page, parse_preset, positive, preset_help, whole};
-use crate::plot::CATALOG;
+use crate::figures::CATALOG;
 use crate::sources::overwrite::Named;
 
 const PLOT_EXAMPLES: &str = "\
@@ -174,7 +174,7 @@ mod tests {
             let Some(Command::Plot(args)) = cli.unwrap().command else {
                 panic!("not plot");
             };
-            crate::plot::run(&args, &mut std::io::sink()).unwrap();
+            crate::commands::plot::run(&args, &mut std::io::sink()).unwrap();
             let known: Vec<PathBuf> = args.outputs().into_iter().map(|(_, path)| path).collect();
             let mut written = 0;
             for entry in std::fs::read_dir(&folder).unwrap() {

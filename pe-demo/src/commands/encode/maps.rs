@@ -3,9 +3,9 @@
 use candle_core::Result;
 use serde::Serialize;
 
+use crate::chart::{Axis, Colors, Content, Figure, Map, Panel, Shape};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode};
-use crate::plot::{Axis, Colors, Content, Figure, Map, Panel, Shape};
 use crate::terminal::page::{Page, columns, pad, prose};
 use crate::text::tokenizer::Sentence;
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::maps::Maps;
 use super::table::TableFile;
 use super::{Answer, Model as Encoding, Parts, Sizes, Totals, batches, first, sight};
+use crate::chart;
 use crate::cli::EncodeArgs;
 use crate::commands::studies::{Masks, Order, SameShift, Trace};
 use crate::encoder::{Norm, Scheme};
-use crate::plot;
 use crate::terminal::log::Verbosity;
 use crate::terminal::page::{self, Page, clean, prose};
 use crate::text::tokenizer::{Sentence, Token};
@@ -308,12 +308,9 @@ fn draw(file: &Path, maps: &[Maps], sentences: &[Sentence]) -> Result<()> {
     let png = file
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
-    plot::write(
-        file,
-        &if png {
-            plot::png(&figure)?
-        } else {
-            plot::svg(&figure)?
-        },
-    )
+    let picture = match png {
+        true => chart::png(&figure)?,
+        false => chart::svg(&figure)?,
+    };
+    chart::write(file, &picture.bytes)
 }

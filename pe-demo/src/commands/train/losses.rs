@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::session::Trained;
-use crate::plot::{self, Axis, Content, Curve, Figure, Mark, Panel, Shape};
+use crate::chart::{self, Axis, Content, Curve, Figure, Mark, Panel, Shape};
 
 /// Points of a curve, at most: each is the mean of as many steps.
 const POINTS: usize = 250;
@@ -13,8 +13,8 @@ const POINTS: usize = 250;
 /// Writes `losses.csv`, a column for each scheme, and `losses.svg`.
 pub(super) fn write(directory: &Path, trained: &[Trained]) -> Result<[PathBuf; 2]> {
     let [table, picture] = ["losses.csv", "losses.svg"].map(|name| directory.join(name));
-    plot::write(&table, csv(trained).as_bytes())?;
-    plot::write(&picture, &plot::svg(&figure(trained))?)?;
+    chart::write(&table, csv(trained).as_bytes())?;
+    chart::write(&picture, &chart::svg(&figure(trained))?.bytes)?;
     Ok([table, picture])
 }
 

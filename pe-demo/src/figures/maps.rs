@@ -1,0 +1,377 @@
+//! The table as a map: one cell per position and column.
+
+use anyhow::Result;
+use pe_core::Preset;
+
+use super::source::MOST_CELLS;
+use super::{COLUMN, PAIR, POSITION, Settings, Source};
+use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape};
+
+/// A map of encodings, from -1 to 1.
+fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
+    Map {
+        label: "encoding".to_owned(),
+        columns,
+        rows,
+        values,
+        colors: Colors::Diverging,
+        range: (-1.0, 1.0),
+        ticks: vec![-1.0, -0.5, 0.0, 0.5, 1.0],
+    }
+}
+
+fn floats<T: Copy + Into<f64>>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|number| (*number).into()).collect()
+}
+
+fn indices(numbers: &[usize]) -> Vec<f64> {
+    numbers.iter().map(|number| *number as f64).collect()
+}
+
+/// Rows by positions, columns by columns.
+fn table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
+    let positions = source.positions(rows);
+    let columns = source.columns(columns);
+    let entries = source.entries(&positions, &columns)?;
+    Ok(values(indices(&columns), floats(&positions), entries))
+}
+
+/// Columns by positions, rows by columns.
+fn transposed_table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
+    let map = table(source, (rows, columns))?;
+    let width = map.columns.len();
+    let turned = (0..width)
+        .flat_map(|column| map.values.iter().skip(column).step_by(width))
+        .copied()
+        .collect();
+    Ok(values(map.rows, map.columns, turned))
+}
+
+fn axes(map: &Map, x: &str, y: &str) -> (Axis, Axis) {
+    (
+        Axis::of_cells(x, &map.columns),
+        Axis::of_cells(y, &map.rows),
+    )
+}
+
+fn panel(map: Map, x: &str, y: &str) -> Panel {
+    let (x, y) = axes(&map, x, y);
+    Panel {
+        title: None,
+        x,
+        y,
+        content: Content::Map(map),
+    }
+}
+
+fn wide() -> Shape {
+    Shape {
+        width: 860,
+        columns: 1,
+        aspect: 0.52,
+    }
+}
+
+fn square() -> Shape {
+    Shape {
+        width: 620,
+        columns: 1,
+        aspect: 1.0,
+    }
+}
+
+/// The angles of the TensorFlow notebook in degrees, from 0 to 360.
+pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
+    let rates = source.encoding.inv_freq();
+    let shape = wide();
+    let (most_pairs, most_positions) = shape.cells();
+    let pairs = super::source::sampled(rates.len(), most_pairs);
+    let positions = source.positions(most_positions);
+    let degrees = |position: u32, pair: usize| {
+        (f64::from(position) * rates[pair])
+            .to_degrees()
+            .rem_euclid(360.0)
+    };
+    let mut angles = Vec::with_capacity(positions.len() * pairs.len());
+    for position in &positions {
+        angles.extend(pairs.iter().map(|pair| degrees(*position, *pair)));
+    }
+    let last = source.last() as u32;
+    let slowest = rates.len() - 1;
+    let map = Map {
+        label: "angle in degrees".to_owned(),
+        columns: indices(&pairs),
+        rows: floats(&positions),
+        values: angles,
+        colors: Colors::Cyclic,
+        range: (0.0, 360.0),
+        ticks: (0..7).map(|tick| 60.0 * f64::from(tick)).collect(),
+    };
+    Ok(Figure {
+        name: "angle-map",
+        title: "Angle of every pair at every position".to_owned(),
+        note: format!(
+            "{}; position times rate, less whole turns",
+            source.describe_pairs(most_positions, most_pairs)
+        ),
+        facts: vec![
+            Fact::new(format!("degrees at [{last}, 0]"), degrees(last, 0)),
+            Fact::new(
+                format!("degrees at [{last}, {slowest}]"),
+                degrees(last, slowest),
+            ),
+        ],
+        panels: vec![panel(map, PAIR, POSITION)],
+        shape,
+    })
+}
+
+/// The notebook's table: all sines, then all cosines, unless another preset is asked for.
+pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
+    let last = source.last() as u32;
+    let half = source.d_model() / 2;
+    let entries = source.entries(&[last], &[0, half])?;
+    let shape = wide();
+    let (columns, rows) = shape.cells();
+    Ok(Figure {
+        name: "encoding-map",
+        title: source.arrangement().to_owned(),
+        note: source.describe(rows, columns),
+        facts: [0, half]
+            .into_iter()
+            .zip(entries)
+            .map(|(column, entry)| {
+                let (_, kind) = source.at(column);
+                Fact::new(format!("entry [{last}, {column}], a {kind}"), entry)
+            })
+            .collect(),
+        panels: vec![panel(table(&source, (columns, rows))?, COLUMN, POSITION)],
+        shape,
+    })
+}
+
+/// The rows turned back by ten positions, beside the rows that they should be.
+pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
+    const STEPS: u32 = 10;
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
+    let shift = source.encoding.shift(-i64::from(STEPS))?;
+    let shape = Shape {
+        aspect: 0.36,
+        ..wide()
+    };
+    let (most_columns, most_rows) = shape.cells();
+    let columns = source.columns(most_columns);
+    // Those positions from which ten can be taken away.
+    let positions: Vec<u32> = source
+        .positions(most_rows)
+        .into_iter()
+        .filter(|position| u64::from(*position) >= source.first() + u64::from(STEPS))
+        .collect();
+    if positions.is_empty() {
+        anyhow::bail!(crate::terminal::console::BadUsage(format!(
+            "--max-seq-len {} is too short for shifted-map, which goes back {STEPS} positions",
+            source.rows()
+        )));
+    }
+    let mut row = vec![0.0; source.d_model()];
+    let mut expected = row.clone();
+    let mut turned = Vec::with_capacity(positions.len() * columns.len());
+    let mut direct = Vec::with_capacity(turned.capacity());
+    let mut largest = 0.0_f64;
+    for position in &positions {
+        source.encoding.fill_at(&[*position], &mut row)?;
+        shift.apply(&mut row)?;
+        source
+            .encoding
+            .fill_at(&[position - STEPS], &mut expected)?;
+        for (a, b) in row.iter().zip(&expected) {
+            largest = largest.max(f64::abs(a - b));
+        }
+        turned.extend(columns.iter().map(|column| row[*column]));
+        direct.extend(columns.iter().map(|column| expected[*column]));
+    }
+    let targets: Vec<f64> = positions.iter().map(|p| f64::from(p - STEPS)).collect();
+    let titled = |title: &str, entries| Panel {
+        title: Some(title.to_owned()),
+        ..panel(
+            values(indices(&columns), targets.clone(), entries),
+            COLUMN,
+            POSITION,
+        )
+    };
+    Ok(Figure {
+        name: "shifted-map",
+        title: "Ten positions back is a rotation".to_owned(),
+        note: format!(
+            "{}; rows turned by M(\u{2212}{STEPS}), and the rows they should be",
+            source.describe(most_rows, most_columns)
+        ),
+        facts: vec![Fact::new("largest difference", largest)],
+        panels: vec![
+            titled("Ten positions later, turned back", turned),
+            titled("Computed directly", direct),
+        ],
+        shape,
+    })
+}
+
+/// The tutorial's matrix of 100 positions.
+pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::Paper, 512, 100)?;
+    let waves = source.encoding.wavelengths();
+    let shape = Shape {
+        aspect: 0.42,
+        ..wide()
+    };
+    let (columns, rows) = shape.cells();
+    let mut panel = panel(table(&source, (columns, rows))?, COLUMN, POSITION);
+    panel.y = panel.y.backward();
+    Ok(Figure {
+        name: "encoding-matrix",
+        title: match settings.preset {
+            None => "The paper's matrix, sines and cosines in turn".to_owned(),
+            Some(_) => source.arrangement().to_owned(),
+        },
+        note: source.describe(rows, columns),
+        facts: vec![
+            Fact::new("shortest wavelength, in positions", waves[0]),
+            Fact::new("longest wavelength, in positions", waves[waves.len() - 1]),
+        ],
+        panels: vec![panel],
+        shape,
+    })
+}
+
+/// One column per position, over many positions.
+pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::Paper, 500, 1000)?;
+    let shape = Shape {
+        aspect: 0.62,
+        ..wide()
+    };
+    let (columns, rows) = shape.cells();
+    Ok(Figure {
+        name: "transposed",
+        title: "Each position a column of waves".to_owned(),
+        note: source.describe(columns, rows),
+        facts: vec![Fact::new(
+            "distance of neighbors",
+            source.encoding.neighbor_distance()?,
+        )],
+        panels: vec![panel(
+            transposed_table(&source, (columns, rows))?,
+            POSITION,
+            COLUMN,
+        )],
+        shape,
+    })
+}
+
+/// The corner of the table above in which most happens.
+pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
+    let whole = Source::new(settings, Preset::Paper, 500, 64)?;
+    let shape = square();
+    let (across, _) = shape.cells();
+    let positions = whole.positions(across);
+    let columns: Vec<usize> = (0..whole.d_model().min(64)).collect();
+    let width = columns.len();
+    let entries = whole.entries(&positions, &columns)?;
+    let turned = (0..width)
+        .flat_map(|column| entries.iter().skip(column).step_by(width))
+        .copied()
+        .collect();
+    let waves = whole.encoding.wavelengths();
+    let (last_pair, _) = whole.at(width - 1);
+    Ok(Figure {
+        name: "transposed-corner",
+        title: format!("The first {width} columns, cell by cell"),
+        note: whole.describe(across, u64::MAX),
+        facts: vec![Fact::new(
+            format!("wavelength of pair {last_pair}, in positions"),
+            waves[last_pair],
+        )],
+        panels: vec![panel(
+            values(floats(&positions), indices(&columns), turned),
+            POSITION,
+            COLUMN,
+        )],
+        shape,
+    })
+}
+
+/// The encodings of the first positions, each wrapped into a tile.
+pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::Paper, 500, 8)?;
+    let columns = source.columns(MOST_CELLS);
+    // The tile nearest to a square that the columns fill.
+    let height = (1..=columns.len())
+        .take_while(|height| height * height <= columns.len())
+        .filter(|height| columns.len().is_multiple_of(*height))
+        .last()
+        .unwrap_or(1);
+    let width = columns.len() / height;
+    let positions: Vec<u32> = source.positions(8);
+    let panels = positions
+        .iter()
+        .map(|position| {
+            let entries = source.entries(&[*position], &columns)?;
+            let across: Vec<f64> = (0..width).map(|at| at as f64).collect();
+            let down: Vec<f64> = (0..height).map(|at| (at * width) as f64).collect();
+            let mut panel = panel(values(across, down, entries), "", "");
+            panel.title = Some(format!("position {position}"));
+            panel.x = panel.x.with_ticks([]);
+            panel.y = panel.y.with_ticks([]).backward();
+            Ok(panel)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Figure {
+        name: "tiles",
+        title: "One tile per position".to_owned(),
+        note: format!(
+            "{}; {width} columns a line, {height} lines",
+            source.describe(8, MOST_CELLS)
+        ),
+        facts: vec![Fact::new(
+            "length of every tile's vector",
+            source
+                .encoding
+                .similarity(pe_core::Similarity::Dot, positions[0], positions[0])?
+                .sqrt(),
+        )],
+        panels,
+        shape: Shape {
+            width: 860,
+            columns: 4,
+            aspect: 0.92,
+        },
+    })
+}
+
+/// Positions from the top down.
+pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::Paper, 256, 50)?;
+    let last = source.last() as u32;
+    let columns: Vec<usize> = (0..source.d_model().min(4)).collect();
+    let entries = source.entries(&[last], &columns)?;
+    let shape = Shape {
+        aspect: 0.46,
+        ..wide()
+    };
+    let (across, down) = shape.cells();
+    let mut panel = panel(table(&source, (across, down))?, COLUMN, POSITION);
+    panel.y = panel.y.backward();
+    Ok(Figure {
+        name: "inverted-map",
+        title: "Read from the top down, like a text".to_owned(),
+        note: source.describe(down, across),
+        facts: columns
+            .iter()
+            .zip(entries)
+            .map(|(column, entry)| Fact::new(format!("entry [{last}, {column}]"), entry))
+            .collect(),
+        panels: vec![panel],
+        shape,
+    })
+}

@@ -1,0 +1,73 @@
+//! How fast the pairs turn.
+
+use anyhow::Result;
+use pe_core::{Preset, Sinusoidal, SinusoidalConfig};
+
+use super::source::{MOST_POINTS, formula, sampled};
+use super::{PAIR, Settings, Source};
+use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
+
+/// The rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
+/// where they differ.
+pub(crate) fn angle_rates(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::TfNotebook, 512, 1)?;
+    let own = &source.encoding;
+    let paper = Sinusoidal::new(SinusoidalConfig {
+        base: own.config().base,
+        ..SinusoidalConfig::new(source.d_model())
+    })?;
+    let preset = settings.preset.unwrap_or(Preset::TfNotebook);
+    let mut conventions = vec![(own, preset, own.inv_freq())];
+    if paper.inv_freq() != own.inv_freq() {
+        conventions.push((&paper, Preset::Paper, paper.inv_freq()));
+    }
+    let pairs = sampled(own.pairs(), MOST_POINTS);
+    let last = own.pairs() - 1;
+    let mut facts = vec![Fact::new("rate of pair 0", conventions[0].2[0])];
+    if last > 0 {
+        facts.push(Fact::new("rate of pair 1", conventions[0].2[1]));
+    }
+    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    let mut curves = Vec::new();
+    for (encoding, preset, rates) in &conventions {
+        facts.push(Fact::new(
+            format!("rate of pair {last}, {preset}"),
+            rates[last],
+        ));
+        for rate in [rates[0], rates[last]] {
+            (low, high) = (low.min(rate), high.max(rate));
+        }
+        curves.push(Curve {
+            name: formula(encoding, *preset),
+            x: pairs.iter().map(|pair| *pair as f64).collect(),
+            y: pairs.iter().map(|pair| rates[*pair]).collect(),
+            mark: Mark::Line,
+        });
+    }
+    let convention = match &conventions[..] {
+        [_] => format!(", {}", source.convention()),
+        _ => String::new(),
+    };
+    Ok(Figure {
+        name: "angle-rates",
+        title: "How fast each pair turns".to_owned(),
+        note: format!(
+            "Radians per position of {} pairs, d = {}, base {}{convention}",
+            own.pairs(),
+            source.d_model(),
+            label(own.config().base.value())
+        ),
+        facts,
+        panels: vec![Panel {
+            title: None,
+            x: Axis::linear(PAIR, (0.0, last.max(1) as f64)),
+            y: Axis::logarithmic("radians per position", (low, high)),
+            content: Content::Curves(curves),
+        }],
+        shape: Shape {
+            width: 760,
+            columns: 1,
+            aspect: 0.56,
+        },
+    })
+}

@@ -1,0 +1,193 @@
+//! How alike positions are.
+
+use anyhow::Result;
+use pe_core::{Preset, Similarity};
+
+use super::source::MOST_POINTS;
+use super::{POSITION, Settings, Source};
+use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
+use crate::terminal::page::thousands;
+
+/// The position against which the others are held.
+const REFERENCE: u64 = 20;
+
+/// Dot products of all positions with one.
+pub(crate) fn dot_product(settings: &Settings) -> Result<Figure> {
+    against_one(
+        settings,
+        "dot-product",
+        "Dot product with position",
+        "dot product",
+        Similarity::Dot,
+    )
+}
+
+/// Sums of squared differences of all positions from one.
+pub(crate) fn sse(settings: &Settings) -> Result<Figure> {
+    against_one(
+        settings,
+        "sse",
+        "Squared distance from position",
+        "sum of squared differences",
+        Similarity::Sse,
+    )
+}
+
+fn against_one(
+    settings: &Settings,
+    name: &'static str,
+    title: &str,
+    what: &str,
+    of: Similarity,
+) -> Result<Figure> {
+    let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
+    // The document's position, or the middle of a table that does not have it.
+    let reference = match source.first() + REFERENCE {
+        position if position <= source.last() => position,
+        _ => source.first() + source.rows() / 2,
+    } as u32;
+    let mut positions = source.positions(MOST_POINTS);
+    let mut note = source.describe(MOST_POINTS, u64::MAX);
+    if let Err(at) = positions.binary_search(&reference) {
+        positions.insert(at, reference);
+        note += &format!("; position {} shown, too", thousands(u64::from(reference)));
+    }
+    let values = positions
+        .iter()
+        .map(|position| source.encoding.similarity(of, reference, *position))
+        .collect::<pe_core::Result<Vec<f64>>>()?;
+    let (low, high) = values
+        .iter()
+        .fold((0.0_f64, 0.0_f64), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+    let mut marked = vec![
+        u64::from(reference),
+        u64::from(reference).saturating_sub(1),
+        source.first(),
+        source.last(),
+    ];
+    marked.dedup();
+    let facts = marked
+        .into_iter()
+        .map(|position| {
+            let value = source.encoding.similarity(of, reference, position as u32)?;
+            Ok(Fact::new(format!("{what} at {position}"), value))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let range = (
+        f64::from(positions[0]),
+        f64::from(positions[positions.len() - 1]).max(f64::from(positions[0]) + 1.0),
+    );
+    let curve = |name: &str, x, y, mark| Curve {
+        name: name.to_owned(),
+        x,
+        y,
+        mark,
+    };
+    let at = f64::from(reference);
+    let top = (high * 1.06).max(1e-300);
+    Ok(Figure {
+        name,
+        title: format!("{title} {reference}"),
+        note,
+        facts,
+        panels: vec![Panel {
+            title: None,
+            x: Axis::linear(POSITION, range),
+            y: Axis::linear(what, (low * 1.06, top)),
+            content: Content::Curves(vec![
+                curve(
+                    what,
+                    positions.iter().map(|p| f64::from(*p)).collect(),
+                    values,
+                    if positions.len() <= 128 {
+                        Mark::Dotted
+                    } else {
+                        Mark::Line
+                    },
+                ),
+                curve(
+                    &format!("position {reference}"),
+                    vec![at, at],
+                    vec![low * 1.06, top],
+                    Mark::Guide,
+                ),
+            ]),
+        }],
+        shape: Shape {
+            width: 760,
+            columns: 1,
+            aspect: 0.56,
+        },
+    })
+}
+
+/// The distances between all pairs of the first positions.
+pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
+    let source = Source::new(settings, Preset::Paper, 500, 64)?;
+    let shape = Shape {
+        width: 620,
+        columns: 1,
+        aspect: 1.0,
+    };
+    let (across, down) = shape.cells();
+    let most = across.min(down);
+    let positions = source.positions(most);
+    // Whole pairs: the lag decides.
+    let by_lag = positions
+        .iter()
+        .map(|position| {
+            let first = positions[0];
+            source
+                .encoding
+                .similarity(Similarity::Distance, first, *position)
+        })
+        .collect::<pe_core::Result<Vec<f64>>>()?;
+    let count = positions.len();
+    let mut values = Vec::with_capacity(count * count);
+    for row in 0..count {
+        values.extend((0..count).map(|column| by_lag[row.abs_diff(column)]));
+    }
+    let farthest = by_lag.iter().copied().fold(0.0, f64::max).max(1e-300);
+    let coordinates: Vec<f64> = positions.iter().map(|p| f64::from(*p)).collect();
+    let first = positions[0];
+    let mut facts = Vec::new();
+    for lag in [1, 10, 63] {
+        if lag < source.rows() {
+            let value =
+                source
+                    .encoding
+                    .similarity(Similarity::Distance, first, first + lag as u32)?;
+            facts.push(Fact::new(
+                format!("distance from {first} to {}", u64::from(first) + lag),
+                value,
+            ));
+        }
+    }
+    if let Some(lag) = source.encoding.first_non_monotone_lag(1000)? {
+        facts.push(Fact::new("first lag after which it shrinks", lag as f64));
+    }
+    let map = Map {
+        label: "Euclidean distance".to_owned(),
+        columns: coordinates.clone(),
+        rows: coordinates.clone(),
+        values,
+        colors: Colors::Sequential,
+        range: (0.0, farthest),
+        ticks: chart::ticks((0.0, farthest), 5),
+    };
+    Ok(Figure {
+        name: "distances",
+        title: "Distance between any two positions".to_owned(),
+        note: source.describe(most, u64::MAX),
+        facts,
+        panels: vec![Panel {
+            title: None,
+            x: Axis::of_cells(POSITION, &coordinates),
+            y: Axis::of_cells(POSITION, &coordinates),
+            content: Content::Map(map),
+        }],
+        shape,
+    })
+}

@@ -1,0 +1,13 @@
+//! Tests of pe-core.
+
+mod errors;
+mod frequencies;
+mod golden;
+mod midpoints;
+mod parity;
+mod presets;
+mod properties;
+mod recipes;
+mod rotary;
+mod seeds;
+mod shifts;

@@ -1,0 +1,11 @@
+//! The layers: every fused path equals its reference, on every input, type, thread, and instruction set.
+
+mod additive;
+mod dropout;
+mod grid;
+mod isa;
+mod kernel;
+mod rotary;
+mod threads;
+
+use pe_tests::{again, tensors as util};

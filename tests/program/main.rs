@@ -1,0 +1,20 @@
+//! Tests of pe-demo, in process.
+
+mod embeddings;
+mod encode;
+mod encoder;
+mod export;
+mod hub;
+mod inspect;
+mod plot;
+mod report;
+mod rotary;
+mod schemes;
+mod shell;
+mod studies;
+mod text;
+mod tolerance;
+mod train;
+mod vectors;
+
+use pe_tests::program as util;
