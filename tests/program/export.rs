@@ -11,7 +11,7 @@ use pe_core::{
 use crate::tolerance::SIX_DECIMALS_CUT;
 use crate::util::{arg, file, run, run_error, run_usage};
 
-fn export(path: &Path, options: &[&str]) -> checkpoint::TableSpec {
+fn export(path: &Path, options: &[&str]) -> checkpoint::SinusoidalSpec {
     let args: Vec<&str> = ["export", "-o", arg(path)]
         .into_iter()
         .chain(options.iter().copied())
@@ -24,8 +24,11 @@ fn export(path: &Path, options: &[&str]) -> checkpoint::TableSpec {
 fn d1_the_table_of_256_columns_and_50_positions() {
     let (_guard, path) = file("pe.safetensors");
     let spec = export(&path, &["--d-model", "256", "--max-seq-len", "50"]);
-    assert_eq!((spec.start, spec.rows, spec.dtype), (0, 50, DType::F32));
-    assert_eq!(spec.config, SinusoidalConfig::new(256));
+    assert_eq!(
+        (spec.start(), spec.rows(), spec.dtype()),
+        (0, 50, DType::F32)
+    );
+    assert_eq!(*spec.config(), SinusoidalConfig::new(256));
     let tensors = candle_core::safetensors::load(&path, &Device::Cpu).unwrap();
     assert_eq!(tensors.keys().collect::<Vec<_>>(), ["pe"]);
     let table = tensors["pe"].to_vec2::<f32>().unwrap();
@@ -50,13 +53,13 @@ fn every_option_reaches_the_table() {
         export(&path, &all)
     };
     let paper = SinusoidalConfig::new(8);
-    assert_eq!(with(&["--start", "4294967292"]).start, (1 << 32) - 4);
+    assert_eq!(with(&["--start", "4294967292"]).start(), (1 << 32) - 4);
     assert_eq!(
-        with(&["--base", "12345.678"]).config.base,
+        with(&["--base", "12345.678"]).config().base,
         Base::Value(12345.678)
     );
     assert_eq!(
-        with(&["--min-rate", "1e-4"]).config.base,
+        with(&["--min-rate", "1e-4"]).config().base,
         Base::MinRate(1e-4)
     );
     for (name, layout) in [
@@ -68,7 +71,7 @@ fn every_option_reaches_the_table() {
         ),
     ] {
         assert_eq!(
-            with(&["--layout", name]).config,
+            *with(&["--layout", name]).config(),
             SinusoidalConfig { layout, ..paper }
         );
     }
@@ -78,7 +81,7 @@ fn every_option_reaches_the_table() {
         ("shifted=0.5", Spacing::Shifted(0.5)),
     ] {
         assert_eq!(
-            with(&["--spacing", name]).config,
+            *with(&["--spacing", name]).config(),
             SinusoidalConfig { spacing, ..paper }
         );
     }
@@ -88,7 +91,7 @@ fn every_option_reaches_the_table() {
         ("pow-f32", Recipe::PowF32),
     ] {
         assert_eq!(
-            with(&["--recipe", name]).config,
+            *with(&["--recipe", name]).config(),
             SinusoidalConfig { recipe, ..paper }
         );
     }
@@ -98,10 +101,13 @@ fn every_option_reaches_the_table() {
         ("f16", DType::F16),
         ("bf16", DType::BF16),
     ] {
-        assert_eq!(with(&["--dtype", name]).dtype, dtype);
+        assert_eq!(with(&["--dtype", name]).dtype(), dtype);
     }
     for preset in Preset::ALL {
-        assert_eq!(with(&["--preset", preset.name()]).config, preset.config(8));
+        assert_eq!(
+            *with(&["--preset", preset.name()]).config(),
+            preset.config(8)
+        );
     }
 }
 
@@ -128,8 +134,8 @@ fn an_option_overrides_its_part_of_a_preset() {
         odd_width: OddWidth::RoundUp,
         ..Preset::Whisper.config(7)
     };
-    assert_eq!(spec.config, expected);
-    assert_eq!(spec.config.spacing, Spacing::Inclusive);
+    assert_eq!(*spec.config(), expected);
+    assert_eq!(spec.config().spacing, Spacing::Inclusive);
 }
 
 #[test]

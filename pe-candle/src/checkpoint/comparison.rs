@@ -81,7 +81,10 @@ impl Comparison {
             column,
         } = place;
         let first = &mut self.first_wrong;
-        if first.as_ref().is_none_or(|first| first.follows(row, column)) {
+        if first
+            .as_ref()
+            .is_none_or(|first| first.follows(row, column))
+        {
             *first = Some(WrongEntry {
                 tensor: tensor.to_owned(),
                 position,

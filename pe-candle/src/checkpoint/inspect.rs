@@ -42,7 +42,6 @@ pub struct TensorReport {
 
 /// The specification in a file.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum SpecStatus {
     /// The file has none.
     Absent,

@@ -139,8 +139,8 @@ pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`load`], or an error if a file without a specification has to have several
-/// tensors.
+/// Returns the errors of [`load`], or an error if a scheme of several tensors has no specification in
+/// the file.
 pub fn load_as<S: Scheme, P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded<S>> {
     let device = device.clone();
     LoadOptions {
@@ -169,11 +169,9 @@ impl<S: Scheme> LoadOptions<S> {
     pub fn load_as<P: AsRef<Path>>(&self, path: P) -> Result<Loaded<S>> {
         let mut file = TableFile::open(path.as_ref(), self.limits)?;
         let spec = Spec::<S>::of_file(&file)?;
-        if spec.is_none() && self.config.is_none() && S::TABLES.len() > 1 {
+        if spec.is_none() && S::TABLES.len() > 1 {
             let name = S::NAME;
-            return Err(file.error(format!(
-                "no specification of a {name} table, and no config was given"
-            )));
+            return Err(file.error(format!("no specification of a {name} table")));
         }
         let tables = Tables::find(&file, &self.tensor_names, spec.as_ref())
             .map_err(|reason| file.error(reason))?;
@@ -203,11 +201,8 @@ impl<S: Scheme> LoadOptions<S> {
     /// Builds the specification of a file that has none.
     fn asked(&self, file: &TableFile, tables: &Tables, config: S::Config) -> Result<Spec<S>> {
         let start = self.start.unwrap_or(0);
-        let spec = Spec::new(config, start, tables.rows, tables.dtype)
-            .map_err(|error| tables.error(file, reason(&error)))?;
-        let constants = tables.check_constants(&spec);
-        constants.map_err(|reason| file.error(reason))?;
-        Ok(spec)
+        Spec::new(config, start, tables.rows, tables.dtype)
+            .map_err(|error| tables.error(file, reason(&error)))
     }
 
     /// Returns how the tables differ from these requirements, by the header alone.
@@ -215,7 +210,7 @@ impl<S: Scheme> LoadOptions<S> {
         let (bytes, limit) = (tables.bytes(), self.limits.table_bytes);
         if bytes > limit {
             return Some(format!(
-                "{bytes} bytes of tables, above the limit of {limit}"
+                "{bytes} bytes, above the limit of {limit}"
             ));
         }
         if let Some(rows) = self.rows.filter(|rows| *rows != tables.rows) {
@@ -293,7 +288,9 @@ impl<S: Scheme> LoadOptions<S> {
         if self.non_finite == NonFinite::Reject
             && let Some(at) = first_not_finite(&entries)
         {
-            let value = entries.get(at).map_or(f64::NAN, |entry| Element::to_f64(*entry));
+            let value = entries
+                .get(at)
+                .map_or(f64::NAN, |entry| Element::to_f64(*entry));
             let reason = format!("the entry at {at} is {value:?}");
             return Err::<_, Error>(file.error_of(&tensor.name, reason));
         }

@@ -121,7 +121,9 @@ pub(crate) fn entries<S: Scheme, F: Element, D: Element>(
     checks: Option<&Checks<'_, S>>,
 ) -> Result<(Vec<Vec<D>>, Comparison)> {
     let new = || Pass::<S, F, D>::new(tables, non_finite, checks);
-    let rows = tables.blocks().map_err(|reason| tables.error(file, reason))?;
+    let rows = tables
+        .blocks()
+        .map_err(|reason| tables.error(file, reason))?;
     let (count, per_block) = (rows.entries(), rows.entries_per_block());
     let mut entries: Vec<Vec<D>> = Vec::new();
     for table in &tables.tables {
@@ -175,7 +177,9 @@ pub(crate) fn compare<S: Scheme, T: Element>(
 ) -> Result<Comparison> {
     let tables = checks.tables;
     let new = || Pass::<S, T, T>::new(tables, NonFinite::Accept, Some(checks));
-    let rows = tables.blocks().map_err(|reason| tables.error(file, reason))?;
+    let rows = tables
+        .blocks()
+        .map_err(|reason| tables.error(file, reason))?;
     let parallel = threads_pay::<T>(tables, rows.entries());
     let mut blocks = file.blocks(&tables.tables, rows);
     let passes = if parallel {

@@ -11,6 +11,8 @@
 //! the position multiplies its error. Exact cosines and sines are computed from the real frequencies,
 //! not from these rounded ones.
 
+use std::ops::Range;
+
 use candle_core::{DType, Result, Tensor, bail};
 use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryConfig, RotaryFrequencies};
@@ -198,11 +200,15 @@ impl Scheme for RotaryTables {
         Ok(())
     }
 
-    fn fill<T: Element>(&self, position: u64, tables: &mut [Vec<T>]) -> pe_core::Result<()> {
-        match tables {
-            [cos, sin] => self.frequencies.fill(position, cos, sin),
+    fn writer<T: Element>(
+        &self,
+        positions: Range<u64>,
+    ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
+        let mut blocks = self.frequencies.blocks(positions)?;
+        Ok(move |tables: &mut [Vec<T>]| match tables {
+            [cos, sin] => blocks.write(cos, sin),
             _ => Ok(()),
-        }
+        })
     }
 
     fn to_fields(&self, rows: &Rows) -> Result<Fields> {

@@ -1,6 +1,7 @@
 //! What a scheme of positional encodings provides so that files can hold its tables.
 
 use std::fmt;
+use std::ops::Range;
 
 use candle_core::{DType, Result, Tensor};
 use pe_core::Element;
@@ -34,7 +35,7 @@ pub(crate) const KNOWN: [&str; 2] = ["sinusoidal", "rotary"];
 /// 1. the checked value: one that pe-core has, or a struct around one;
 /// 2. the fields of its JSON object: a struct with `deny_unknown_fields` that begins with `format`
 ///    and `scheme`;
-/// 3. this implementation: names, width, [`fill`](Scheme::fill) for a block of rows, the conversion
+/// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
 ///    to and from the fields, and the tensors in the order in which they are loaded;
 ///
 /// then its name in `KNOWN` and a variant of [`AnySpec`](crate::checkpoint::AnySpec). Headers,
@@ -43,7 +44,7 @@ pub(crate) const KNOWN: [&str; 2] = ["sinusoidal", "rotary"];
 ///
 /// Tables that were trained have no formula. They are saved from tensors and loaded, and their
 /// scheme sets [`COMPUTED`](Scheme::COMPUTED) to `false`: then nothing is compared, `export` returns
-/// an error, and `fill` is never called.
+/// an error, and `writer` is never called.
 pub trait Scheme: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized {
     /// Name of the scheme in a specification.
     const NAME: &'static str;
@@ -58,7 +59,7 @@ pub trait Scheme: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync 
     #[doc(hidden)]
     const WIDTH: &'static str;
 
-    /// Whether [`fill`](Scheme::fill) computes the values, as opposed to trained ones.
+    /// Whether [`writer`](Scheme::writer) computes the values, as opposed to trained ones.
     const COMPUTED: bool = true;
 
     /// Configuration that a caller can ask for.
@@ -94,9 +95,13 @@ pub trait Scheme: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync 
         Ok(())
     }
 
-    /// Computes complete rows starting at a position, the same rows of every table.
+    /// Returns a function that computes the rows of consecutive positions: each call fills the next
+    /// complete rows, the same of every table.
     #[doc(hidden)]
-    fn fill<T: Element>(&self, position: u64, tables: &mut [Vec<T>]) -> pe_core::Result<()>;
+    fn writer<T: Element>(
+        &self,
+        positions: Range<u64>,
+    ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>>;
 
     /// Returns the JSON object.
     #[doc(hidden)]

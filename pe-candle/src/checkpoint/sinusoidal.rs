@@ -1,5 +1,7 @@
 //! Sinusoidal tables in files: one tensor, `pe`, of shape `[rows, d_model]`.
 
+use std::ops::Range;
+
 use candle_core::{Result, Tensor};
 use pe_core::{Element, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
@@ -52,10 +54,12 @@ impl Scheme for Sinusoidal {
         config.d_model
     }
 
-    fn fill<T: Element>(&self, position: u64, tables: &mut [Vec<T>]) -> pe_core::Result<()> {
-        tables
-            .iter_mut()
-            .try_for_each(|table| self.fill(position, table))
+    fn writer<T: Element>(
+        &self,
+        positions: Range<u64>,
+    ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
+        let mut blocks = self.blocks(positions)?;
+        Ok(move |tables: &mut [Vec<T>]| tables.iter_mut().try_for_each(|table| blocks.write(table)))
     }
 
     fn to_fields(&self, rows: &Rows) -> Result<Fields> {

@@ -82,10 +82,13 @@ impl<S: Scheme> Spec<S> {
             bail!("positions {start}..{end} run past {POSITIONS}");
         }
         if spec.bytes().is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
-            let tables = S::TABLES.join(" and ");
             let (rows, width) = (spec.rows(), spec.width());
+            let (tables, exceed) = match S::TABLES {
+                [_] => ("a table", "exceeds"),
+                _ => ("tables", "exceed"),
+            };
             bail!(
-                "{tables} of {rows} rows x {width} columns of {name}: the size exceeds the limit of \
+                "{tables} of {rows} rows x {width} columns of {name} {exceed} the limit of \
                  {MAX_TABLE_BYTES} bytes"
             );
         }

@@ -66,7 +66,11 @@ impl<const N: usize> sealed::Sealed for [&Tensor; N] {}
 impl<const N: usize> Values for [&Tensor; N] {
     fn views(&self) -> Result<Vec<View<'_>>> {
         let views = self.iter().map(|tensor| tensor.views());
-        Ok(views.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        Ok(views
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 }
 

@@ -115,7 +115,10 @@ impl<'a, S: Scheme, T: Element> Checker<'a, S, T> {
             expected.resize(elements::<T>(found).len(), T::default());
         }
         let scheme = spec.scheme();
-        scheme.fill(spec.position(first_row), &mut self.expected)?;
+        let rows = self.expected.first().map_or(0, Vec::len) / tables.width.max(1);
+        let begin = spec.position(first_row);
+        let mut write = scheme.writer(begin..begin.saturating_add(rows as u64))?;
+        write(&mut self.expected)?;
         let comparison = &mut self.comparison;
         let both = self.expected.iter().zip(found).zip(&tables.tables);
         for ((expected, found), table) in both {
@@ -126,15 +129,15 @@ impl<'a, S: Scheme, T: Element> Checker<'a, S, T> {
             let mut found = elements::<T>(found);
             let rows = expected.chunks_exact(tables.width.max(1));
             for (row, expected) in (first_row..).zip(rows) {
-                for (column, pair) in (&mut found).zip(expected.iter().copied()).enumerate() {
-                    if pair.0.pattern() != pair.1.pattern() {
+                for (column, (expected, found)) in expected.iter().zip(&mut found).enumerate() {
+                    if found.pattern() != expected.pattern() {
                         let place = Place {
                             tensor: &table.name,
                             position: Some(spec.position(row)),
                             row,
                             column,
                         };
-                        comparison.differ(place, pair, tolerance);
+                        comparison.differ(place, (found, *expected), tolerance);
                     }
                 }
             }

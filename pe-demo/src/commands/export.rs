@@ -3,10 +3,9 @@
 mod rotary;
 
 use std::io::Write;
-use std::ops::Range;
 
-use anyhow::{Result, bail};
-use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
+use anyhow::{Context, Result, bail};
+use pe_candle::checkpoint::{self, DEFAULT_TENSOR, SinusoidalSpec};
 use pe_core::{Base, Error, POSITIONS, Recipe, Sinusoidal, SinusoidalConfig, Spacing};
 
 use crate::cli::{ExportArgs, TableArg};
@@ -74,17 +73,18 @@ fn sinusoidal(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
             "--scheme sinusoidal needs --d-model and --max-seq-len".to_owned()
         ));
     };
-    let spec = TableSpec::new(config(args, d_model)?, args.start, rows, args.dtype.into());
-    check(args, &spec)?;
+    let encoding = encoding(args, config(args, d_model)?, rows)?;
+    let spec = SinusoidalSpec::of(encoding, args.start, rows, args.dtype.into())
+        .with_context(|| page::path(&args.output))?;
     checkpoint::export(&args.output, &spec)?;
 
     let mut page = Page::new();
     page.wrap("wrote ", &page::path(&args.output));
     page.line(format!(
         "  tensor {DEFAULT_TENSOR} [{}, {}] {}, {} bytes of numbers",
-        spec.rows,
-        spec.config.d_model,
-        spec.dtype.as_str(),
+        spec.rows(),
+        spec.config().d_model,
+        spec.dtype().as_str(),
         page::thousands(spec.bytes().unwrap_or(0)),
     ));
     page.wrap("  ", &describe(&spec));
@@ -128,19 +128,19 @@ fn config(args: &ExportArgs, d_model: usize) -> Result<SinusoidalConfig> {
 
 /// What each option alone cannot tell. (The size of the table is not bad usage: it is checked
 /// before the file is written.)
-fn check(args: &ExportArgs, spec: &TableSpec) -> Result<()> {
-    check_positions(spec.positions(), spec.rows)?;
-    match Sinusoidal::new(spec.config) {
-        Ok(_) => Ok(()),
-        Err(error) => match explain(args, &spec.config, &error) {
+fn encoding(args: &ExportArgs, config: SinusoidalConfig, rows: usize) -> Result<Sinusoidal> {
+    check_positions(args.start, rows)?;
+    match Sinusoidal::new(config) {
+        Ok(encoding) => Ok(encoding),
+        Err(error) => match explain(args, &config, &error) {
             Some(why) => bail!(BadUsage(why)),
             None => Err(error.into()),
         },
     }
 }
 
-fn check_positions(positions: Range<u64>, rows: usize) -> Result<()> {
-    let Range { start, end } = positions;
+fn check_positions(start: u64, rows: usize) -> Result<()> {
+    let end = start.saturating_add(rows as u64);
     if end > POSITIONS {
         bail!(BadUsage(format!(
             "--start {start} and --max-seq-len {rows} ask for positions {start}..{end}, which run \
@@ -195,8 +195,8 @@ fn explain(args: &ExportArgs, config: &SinusoidalConfig, error: &Error) -> Optio
 }
 
 /// A specification in words.
-pub(crate) fn describe(spec: &TableSpec) -> String {
-    let config = &spec.config;
+pub(crate) fn describe(spec: &SinusoidalSpec) -> String {
+    let config = spec.config();
     let positions = page::positions(spec.positions());
     let base = match config.base {
         Base::Value(base) => format!("base {}", short(base)),

@@ -6,9 +6,9 @@ mod model;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use pe_candle::checkpoint::{
-    self, Comparison, FileReport, RotaryComparison, RotarySpec, SpecStatus, TableSpec, TensorReport,
+    self, AnySpec, Comparison, FileReport, RotarySpec, SinusoidalSpec, SpecStatus, TensorReport,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
 enum Verdict {
     NoSpecification,
     Invalid(String),
-    Additive(TableSpec, Comparison),
-    Rotary(RotarySpec, RotaryComparison),
+    Additive(SinusoidalSpec, Comparison),
+    Rotary(RotarySpec, Comparison),
 }
 
 impl Verdict {
@@ -55,14 +55,15 @@ impl Verdict {
         Ok(match &report.spec {
             SpecStatus::Absent => Self::NoSpecification,
             SpecStatus::Invalid(why) => Self::Invalid(why.clone()),
-            SpecStatus::Valid(spec) => {
-                let name = report.table.as_ref().ok().map(String::as_str);
-                Self::Additive(*spec, checkpoint::compare(&report.path, name, spec)?)
+            SpecStatus::Valid(AnySpec::Sinusoidal(spec)) => {
+                let comparison = checkpoint::compare(&report.path, spec)?;
+                Self::Additive(spec.clone(), comparison)
             }
-            SpecStatus::Rotary(spec) => {
-                let comparison = checkpoint::compare_rotary(&report.path, spec)?;
+            SpecStatus::Valid(AnySpec::Rotary(spec)) => {
+                let comparison = checkpoint::compare(&report.path, spec)?;
                 Self::Rotary(spec.clone(), comparison)
             }
+            SpecStatus::Valid(_) => bail!("the specification is of a scheme that is not shown"),
         })
     }
 }
@@ -92,20 +93,21 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
         }
         Verdict::Additive(spec, comparison) => {
             page.wrap("  specification: ", &describe(spec));
-            let first = comparison.first_wrong.map(|first| {
-                let (row, column, position) = (first.row, first.column, first.position);
+            let first = comparison.first_wrong.as_ref().map(|first| {
+                let (row, column) = (first.row, first.column);
+                let position = first.position.unwrap_or_default();
                 let place = format!("row {row}, column {column} (position {position})");
                 (place, first.found, first.expected)
             });
             judge(&mut page, comparison.entries, comparison.wrong, first);
         }
         Verdict::Rotary(spec, comparison) => {
-            page.wrap("  specification: rotary; ", &describe_rotary(spec)?);
-            let first = comparison.first_wrong.map(|first| {
-                let (tensor, pair) = (first.tensor, first.pair);
-                let place = match first.row {
+            page.wrap("  specification: rotary; ", &describe_rotary(spec));
+            let first = comparison.first_wrong.as_ref().map(|first| {
+                let (tensor, row, pair) = (&first.tensor, first.row, first.column);
+                let place = match first.position {
                     None => format!("{tensor}, pair {pair}"),
-                    Some((row, position)) => {
+                    Some(position) => {
                         format!("{tensor}, row {row}, pair {pair} (position {position})")
                     }
                 };
@@ -211,9 +213,9 @@ fn status(right: bool) -> &'static str {
     if right { "right" } else { "wrong" }
 }
 
-fn additive(report: &FileReport, spec: &TableSpec, comparison: &Comparison) -> Result<Value> {
+fn additive(report: &FileReport, spec: &SinusoidalSpec, comparison: &Comparison) -> Result<Value> {
     let specification: Value = serde_json::from_str(&spec.to_json()?)?;
-    let first = comparison.first_wrong.map(|first| {
+    let first = comparison.first_wrong.as_ref().map(|first| {
         json!({
             "row": first.row,
             "column": first.column,
@@ -232,14 +234,14 @@ fn additive(report: &FileReport, spec: &TableSpec, comparison: &Comparison) -> R
     }))
 }
 
-fn rotary(spec: &RotarySpec, comparison: &RotaryComparison) -> Result<Value> {
+fn rotary(spec: &RotarySpec, comparison: &Comparison) -> Result<Value> {
     let specification: Value = serde_json::from_str(&spec.to_json()?)?;
-    let first = comparison.first_wrong.map(|first| {
+    let first = comparison.first_wrong.as_ref().map(|first| {
         json!({
             "tensor": first.tensor,
-            "row": first.row.map(|(row, _)| row),
-            "pair": first.pair,
-            "position": first.row.map(|(_, position)| position),
+            "row": first.position.map(|_| first.row),
+            "pair": first.column,
+            "position": first.position,
             "found": first.found,
             "expected": first.expected,
         })

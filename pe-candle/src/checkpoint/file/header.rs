@@ -16,8 +16,8 @@ use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::message::{quoted, shown};
 use super::json::Object;
+use super::message::{quoted, shown};
 
 /// The length of the length.
 pub(crate) const PREFIX: u64 = 8;

@@ -3,7 +3,7 @@
 mod draft;
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use pe_core::text::escape;
@@ -11,7 +11,9 @@ use pe_core::text::escape;
 pub(crate) use self::draft::Draft;
 
 /// The new content of a file.
-pub(crate) type NewFile<'a> = BufWriter<&'a File>;
+pub trait NewFile: Write + Seek {}
+
+impl<T: Write + Seek> NewFile for T {}
 
 /// Symbolic links followed before giving up, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -48,7 +50,7 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// `write` fails; then the old file, if any, is as it was.
 pub fn replace(
     path: &Path,
-    write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn NewFile) -> io::Result<()>,
 ) -> io::Result<()> {
     let (target, existing) = resolve(path)?;
     let parent = match target.parent() {

@@ -156,7 +156,7 @@ impl Vectors {
             "{file}: tensor {name} has {rows} x {width} entries, outside 1..={MAX_PARAMETERS}"
         );
         let options = LoadOptions {
-            tensor_name: Some(found.name.clone()),
+            tensor_names: vec![found.name.clone()],
             dtype: Some(DType::F32),
             verify: Verify::None,
             limits: Limits {
@@ -165,7 +165,7 @@ impl Vectors {
             },
             ..LoadOptions::default()
         };
-        let vectors = options.load(path)?.tensor;
+        let vectors = options.load(path)?.table;
         log.detail(format!(
             "{file}: read {name} {} [{rows}, {width}]",
             found.dtype

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use pe_candle::checkpoint::{self, RotarySpec};
+use anyhow::{Context, Result, anyhow, bail};
+use pe_candle::checkpoint::{self, RotarySpec, RotaryTables};
 use pe_core::hf_config::{self, HfLayer, HfRotary, UnknownKeys};
 use pe_core::{Error, PairLayout, Rotary, RotaryConfig};
 use serde_json::{Value, json};
@@ -45,13 +45,13 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome> {
         }
         (Err(error), None) => bail!(BadUsage(explain(args, &error))),
     };
-    let spec = specification(args, &rotary)?;
-    checkpoint::export_rotary(&args.output, &spec)?;
+    let spec = specification(args, rotary)?;
+    checkpoint::export(&args.output, &spec)?;
     out.write_all(page(args, &spec, &chosen)?.text().as_bytes())?;
     Ok(Outcome::Success)
 }
 
-fn specification(args: &ExportArgs, rotary: &Rotary) -> Result<RotarySpec> {
+fn specification(args: &ExportArgs, rotary: Rotary) -> Result<RotarySpec> {
     let config = rotary.config();
     let rows = match (args.max_seq_len, config.max_position_embeddings) {
         (Some(rows), _) => rows,
@@ -68,23 +68,17 @@ fn specification(args: &ExportArgs, rotary: &Rotary) -> Result<RotarySpec> {
                 .to_owned()
         )),
     };
-    let mut spec = RotarySpec {
-        config: config.clone(),
-        seq_len: None,
-        start: args.start,
-        rows,
-        dtype: args.dtype.into(),
-    };
-    check_positions(spec.positions(), rows)?;
-    if rotary.depends_on_seq_len() {
-        let reached = usize::try_from(spec.positions().end).ok();
-        spec.seq_len = args.rotary.seq_len.or(reached);
-    }
-    Ok(spec)
+    check_positions(args.start, rows)?;
+    let reached = (args.start as usize).checked_add(rows);
+    let seq_len = args.rotary.seq_len.or(reached);
+    let seq_len = seq_len.filter(|_| rotary.depends_on_seq_len());
+    RotaryTables::new(rotary, seq_len)
+        .and_then(|tables| RotarySpec::of(tables, args.start, rows, args.dtype.into()))
+        .with_context(|| page::path(&args.output))
 }
 
 fn page(args: &ExportArgs, spec: &RotarySpec, chosen: &Chosen) -> Result<Page> {
-    let (pairs, dtype) = (spec.config.rotary_dim / 2, spec.dtype.as_str());
+    let (pairs, dtype) = (spec.config().rotary_dim / 2, spec.dtype().as_str());
     let inv_freq = if dtype == "f64" { "f64" } else { "f32" };
     let mut page = Page::new();
     page.wrap("wrote ", &page::path(&args.output));
@@ -93,11 +87,11 @@ fn page(args: &ExportArgs, spec: &RotarySpec, chosen: &Chosen) -> Result<Page> {
         &format!(
             "tensors cos and sin [{}, {pairs}] {dtype}, inv_freq [{pairs}] {inv_freq}, {} bytes \
              of numbers",
-            spec.rows,
+            spec.rows(),
             page::thousands(spec.bytes().unwrap_or(0)),
         ),
     );
-    page.wrap("  ", &describe(spec)?);
+    page.wrap("  ", &describe(spec));
     if let Some(layout) = chosen.layout {
         let (a, b) = layout.columns(1, pairs);
         page.wrap(
@@ -108,7 +102,7 @@ fn page(args: &ExportArgs, spec: &RotarySpec, chosen: &Chosen) -> Result<Page> {
             ),
         );
     }
-    if let (Some(length), None) = (args.rotary.seq_len, spec.seq_len) {
+    if let (Some(length), None) = (args.rotary.seq_len, spec.scheme().seq_len()) {
         page.wrap(
             "  ",
             &format!(
@@ -124,20 +118,20 @@ fn page(args: &ExportArgs, spec: &RotarySpec, chosen: &Chosen) -> Result<Page> {
 }
 
 /// A specification in words.
-pub(crate) fn describe(spec: &RotarySpec) -> Result<String> {
-    let frequencies = spec.check()?;
-    let of_length = match spec.seq_len {
+pub(crate) fn describe(spec: &RotarySpec) -> String {
+    let frequencies = spec.scheme().frequencies();
+    let of_length = match spec.scheme().seq_len() {
         Some(length) => format!(", frequencies of sequences of {length} positions"),
         None => String::new(),
     };
-    Ok(format!(
+    format!(
         "{}; {}{of_length}; {}; attention factor {}; {}",
         page::positions(spec.positions()),
-        model::describe(&spec.config),
+        model::describe(spec.config()),
         model::wavelengths(&frequencies.wavelengths()),
         page::short(frequencies.attention_factor()),
-        model::recipe(spec.config.recipe),
-    ))
+        model::recipe(spec.config().recipe),
+    )
 }
 
 fn from_file(args: &ExportArgs, path: &Path) -> Result<Chosen> {
