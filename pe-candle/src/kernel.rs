@@ -1,6 +1,6 @@
 //! Fused kernels for the CPU: one pass over the activations.
 //!
-//! Each has its plain twin in Candle's own operations (`layers/plain.rs`, and the portable
+//! Each has its plain twin in Candle's own operations (`layers/reference.rs`, and the portable
 //! route of `layers/dropout.rs`), and gives the same bits, on every instruction set and for any
 //! number of threads.
 //!
@@ -47,8 +47,10 @@ mod ops;
 pub(crate) mod philox;
 mod place;
 pub(crate) mod raw;
+mod token_rows;
 mod view;
 mod words;
 
 pub(crate) use mask::{Mask, Masking};
-pub(crate) use ops::{AddEncoding, Direction, Gradient, Positions, Rotation, Tokens};
+pub(crate) use ops::{AddEncoding, Direction, Rotation, ScaledDropout};
+pub(crate) use token_rows::TokenRows;

@@ -1,10 +1,11 @@
-//! What users put into a model: configuration, layer, and its composition of Candle's own operations.
+//! Layers: configuration, layer, and its reference composed of Candle's own operations.
 
 pub(crate) mod additive;
 pub(crate) mod config;
 pub(crate) mod dropout;
-pub(crate) mod plain;
+pub(crate) mod inference;
 pub(crate) mod published;
+pub(crate) mod reference;
 pub mod rotary;
 pub(crate) mod rows;
 pub(crate) mod sync;

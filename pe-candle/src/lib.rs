@@ -1,14 +1,14 @@
 //! Exact positional encodings as Candle layers.
 //!
-//! Self-attention does not see the order of its inputs; a positional encoding adds it. This crate
-//! takes the tables of [`pe_core`], whose every entry is the representable number nearest to the
-//! true value, and makes layers of them that behave as a Candle layer should.
+//! Self-attention ignores the order of its inputs, and a positional encoding adds it. This crate
+//! builds Candle layers from the tables of [`pe_core`]. Every entry of these tables is the
+//! representable number nearest to the true value.
 //!
 //! # Put an encoding into a model
 //!
 //! [`PositionalEncoding`] computes `dropout(x * scale + pe[position])`. It implements
-//! [`ModuleT`](candle_core::ModuleT); gradients flow to `x`, and the table is a constant that no
-//! optimizer and no checkpoint sees.
+//! [`ModuleT`](candle_core::ModuleT). Gradients flow to `x`. The table is a constant, so optimizers and
+//! checkpoints ignore it.
 //!
 //! ```
 //! use candle_core::{DType, Device, ModuleT, Tensor};
@@ -32,10 +32,10 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
-//! # Decode step by step
+//! # Decode incrementally
 //!
-//! [`PositionalEncoding::forward_at`] takes the position of the first token. What it gives is, bit
-//! for bit, what the whole sequence in one call would have given.
+//! [`PositionalEncoding::forward_at`] accepts the position of the first token. The results have the
+//! same bits as those of one call with the complete sequence.
 //!
 //! ```
 //! # use candle_core::{DType, Device, ModuleT, Tensor};
@@ -54,10 +54,10 @@
 //!
 //! # Pad or pack a batch
 //!
-//! [`PositionalEncoding::forward_with_positions`] takes an id for each token.
-//! [`position_ids_from_attention_mask`], [`position_ids_from_token_ids`] and
-//! [`position_ids_for_packed`] make them; an id that the table does not hold is an error with its
-//! place.
+//! [`PositionalEncoding::forward_with_positions`] accepts an id for each token.
+//! [`position_ids_from_attention_mask`], [`position_ids_from_token_ids`], and
+//! [`position_ids_for_packed`] compute them. If the table has no row for an id, the error names the
+//! id and its index.
 //!
 //! ```
 //! # use candle_core::{DType, Device, Tensor};
@@ -75,9 +75,9 @@
 //!
 //! # Rotate queries and keys
 //!
-//! [`RotaryEmbedding`] does what Candle's models have private copies for, with gradients, exact
-//! tables, position ids, partial widths and every scaling: see [`rotary`] for the line that replaces
-//! each of theirs.
+//! [`RotaryEmbedding`] replaces the private copies in Candle's models. It has gradients, exact tables,
+//! position ids, partial widths, and every scaling. [`rotary`] lists the replacement for each of their
+//! lines.
 //!
 //! ```
 //! use candle_core::{DType, Device, Tensor};
@@ -93,9 +93,9 @@
 //!
 //! # Repeat or resume a training run
 //!
-//! [`Dropout`] computes its mask from a seed, a step and the element's index, with a published
-//! generator ([`philox4x32_10`]): the same on every device and for any number of threads, with
-//! nothing stored for the backward pass.
+//! [`Dropout`] computes its mask from a seed, a step, and the element's index, with a published
+//! generator ([`philox4x32_10`]). The mask is the same on every device and for any number of threads,
+//! and the backward pass recomputes it.
 //!
 //! ```
 //! # use candle_core::{DType, Device, ModuleT, Tensor};
@@ -116,12 +116,12 @@
 //!
 //! # Use it in a sequence of modules
 //!
-//! [`PositionalEncoding::inference`] is a view of the layer for `candle_nn::seq()`.
+//! [`PositionalEncoding::inference`] returns a view of the layer for `candle_nn::seq()`.
 //!
 //! # Use the table alone
 //!
-//! [`sinusoidal_tensor`] makes a tensor of any range of positions, [`table_to_tensor`] of any table
-//! of `pe_core`.
+//! [`sinusoidal_tensor`] computes a tensor of any range of positions. [`table_to_tensor`] converts any
+//! table of `pe_core`.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -133,7 +133,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// Unsafe code stands in `kernel/raw` alone.
+// Only `kernel/raw` contains unsafe code.
 #![deny(unsafe_code)]
 
 pub mod checkpoint;
@@ -144,9 +144,10 @@ mod layers;
 mod tensors;
 
 pub use kernel::philox::philox4x32_10;
-pub use layers::additive::{Inference, PositionalEncoding};
+pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;

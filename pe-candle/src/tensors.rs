@@ -1,4 +1,5 @@
-//! What layers and files know of tensors: tables as tensors, position ids, axes, types and sizes.
+//! Properties of tensors that layers and files share: tables as tensors, position ids, axes, types,
+//! and sizes.
 
 pub(crate) mod axes;
 pub(crate) mod convert;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
-use pe_candle::rotary::composed::Route;
+use pe_candle::rotary::reference::Route;
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
 use pe_core::{LongRopeScaling, RopeScaling, RotaryConfig};
 use pe_tests::isa;

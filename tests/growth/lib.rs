@@ -69,7 +69,7 @@ fn nothing_is_lost_in_any_order_of_threads() {
             let (table, making, made) = (table.clone(), making.clone(), made.clone());
             move |rows: usize| {
                 let before = table.get().rows;
-                let found = table.find_or_make(find(rows), |old| {
+                let found = table.find_or_build(find(rows), |old| {
                     assert_eq!(making.fetch_add(1, Ordering::SeqCst), 0, "two at a time");
                     assert!(old.rows < rows, "made for nothing");
                     let new = old.longer(rows);
@@ -107,9 +107,9 @@ fn an_error_changes_nothing_for_the_others() {
         let table = Arc::new(Published::new(Table::first()));
         let failing = {
             let table = table.clone();
-            thread::spawn(move || table.find_or_make(find(9), |_| Err::<(Table, usize), _>("no")))
+            thread::spawn(move || table.find_or_build(find(9), |_| Err::<(Table, usize), _>("no")))
         };
-        let found = table.find_or_make(find(3), |old| {
+        let found = table.find_or_build(find(3), |old| {
             let new = old.longer(3);
             let rows = new.rows;
             Ok::<_, &str>((new, rows))

@@ -15,7 +15,7 @@ mod training;
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};
-use pe_candle::rotary::composed::Route;
+use pe_candle::rotary::reference::Route;
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
 use pe_core::{Backend, Rotary, RotaryConfig};
 

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Module, ModuleT, Result, Tensor, bail};
+use candle_core::{DType, Device, ModuleT, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::kernel::{AddEncoding, Positions};
+use crate::kernel::{AddEncoding, TokenRows};
 use crate::layers::config::PositionalEncodingConfig;
 use crate::layers::dropout::Dropout;
-use crate::layers::plain;
+use crate::layers::inference::Inference;
+use crate::layers::reference;
 use crate::layers::rows::{Rows, end_of};
 use crate::tensors::axes::AxisOrder;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
@@ -96,7 +97,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let table_dtype = config.table_dtype.unwrap_or(dtype);
-        check_dtypes("the layer", dtype, Against::Table, table_dtype)?;
+        check_dtypes("the layer", dtype, TableKind::Encoding, table_dtype)?;
         let sinusoidal = Sinusoidal::new(config.sinusoidal)?;
         let (limit, growth) = (config.max_seq_len, config.growth);
         let rows = Rows::new(sinusoidal, limit, growth, table_dtype, device)?;
@@ -128,7 +129,7 @@ impl PositionalEncoding {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
         let dtype = table.dtype();
-        check_dtypes("the table", dtype, Against::Table, dtype)?;
+        check_dtypes("the table", dtype, TableKind::Encoding, dtype)?;
         if let Some(wanted) = config.table_dtype
             && wanted != dtype
         {
@@ -179,7 +180,7 @@ impl PositionalEncoding {
         }
         if xs.device().is_cpu() {
             let table = self.shared.rows.at_least(end)?;
-            return self.fused(Positions::From(offset), train).apply(xs, &table);
+            return self.fused(TokenRows::From(offset), train).apply(xs, &table);
         }
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
     }
@@ -236,7 +237,7 @@ impl PositionalEncoding {
             return Ok(());
         }
         let table = self.shared.rows.at_least(end)?;
-        let op = self.fused(Positions::From(offset), false);
+        let op = self.fused(TokenRows::From(offset), false);
         op.apply_in_place(xs, &table)
     }
 
@@ -293,12 +294,13 @@ impl PositionalEncoding {
         }
         let table = self.shared.rows.at_least(checked.rows)?;
         if xs.elem_count() != 0 && xs.device().is_cpu() {
-            let positions = if per_sequence {
-                Positions::PerToken(checked.ids)
+            let ids = checked.ids.into();
+            let rows = if per_sequence {
+                TokenRows::PerToken(ids)
             } else {
-                Positions::PerStep(checked.ids)
+                TokenRows::PerStep(ids)
             };
-            return self.fused(positions, train).apply(xs, &table);
+            return self.fused(rows, train).apply(xs, &table);
         }
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
@@ -405,9 +407,9 @@ impl PositionalEncoding {
     }
 
     /// The operation that does it all in one pass. A training call takes the next step.
-    fn fused(&self, positions: Positions, train: bool) -> AddEncoding {
+    fn fused(&self, rows: TokenRows, train: bool) -> AddEncoding {
         AddEncoding {
-            positions,
+            rows,
             order: self.shared.config.axis_order,
             scale: self.shared.factor,
             masking: self.dropout.next_masking(train),
@@ -427,7 +429,7 @@ impl PositionalEncoding {
     /// The rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let pe = plain::gather(table, checked.ids)?;
+        let pe = reference::gather(table, checked.ids)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
@@ -440,7 +442,7 @@ impl PositionalEncoding {
         if xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
-        plain::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
+        reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// One past the last of the positions `offset .. offset + len`.
@@ -457,7 +459,7 @@ impl PositionalEncoding {
             _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
         };
         let rows = &self.shared.rows;
-        check_dtypes("the input", xs.dtype(), Against::Table, rows.dtype())?;
+        check_dtypes("the input", xs.dtype(), TableKind::Encoding, rows.dtype())?;
         if !xs.device().same_device(rows.device()) {
             let (input, table) = (xs.device().location(), rows.device().location());
             bail!("the input is on {input:?}, but the table is on {table:?}");
@@ -471,17 +473,5 @@ impl ModuleT for PositionalEncoding {
     /// Adds the encodings of the positions `0 ..`; with dropout if `train`.
     fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         self.forward_at(xs, 0, train)
-    }
-}
-
-/// A layer in inference, where it has no dropout: what makes a [`Module`] of a [`ModuleT`].
-///
-/// [`PositionalEncoding::inference`] makes one. It shares the layer's tables.
-#[derive(Debug, Clone)]
-pub struct Inference<L>(pub(crate) L);
-
-impl<L: ModuleT> Module for Inference<L> {
-    fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        self.0.forward_t(xs, false)
     }
 }

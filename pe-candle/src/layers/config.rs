@@ -1,4 +1,4 @@
-//! What an additive encoding is made from: table, axes, scale, dropout, growth.
+//! Configuration of the additive layer: table, axes, scale, dropout, growth.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -7,8 +7,8 @@ use pe_core::{POSITIONS, Preset, SinusoidalConfig};
 
 use crate::tensors::axes::AxisOrder;
 
-/// What a [`PositionalEncoding`](crate::PositionalEncoding) is made from: plain data, checked
-/// when the layer is made.
+/// Configuration of a [`PositionalEncoding`](crate::PositionalEncoding): plain data, checked by the
+/// layer's constructors.
 ///
 /// ```
 /// use pe_candle::{AxisOrder, EmbeddingScale, PositionalEncodingConfig};
@@ -23,36 +23,46 @@ use crate::tensors::axes::AxisOrder;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PositionalEncodingConfig {
-    /// The specification of the table, its width `d_model` included.
+    /// Specification of the table, including its width `d_model`.
     pub sinusoidal: SinusoidalConfig,
-    /// The most positions there may be: `0 .. max_seq_len`. Defaults to 5000, as in PyTorch's
+    /// Maximum sequence length: positions are `0 .. max_seq_len`. Defaults to 5000, as in PyTorch's
     /// tutorial and labml.
     pub max_seq_len: usize,
     /// Probability of dropout in training, in `[0, 1)`. Defaults to 0.1 in [`new`](Self::new), as
     /// in the paper, and to 0 in [`from_preset`](Self::from_preset).
     pub dropout: f32,
-    /// Seed of the dropout; 0 by default. Layers of one model that drop with equal seeds drop
-    /// the same elements.
+    /// Seed of the dropout. Defaults to 0. Layers with equal seeds drop the same elements, so the
+    /// layers of one model need different seeds.
     pub seed: u64,
-    /// Order of the input's axes; batch first by default.
+    /// Order of the input's axes. Defaults to batch first.
     pub axis_order: AxisOrder,
-    /// What the input is multiplied by; nothing by default.
+    /// Factor of the input. Defaults to none.
     pub scale: EmbeddingScale,
     /// When the rows of the table are built. Defaults to [`Growth::AsNeeded`].
     pub growth: Growth,
-    /// Type of the table, if it is not the one that the layer is made for: `f32` is the one
-    /// choice, and keeps the table's accuracy for `f16` and `bf16` inputs.
+    /// Type of the table, if it differs from the layer's type. The only other type is `f32`, which
+    /// keeps the table's accuracy for `f16` and `bf16` inputs.
     pub table_dtype: Option<DType>,
 }
 
 impl PositionalEncodingConfig {
-    /// The paper's encoding of the given width, with all defaults.
+    /// Returns the configuration of the paper's encoding for a width, with all defaults.
     pub const fn new(d_model: usize) -> Self {
         Self::of(SinusoidalConfig::new(d_model))
     }
 
-    /// Takes the table of a known library, without dropout, and all else by default. A preset fixes
-    /// the table alone: axis order, scale, and dropout are the caller's to say.
+    /// Returns the configuration for the table of a known library, without dropout. All other fields
+    /// have their defaults. A preset determines only the table, not axis order, scale, or dropout.
+    ///
+    /// ```
+    /// use pe_candle::{PositionalEncodingConfig, Preset};
+    ///
+    /// let config = PositionalEncodingConfig {
+    ///     max_seq_len: 1500,
+    ///     ..PositionalEncodingConfig::from_preset(Preset::Whisper, 384)
+    /// };
+    /// assert_eq!(config.dropout, 0.0);
+    /// ```
     pub const fn from_preset(preset: Preset, d_model: usize) -> Self {
         Self {
             dropout: 0.0,
@@ -73,7 +83,7 @@ impl PositionalEncodingConfig {
         }
     }
 
-    /// Checks what does not concern the table's numbers.
+    /// Checks the fields that do not affect the table's entries.
     pub(crate) fn check(&self) -> Result<()> {
         check_max_seq_len(self.max_seq_len)?;
         if let EmbeddingScale::Factor(factor) = self.scale
@@ -84,7 +94,7 @@ impl PositionalEncodingConfig {
         Ok(())
     }
 
-    /// What the input is multiplied by, if anything.
+    /// Returns the factor of the input, if any.
     pub(crate) fn factor(&self) -> Option<f64> {
         match self.scale {
             EmbeddingScale::None => None,
@@ -94,7 +104,7 @@ impl PositionalEncodingConfig {
     }
 }
 
-/// Checks the number of positions of any layer.
+/// Checks the maximum sequence length of any layer.
 pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
     if rows == 0 || rows as u64 > POSITIONS {
         bail!("max_seq_len {rows} is outside 1..={POSITIONS}");
@@ -102,28 +112,28 @@ pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the input is multiplied by before the encoding is added.
+/// Factor of the input before the encoding is added.
 ///
-/// Embeddings are often initialized so small that the encoding would drown them; the paper
-/// multiplies them by `sqrt(d_model)`.
+/// Embeddings are often initialized with much smaller values than the encoding's. The paper multiplies
+/// them by `sqrt(d_model)`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum EmbeddingScale {
-    /// Nothing.
+    /// No factor.
     #[default]
     None,
     /// The square root of `d_model`.
     SqrtDModel,
-    /// Any finite number.
+    /// Any factor that is finite in `f32`.
     Factor(f64),
 }
 
-/// When a layer builds the rows of its tables. The numbers are the same either way.
+/// Time at which a layer builds the rows of its tables. The entries are the same either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Growth {
-    /// On demand: a layer costs microseconds to make, whatever its `max_seq_len`. A call that
-    /// needs more rows than there are builds a table of at least twice as many.
+    /// Builds rows on demand. A constructor takes microseconds for any `max_seq_len`. A call that
+    /// needs more rows than the table has builds a table of at least twice as many.
     #[default]
     AsNeeded,
-    /// All `max_seq_len` rows when the layer is made, so that no call has to.
+    /// Builds all `max_seq_len` rows in the constructor, so that no call builds any.
     AtOnce,
 }

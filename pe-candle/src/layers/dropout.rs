@@ -10,7 +10,7 @@ use candle_core::{
 };
 use pe_core::Backend;
 
-use crate::kernel::{Gradient, Mask, Masking};
+use crate::kernel::{Mask, Masking, ScaledDropout};
 use crate::tensors::memory;
 
 /// Inverted dropout with a mask that is a pure function of seed, step and element index.
@@ -264,7 +264,7 @@ impl CustomOp1 for DropoutOp {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         check_dtype(storage.dtype())?;
         let shape = layout.shape();
-        let kernel = Gradient {
+        let kernel = ScaledDropout {
             scale: None,
             masking: Some(self.masking),
             backend: self.backend,

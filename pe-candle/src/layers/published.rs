@@ -1,58 +1,60 @@
-//! A value that any number of threads read while one of them makes its successor.
+//! A value that any number of threads read while one of them builds its successor.
 //!
-//! The rules are these, and `tests/growth` goes through every order of threads to see that they hold:
-//! nobody waits for a value that is being made unless they need it; each value is made of the one
-//! before it, so nothing of it is lost; values are made by one thread at a time; and what is
-//! returned is what was asked for, whatever the others have put in its place since.
+//! `tests/growth` tests these rules for every order of threads:
+//!
+//! - A thread waits for a new value only if it needs it.
+//! - Each value is built from the one before it, so nothing is lost.
+//! - One thread at a time builds a value.
+//! - A call returns what it asked for, even if other threads have replaced the value since.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use super::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-/// A value to be read and replaced.
+/// A value that threads read and replace.
 #[derive(Debug)]
 pub(crate) struct Published<T> {
-    /// Held for reading only to take a copy, for writing only to put another in its place.
+    /// Locked only to copy the value or to replace it.
     value: RwLock<T>,
-    /// Held while another is made.
-    maker: Mutex<()>,
+    /// Locked while a new value is built.
+    builder: Mutex<()>,
 }
 
 impl<T: Clone> Published<T> {
     pub(crate) fn new(value: T) -> Self {
         Self {
             value: RwLock::new(value),
-            maker: Mutex::new(()),
+            builder: Mutex::new(()),
         }
     }
 
-    /// The value as it is now.
+    /// Returns a copy of the current value.
     pub(crate) fn get(&self) -> T {
         self.read().clone()
     }
 
-    /// What `find` takes of the value; if it takes nothing, what comes with the value that
-    /// `make` makes of it, which then takes its place. An error of `make` leaves all as it was.
-    pub(crate) fn find_or_make<A, E>(
+    /// Returns the result of `find` on the value. If `find` returns `None`, `build` returns a new value,
+    /// which replaces the old one, and the result. If `build` fails, the value is unchanged.
+    pub(crate) fn find_or_build<A, E>(
         &self,
         find: impl Fn(&T) -> Option<A>,
-        make: impl FnOnce(T) -> Result<(T, A), E>,
+        build: impl FnOnce(T) -> Result<(T, A), E>,
     ) -> Result<A, E> {
         if let Some(found) = find(&self.read()) {
             return Ok(found);
         }
-        let _making = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been here first.
+        let _building = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have built it in the meantime.
         let value = self.get();
         if let Some(found) = find(&value) {
             return Ok(found);
         }
-        let (next, found) = make(value)?;
+        let (next, found) = build(value)?;
         *self.value.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(found)
     }
 
-    /// Values are replaced whole: a thread that panicked has left none half made.
+    /// Locks the value for reading. A poisoned lock is no problem, because values are replaced as a whole.
     fn read(&self) -> RwLockReadGuard<'_, T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner)
     }

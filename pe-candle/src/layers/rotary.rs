@@ -96,11 +96,11 @@
 
 mod apply;
 mod axes;
-#[doc(hidden)]
-pub mod composed;
 pub(crate) mod config;
 mod given;
 mod input;
+#[doc(hidden)]
+pub mod reference;
 mod tables;
 mod turn;
 
@@ -113,7 +113,7 @@ use pe_core::{Backend, Rotary};
 use self::config::RotaryEmbeddingConfig;
 use self::tables::{Angles, Tables};
 use self::turn::Turn;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
 
@@ -206,7 +206,7 @@ impl RotaryEmbedding {
         let rotary = Rotary::new(config.rotary.clone())?;
         config.check()?;
         let table_dtype = config.table_dtype(dtype);
-        check_dtypes("the layer", dtype, Against::Tables, table_dtype)?;
+        check_dtypes("the layer", dtype, TableKind::CosSin, table_dtype)?;
         let (limit, growth) = (config.max_seq_len(), config.growth);
         let tables = Tables::new(rotary, limit, growth, table_dtype, device)?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The rows of a layer's table: all of them, or as many as were asked for until now.
+//! Rows of an additive layer's table, built at once or as calls need them.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::{Error, MAX_TABLE_BYTES, Sinusoidal};
@@ -7,14 +7,14 @@ use crate::layers::config::Growth;
 use crate::layers::published::Published;
 use crate::tensors::convert::sinusoidal_tensor;
 
-/// The fewest rows that a table is built with, if there are so many: 512 rows of cosines and
-/// sines of 128 columns take 0.1 ms, and a loop that decodes token by token builds them once.
+/// Fewest rows that a growing table is built with, within its limit. 512 rows of cosines and sines of
+/// 128 columns take 0.1 ms, and a decoding loop builds them once.
 const FEWEST: usize = 512;
 
 /// A constant table `[rows, d_model]`.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// The most rows there may be.
+    /// Maximum number of rows.
     limit: usize,
     dtype: DType,
     device: Device,
@@ -24,7 +24,7 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 enum State {
     Whole(Tensor),
-    /// Replaced by a longer one when rows beyond its end are asked for; none at first.
+    /// Starts empty. A longer table replaces it when a call needs rows beyond its end.
     Growing {
         sinusoidal: Sinusoidal,
         table: Published<Option<Tensor>>,
@@ -32,7 +32,7 @@ enum State {
 }
 
 impl Rows {
-    /// The rows `0 .. limit` of a specification.
+    /// Returns the rows `0 .. limit` of a specification.
     pub(crate) fn new(
         sinusoidal: Sinusoidal,
         limit: usize,
@@ -58,7 +58,7 @@ impl Rows {
         })
     }
 
-    /// The rows of a table.
+    /// Returns the rows of a caller-supplied table.
     pub(crate) fn whole(table: Tensor) -> Self {
         Self {
             limit: row_count(&table),
@@ -68,7 +68,7 @@ impl Rows {
         }
     }
 
-    /// The most rows there can be.
+    /// Returns the maximum number of rows.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -81,7 +81,7 @@ impl Rows {
         &self.device
     }
 
-    /// The rows built until now.
+    /// Returns the number of rows built so far.
     pub(crate) fn built(&self) -> usize {
         match &self.state {
             State::Whole(_) => self.limit,
@@ -89,14 +89,14 @@ impl Rows {
         }
     }
 
-    /// A table of `rows` rows or more, `rows` being within the limit.
+    /// Returns a table of at least `rows` rows, which must be within the limit.
     pub(crate) fn at_least(&self, rows: usize) -> Result<Tensor> {
         let (sinusoidal, table) = match &self.state {
             State::Whole(table) => return Ok(table.clone()),
             State::Growing { sinusoidal, table } => (sinusoidal, table),
         };
         let find = |table: &Option<Tensor>| table.clone().filter(|table| rows <= row_count(table));
-        table.find_or_make(find, |_| {
+        table.find_or_build(find, |_| {
             let rows = 0..grown(rows, self.limit) as u64;
             let longer = sinusoidal_tensor(sinusoidal, rows, self.dtype, &self.device)?;
             Ok((Some(longer.clone()), longer))
@@ -104,15 +104,14 @@ impl Rows {
     }
 }
 
-/// The number of rows that a table is built with which is to hold `rows` of them: a power of two
-/// of at least [`FEWEST`], within the limit. So each row is built twice on average, however a table
-/// grows.
+/// Returns the number of rows of a new table that must hold `rows` rows: a power of two of at least
+/// [`FEWEST`], within the limit. Each row is built twice on average, however a table grows.
 pub(crate) fn grown(rows: usize, limit: usize) -> usize {
     let power = rows.max(FEWEST).checked_next_power_of_two();
     power.map_or(limit, |power| power.min(limit))
 }
 
-/// Checks that the whole of a table is within the memory budget, whatever is built of it.
+/// Checks that a complete table is within the memory limit, even if only a part of it is built.
 pub(crate) fn check_size(rows: usize, width: usize, dtype: DType) -> Result<()> {
     let row_bytes = (width as u64).checked_mul(dtype.size_in_bytes() as u64);
     let bytes = row_bytes.and_then(|bytes| bytes.checked_mul(rows as u64));
@@ -123,8 +122,8 @@ pub(crate) fn check_size(rows: usize, width: usize, dtype: DType) -> Result<()> 
     Ok(())
 }
 
-/// One past the last of `len` positions from `offset` on, which must be within the limit of what
-/// `holds` them ("the table holds").
+/// Returns the end of `len` positions starting at `offset`. The end must be within the limit. `holds`
+/// begins the message otherwise, such as "the table holds".
 pub(crate) fn end_of(holds: &str, offset: usize, len: usize, limit: usize) -> Result<usize> {
     let Some(end) = offset.checked_add(len) else {
         bail!("offset {offset} plus length {len} overflows");

@@ -1,4 +1,4 @@
-//! The locks of this crate. `tests/growth` checks the file that uses them against all orders of
-//! threads, with a model checker's locks under these names.
+//! The locks of growing tables. `tests/growth` substitutes a model checker's locks under these names
+//! and tests `published.rs` for all orders of threads.
 
 pub(crate) use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};

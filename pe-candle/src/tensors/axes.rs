@@ -1,25 +1,25 @@
-//! The order of axes of inputs.
+//! Orders of the axes of inputs.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-/// The order of the axes of the input. `B` is the batch, `T` the time, that is, the position in
-/// the sequence.
+/// Order of the axes of the input. `B` is the batch and `T` the time, the position in the
+/// sequence.
 ///
-/// There is no guessing: `[T, B, d_model]` read as `[B, T, d_model]` has a legal shape and
-/// wrong positions.
+/// The order is never guessed, because `[T, B, d_model]` read as `[B, T, d_model]` has a valid shape
+/// and wrong positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AxisOrder {
-    /// `[B, T, d_model]`, as most models in Candle have it.
+    /// `[B, T, d_model]`, as in most models in Candle.
     #[default]
     BatchFirst,
-    /// `[T, B, d_model]`, as PyTorch's tutorial and labml have it.
+    /// `[T, B, d_model]`, as in PyTorch's tutorial and labml.
     SequenceFirst,
     /// `[T, d_model]`, a single sequence.
     Unbatched,
 }
 
 impl AxisOrder {
-    /// Batch and time of a shape.
+    /// Returns batch and time of a shape, or `None` for another number of axes.
     pub(crate) fn read(self, dims: &[usize]) -> Option<(usize, usize)> {
         match (self, dims) {
             (Self::BatchFirst, [batch, time, _]) => Some((*batch, *time)),
@@ -29,6 +29,7 @@ impl AxisOrder {
         }
     }
 
+    /// Returns the requirement on shapes, for messages.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::BatchFirst => "batch-first input must have shape [B, T, d_model]",
@@ -38,24 +39,24 @@ impl AxisOrder {
     }
 }
 
-/// The order of the axes of queries and keys: `B` is the batch, `H` the heads, `T` the time, that
-/// is, the position in the sequence.
+/// Order of the axes of queries and keys. `B` is the batch, `H` the heads, and `T` the time, the
+/// position in the sequence.
 ///
-/// There is no guessing: `[B, T, H, head_dim]` read as `[B, H, T, head_dim]`, or `[T, B, H, head_dim]`
-/// read as `[B, T, H, head_dim]`, has a legal shape and wrong positions.
+/// The order is never guessed, because `[B, T, H, head_dim]` read as `[B, H, T, head_dim]`, or
+/// `[T, B, H, head_dim]` read as `[B, T, H, head_dim]`, has a valid shape and wrong positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum HeadOrder {
-    /// `[B, H, T, head_dim]`, as most models in Candle have it.
+    /// `[B, H, T, head_dim]`, as in most models in Candle.
     #[default]
     HeadFirst,
-    /// `[B, T, H, head_dim]`, as flash-attention takes it.
+    /// `[B, T, H, head_dim]`, as flash-attention expects.
     TimeFirst,
-    /// `[T, B, H, head_dim]`, as Megatron, ChatGLM, and GLM-4 in Candle have it.
+    /// `[T, B, H, head_dim]`, as in Megatron, and in ChatGLM and GLM-4 in Candle.
     SequenceFirst,
 }
 
 impl HeadOrder {
-    /// Batch and time of a shape.
+    /// Returns batch and time of a shape, or `None` for another number of axes.
     pub(crate) fn read(self, dims: &[usize]) -> Option<(usize, usize)> {
         match (self, dims) {
             (Self::HeadFirst, [batch, _, time, _]) => Some((*batch, *time)),
@@ -65,6 +66,7 @@ impl HeadOrder {
         }
     }
 
+    /// Returns the requirement on shapes, for messages.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::HeadFirst => "head-first input must have shape [B, H, T, head_dim]",

@@ -1,4 +1,4 @@
-//! Tables become tensors here, and nowhere else.
+//! Conversion of tables to tensors, the only one of the crate.
 
 use std::ops::Range;
 
@@ -9,13 +9,14 @@ use pulp::bytemuck::Zeroable;
 
 use crate::kernel::raw::{LARGE, zeros};
 
-/// A table as a tensor of shape `[rows, width]`.
+/// Converts a table to a tensor of shape `[rows, width]`.
 ///
-/// On the CPU the tensor takes over the table's memory; for other devices it is copied there.
+/// On the CPU the tensor reuses the table's memory. For other devices the table is copied.
 ///
 /// # Errors
-/// Whatever the device reports.
+/// Returns an error if the device reports one.
 ///
+/// # Examples
 /// ```
 /// use candle_core::{DType, Device};
 /// use pe_candle::Sinusoidal;
@@ -30,17 +31,20 @@ pub fn table_to_tensor<T: Element + WithDType>(table: Table<T>, device: &Device)
     Tensor::from_vec(table.into_vec(), shape, device)
 }
 
-/// The encodings of a range of positions as a tensor of shape `[positions, d_model]`.
+/// Computes the encodings of a range of positions as a tensor of shape `[positions, d_model]`.
 ///
-/// The numbers are made on the host, whatever the device, and copied there: a GPU's own sine
-/// depends on its compiler and loses accuracy at large angles. Every device holds the same
-/// bits. Large tables are built by as many threads as rayon's current pool has. The call waits for none
-/// of the pool's own.
+/// Every entry is the `dtype` nearest to the formula of [`Sinusoidal`]. Tables for any device are
+/// computed on the host, because a GPU's own sine depends on its compiler and loses accuracy at
+/// large angles. All devices hold the same bits. Large tables are computed by as many threads as
+/// rayon's current pool has. The call never waits for the pool's own threads.
 ///
 /// # Errors
-/// A `dtype` other than `f32`, `f64`, `f16` and `bf16`; a range that descends, ends above 2^32
-/// or makes a table above [`pe_core::MAX_TABLE_BYTES`].
+/// Returns an error if
+/// - `dtype` is not `f32`, `f64`, `f16`, or `bf16`,
+/// - the range descends or ends above 2^32,
+/// - the table exceeds [`pe_core::MAX_TABLE_BYTES`].
 ///
+/// # Examples
 /// ```
 /// use candle_core::{DType, Device};
 /// use pe_candle::Sinusoidal;
@@ -77,8 +81,8 @@ pub fn sinusoidal_tensor(
     }
 }
 
-/// Memory for a table that is large enough for huge pages to pay. `None` if it is not, and where
-/// [`Sinusoidal::table`] has an error to report.
+/// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`
+/// for smaller tables, and if [`Sinusoidal::table`] has an error to report.
 fn large_zeros<T: Copy + Zeroable>(
     encoding: &Sinusoidal,
     positions: &Range<u64>,
@@ -96,9 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_tables_are_those_of_the_core() -> Result<()> {
+    fn large_tables_equal_those_of_pe_core() -> Result<()> {
         let encoding = Sinusoidal::paper(1024)?;
-        // Just below and above what is large, not from position 0.
+        // Just below and above the limit for huge pages, at a nonzero start.
         for rows in [1023, 1025] {
             let table = encoding.table::<f32>(7..7 + rows)?;
             let tensor = sinusoidal_tensor(&encoding, 7..7 + rows, DType::F32, &Device::Cpu)?;
@@ -111,7 +115,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::reversed_empty_ranges)]
-    fn ranges_that_are_wrong_are_named_whatever_their_size() -> Result<()> {
+    fn invalid_ranges_of_any_size_are_named() -> Result<()> {
         let encoding = Sinusoidal::paper(1024)?;
         for range in [
             9..3,

@@ -1,22 +1,22 @@
-//! Which types of inputs and tables go together.
+//! Types of inputs and of the tables that they may be combined with.
 
 use candle_core::{DType, Result, bail};
 
-/// What an input is checked against.
+/// Table or tables that an input is combined with, for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Against {
-    /// A table of encodings.
-    Table,
-    /// The tables of cosines and sines.
-    Tables,
+pub(crate) enum TableKind {
+    /// One table of encodings.
+    Encoding,
+    /// Two tables, of cosines and of sines.
+    CosSin,
 }
 
-/// Checks that the type of a table, or of tables, goes with that of an input.
-pub(crate) fn check_dtypes(what: &str, input: DType, against: Against, table: DType) -> Result<()> {
+/// Checks that an input can be combined with tables of a type: its own type, or `f32`.
+pub(crate) fn check_dtypes(what: &str, input: DType, kind: TableKind, table: DType) -> Result<()> {
     use DType::{BF16, F16, F32, F64};
-    let [are, they] = match against {
-        Against::Table => ["table is", "it"],
-        Against::Tables => ["tables are", "they"],
+    let [are, they] = match kind {
+        TableKind::Encoding => ["table is", "it"],
+        TableKind::CosSin => ["tables are", "they"],
     };
     match (input, table) {
         (F32, F32) | (F64, F64 | F32) | (F16, F16 | F32) | (BF16, BF16 | F32) => Ok(()),

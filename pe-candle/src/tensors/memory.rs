@@ -1,26 +1,26 @@
-//! Whether there can be memory for what a tensor declares, asked before anything is allocated.
+//! Checks that memory can hold the elements that a tensor declares, before anything is allocated.
 //!
-//! A view may declare any number of elements whatever memory stands behind it
-//! (`Tensor::broadcast_as`), and the product of its axes may exceed what a number holds: Candle's own
-//! `elem_count` multiplies unchecked, and an allocation that fails ends the process.
+//! A view may declare any number of elements over little memory (`Tensor::broadcast_as`), and the
+//! product of its axes may overflow: Candle's own `elem_count` multiplies unchecked. A failed
+//! allocation ends the process.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use candle_core::{DType, Result, Tensor, bail};
 
-/// From this many bytes on the allocator is asked on trial: below, no view is dangerous.
+/// Smallest size in bytes for which memory is reserved on trial. Smaller views are never dangerous.
 const TRIAL: usize = 1 << 30;
 
-/// Bytes that the elements of a tensor declare.
+/// Returns the bytes that the elements of a tensor need.
 ///
 /// # Errors
-/// If the axes other than zero multiply to more than can be addressed. (Axes of size zero do not
-/// excuse the others: Candle multiplies in order.)
+/// Returns an error if the product of the nonzero axes exceeds the address space. An axis of size 0 is
+/// no exception, because Candle multiplies in order.
 pub(crate) fn declared(what: &str, tensor: &Tensor) -> Result<usize> {
     bytes(what, tensor.dims(), tensor.dtype())
 }
 
-/// The same, for a copy in another type, which there must be memory for.
+/// Checks that memory can hold a copy of a tensor in another type.
 pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> {
     let size = bytes(what, tensor.dims(), dtype)?;
     let empty = tensor.dims().contains(&0);
@@ -31,7 +31,7 @@ pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> 
     Ok(())
 }
 
-/// [`for_copy`] in the tensor's own type: for a result of its shape.
+/// Checks that memory can hold a result with the shape and type of a tensor.
 pub(crate) fn for_result(what: &str, tensor: &Tensor) -> Result<()> {
     for_copy(what, tensor, tensor.dtype())
 }
@@ -54,7 +54,7 @@ mod tests {
     use candle_core::Device;
 
     #[test]
-    fn what_cannot_be_addressed_is_refused_and_what_cannot_be_had_too() -> Result<()> {
+    fn sizes_beyond_address_space_or_memory_are_rejected() -> Result<()> {
         let one = Tensor::zeros((1, 1), DType::F32, &Device::Cpu)?;
         let of = |dims: (usize, usize)| one.broadcast_as(dims);
         assert_eq!(declared("x", &of((3, 5))?)?, 60);
@@ -66,7 +66,7 @@ mod tests {
         let text = message(for_result("x", &of((1 << 40, 1 << 40))?)).unwrap_or_default();
         let wanted = "x declares more elements than can be addressed: shape [1099511627776, 109951";
         assert!(text.starts_with(wanted), "{text}");
-        // 2^61 elements can be counted, but not addressed; 2^45 addressed, but not had.
+        // 2^61 elements exceed the address space, 2^45 only the memory.
         assert!(declared("x", &of((1 << 61, 1))?).is_err());
         assert_eq!(declared("x", &of((1 << 45, 1))?)?, 1 << 47);
         let text = message(for_result("x", &of((1 << 45, 1))?)).unwrap_or_default();
@@ -75,6 +75,6 @@ mod tests {
             "{text}"
         );
         for_result("x", &of((1 << 10, 1 << 10))?)?;
-        for_result("x", &of((1 << 14, 1 << 14))?) // 1 GiB, asked for on trial
+        for_result("x", &of((1 << 14, 1 << 14))?) // 1 GiB, reserved on trial
     }
 }

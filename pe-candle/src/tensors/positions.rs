@@ -1,4 +1,4 @@
-//! Position ids: made from masks, tokens and lengths, and checked before use.
+//! Position ids: computed from masks, tokens, and lengths, and checked before use.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -6,16 +6,18 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::tensors::memory;
 
-/// Position ids of a padded batch, from its attention mask.
+/// Computes the position ids of a padded batch from its attention mask.
 ///
-/// `mask` is 1 for tokens and 0 for padding, `[T]` or `[B, T]`, of any integer type; the
-/// padding may stand left, right or anywhere. Tokens are numbered 0, 1, 2 ... along `T`, and
-/// padding gets `padding_id`: `cumsum(mask) - 1` where the mask is 1, as in Hugging Face's
-/// transformers (which give padding the id 1). The result is `u32`, on the mask's device.
+/// `mask` has shape `[T]` or `[B, T]` and any integer type. It is 1 for tokens and 0 for padding, which
+/// may be left, right, or anywhere. Tokens get 0, 1, 2 ... along `T`, that is, `cumsum(mask) - 1`.
+/// Padding gets `padding_id`, which is 1 in Hugging Face's transformers. The result is `u32`, has the
+/// shape of the mask, and is on its device.
 ///
 /// # Errors
-/// Another rank, a floating-point mask, an entry other than 0 and 1.
+/// Returns an error if the mask has another rank or a floating-point type, or an entry is neither 0
+/// nor 1.
 ///
+/// # Examples
 /// ```
 /// use candle_core::{Device, Tensor};
 ///
@@ -25,27 +27,29 @@ use crate::tensors::memory;
 /// # Ok::<(), candle_core::Error>(())
 /// ```
 pub fn position_ids_from_attention_mask(mask: &Tensor, padding_id: u32) -> Result<Tensor> {
-    let numbers = Numbers::read("the attention mask", mask)?;
-    for (index, value) in numbers.values.iter().enumerate() {
+    let integers = Integers::read("the attention mask", mask)?;
+    for (index, value) in integers.values.iter().enumerate() {
         if !matches!(value, 0 | 1) {
-            let place = numbers.place(index);
-            bail!("attention mask entry {value} at {place} is neither 0 nor 1");
+            let index = integers.index_of(index);
+            bail!("attention mask entry {value} at {index} is neither 0 nor 1");
         }
     }
-    numbers.count(|value| value == 1, 0, padding_id)
+    integers.count(|value| value == 1, 0, padding_id)
 }
 
-/// Position ids of a padded batch, from its token ids: the convention of fairseq, RoBERTa and
-/// M2M100.
+/// Computes the position ids of a padded batch from its token ids, by the convention of fairseq,
+/// RoBERTa, and M2M100.
 ///
-/// `tokens` is `[T]` or `[B, T]`, of any integer type. Tokens other than `padding_idx` get
-/// `padding_idx + 1`, `padding_idx + 2` ... along `T`; padding gets `padding_idx`, whose row is
-/// zero in tables of [`Preset::Fairseq`](pe_core::Preset::Fairseq). The table needs `T +
-/// padding_idx + 1` rows. The result is `u32`, on the tokens' device.
+/// `tokens` has shape `[T]` or `[B, T]` and any integer type. Tokens other than `padding_idx` get
+/// `padding_idx + 1`, `padding_idx + 2` ... along `T`. Padding gets `padding_idx`, a row of zeros in
+/// tables of [`Preset::Fairseq`](pe_core::Preset::Fairseq). The table needs `T + padding_idx + 1`
+/// rows. The result is `u32`, has the shape of `tokens`, and is on their device.
 ///
 /// # Errors
-/// Another rank, a floating-point tensor, an id above `u32::MAX`.
+/// Returns an error if `tokens` has another rank or a floating-point type, or a position exceeds
+/// `u32::MAX`.
 ///
+/// # Examples
 /// ```
 /// use candle_core::{Device, Tensor};
 ///
@@ -55,17 +59,18 @@ pub fn position_ids_from_attention_mask(mask: &Tensor, padding_id: u32) -> Resul
 /// # Ok::<(), candle_core::Error>(())
 /// ```
 pub fn position_ids_from_token_ids(tokens: &Tensor, padding_idx: u32) -> Result<Tensor> {
-    let numbers = Numbers::read("token ids", tokens)?;
+    let integers = Integers::read("token ids", tokens)?;
     let first = u64::from(padding_idx) + 1;
-    numbers.count(|value| value != i64::from(padding_idx), first, padding_idx)
+    integers.count(|value| value != i64::from(padding_idx), first, padding_idx)
 }
 
-/// Position ids of sequences packed one after another into one row: `[sum of lengths]`, counted
-/// from 0 in each sequence.
+/// Computes the position ids of sequences packed one after another into one row. The result has shape
+/// `[sum of lengths]` and counts from 0 in each sequence.
 ///
 /// # Errors
-/// A length above 2^32; a sum of lengths for which there is no memory.
+/// Returns an error if a length exceeds 2^32 or memory cannot hold the sum of the lengths.
 ///
+/// # Examples
 /// ```
 /// use candle_core::Device;
 ///
@@ -97,50 +102,50 @@ pub(crate) struct CheckedIds {
     pub(crate) ids: Vec<u32>,
     /// `[T]`, or `[B, T]` with `B` other than 1.
     pub(crate) dims: Vec<usize>,
-    /// The rows that a table needs for them: one more than the largest.
+    /// Rows that a table needs for them: the largest id plus one.
     pub(crate) rows: usize,
 }
 
 impl CheckedIds {
-    /// Reads the ids, from whatever device, and checks that they name rows `0 .. limit`.
+    /// Reads the ids from any device and checks that each is below `limit`.
     pub(crate) fn read(position_ids: &Tensor, limit: usize) -> Result<Self> {
-        // Candle's index_select takes the largest number of a type for "a row of
-        // zeros"; in u8 that is the position 255.
+        // Candle's index_select reads the largest value of a type as "a row of zeros". In u8 that
+        // value is the position 255.
         if !matches!(position_ids.dtype(), DType::U32 | DType::I64) {
             let dtype = position_ids.dtype().as_str();
             bail!("position ids must be u32 or i64, not {dtype}");
         }
-        let numbers = Numbers::read("position ids", position_ids)?;
-        let mut ids = Vec::with_capacity(numbers.values.len());
+        let integers = Integers::read("position ids", position_ids)?;
+        let mut ids = Vec::with_capacity(integers.values.len());
         let mut rows = 0;
-        for (index, value) in numbers.values.iter().enumerate() {
+        for (index, value) in integers.values.iter().enumerate() {
             match u32::try_from(*value) {
                 Ok(id) if (id as usize) < limit => {
                     ids.push(id);
                     rows = rows.max((id as usize).saturating_add(1));
                 }
                 _ => {
-                    let place = numbers.place(index);
-                    bail!("position id {value} at {place} is not below the limit of {limit} rows");
+                    let index = integers.index_of(index);
+                    bail!("position id {value} at {index} is not below the limit of {limit} rows");
                 }
             }
         }
-        let dims = match *numbers.dims {
+        let dims = match *integers.dims {
             [1, time] => vec![time],
-            _ => numbers.dims,
+            _ => integers.dims,
         };
         Ok(Self { ids, dims, rows })
     }
 }
 
 /// A tensor of integers on the host.
-struct Numbers<'a> {
+struct Integers<'a> {
     values: Vec<i64>,
     dims: Vec<usize>,
     device: &'a Device,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> Integers<'a> {
     fn read(what: &str, tensor: &'a Tensor) -> Result<Self> {
         let dims = tensor.dims().to_vec();
         if !matches!(dims.len(), 1 | 2) {
@@ -165,8 +170,8 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// Where an element stands, as `[t]` or `[b, t]`.
-    fn place(&self, index: usize) -> String {
+    /// Returns the index of an element, as `[t]` or `[b, t]`.
+    fn index_of(&self, index: usize) -> String {
         match self.dims.as_slice() {
             [_, time] => {
                 let (row, column) = (index.checked_div(*time), index.checked_rem(*time));
@@ -176,8 +181,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Numbers the elements that `counts` picks from `first` on, afresh in each row; the others
-    /// get `otherwise`.
+    /// Counts the elements that `counts` selects, starting at `first` in each row. The others get
+    /// `otherwise`.
     fn count(&self, counts: impl Fn(i64) -> bool, first: u64, otherwise: u32) -> Result<Tensor> {
         let time = self.dims.last().copied().unwrap_or(0);
         let mut ids = Vec::with_capacity(self.values.len());
@@ -189,8 +194,8 @@ impl<'a> Numbers<'a> {
                     continue;
                 }
                 let Ok(id) = u32::try_from(next) else {
-                    let place = self.place(ids.len());
-                    bail!("position {next} at {place} is not below 4294967296");
+                    let index = self.index_of(ids.len());
+                    bail!("position {next} at {index} is not below 4294967296");
                 };
                 ids.push(id);
                 next = next.saturating_add(1);

@@ -7,6 +7,7 @@ use crate::kernel::isa::Level;
 use crate::kernel::mask::{Mask, Masking};
 use crate::kernel::number::{Entry, Number, Wide};
 use crate::kernel::place::Place;
+use crate::kernel::token_rows::TokenRows;
 use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
@@ -15,27 +16,16 @@ use candle_core::{
     WithDType, bail,
 };
 use pe_core::Backend;
-use run::{AddRows, MaskRows, RowIds, RowMap};
-
-/// Which rows of the table are added.
-#[derive(Debug, Clone)]
-pub(crate) enum Positions {
-    /// The first, and the others in order along time.
-    From(usize),
-    /// One for each step, `[T]`.
-    PerStep(Vec<u32>),
-    /// One for each token, `[B, T]`.
-    PerToken(Vec<u32>),
-}
+use run::{AddRows, MaskRows, RowMap};
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
-/// [`plain::add_encoding`](crate::layers::plain::add_encoding) does.
+/// [`reference::add_encoding`](crate::layers::reference::add_encoding) does.
 ///
 /// Candle reads both operands, and takes no lock for reading twice that a writer might have asked for
 /// in between. The table is a constant: no gradient of it is computed.
 #[derive(Debug, Clone)]
 pub(crate) struct AddEncoding {
-    pub(crate) positions: Positions,
+    pub(crate) rows: TokenRows,
     pub(crate) order: AxisOrder,
     pub(crate) scale: Option<f64>,
     pub(crate) masking: Option<Masking>,
@@ -70,11 +60,7 @@ impl AddEncoding {
             batch,
             time,
             sequence_first: self.order == AxisOrder::SequenceFirst,
-            rows: match &self.positions {
-                Positions::From(offset) => RowIds::From(*offset),
-                Positions::PerStep(ids) => RowIds::PerStep(ids),
-                Positions::PerToken(ids) => RowIds::PerToken(ids),
-            },
+            rows: &self.rows,
         };
         Ok(AddPass {
             level: self.backend.into(),
@@ -149,7 +135,7 @@ impl CustomOp2 for AddEncoding {
         _: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let gradient = Gradient {
+        let gradient = ScaledDropout {
             scale: self.scale,
             masking: self.masking,
             backend: self.backend,
@@ -221,13 +207,13 @@ impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
 /// (`f64` for `f64`), and the result once to a half type: what the backward pass of the plain
 /// composition does.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gradient {
+pub(crate) struct ScaledDropout {
     pub(crate) scale: Option<f64>,
     pub(crate) masking: Option<Masking>,
     pub(crate) backend: Backend,
 }
 
-impl Gradient {
+impl ScaledDropout {
     /// The gradient, as a tensor that gradients flow through.
     pub(crate) fn apply(self, grad: &Tensor) -> Result<Tensor> {
         if self.scale.is_none() && self.masking.is_none() {
@@ -260,7 +246,7 @@ impl Gradient {
     }
 }
 
-impl CustomOp1 for Gradient {
+impl CustomOp1 for ScaledDropout {
     fn name(&self) -> &'static str {
         "positional-encoding-gradient"
     }

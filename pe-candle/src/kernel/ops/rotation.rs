@@ -4,8 +4,6 @@ mod heads;
 mod rotate;
 mod turn;
 
-use std::sync::Arc;
-
 use candle_core::backend::BackendStorage;
 use candle_core::{
     CpuStorage, CustomOp3, DType, Error, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
@@ -13,29 +11,15 @@ use candle_core::{
 
 use crate::kernel::dispatch::{by_type, part};
 use crate::kernel::number::{Entry, Number};
+use crate::kernel::token_rows::TokenRows;
 use crate::tensors::axes::HeadOrder;
-use heads::{Heads, TokenRows};
+use heads::Heads;
 use pe_core::{Backend, PairLayout};
 use rotate::Rotate;
 pub(crate) use turn::Direction;
 
-/// Which row of the tables each token takes.
-#[derive(Debug, Clone)]
-pub(crate) enum Tokens {
-    /// The first, and the others in order along time.
-    From(usize),
-    /// One for each step, `[T]`.
-    PerStep(Arc<[u32]>),
-    /// One for each token, `[B, T]`.
-    PerToken(Arc<[u32]>),
-    /// The first of each sequence, `[B]`, and the others in order along time.
-    PerSequence(Arc<[u32]>),
-    /// The tables have a row for each token, `[B, T]`.
-    Each,
-}
-
 /// Turns the pairs of every head by the angles of its token, in one pass, rounded as
-/// [`composed::rotate`](crate::layers::rotary::composed) does.
+/// [`reference::rotate`](crate::layers::rotary::reference) does.
 ///
 /// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a
 /// writer might have asked for in between. The tables are constants: no gradient of theirs is computed. The
@@ -45,7 +29,7 @@ pub(crate) struct Rotation {
     /// `[.., pairs]`, contiguous, and of one type.
     pub(crate) cos: Tensor,
     pub(crate) sin: Tensor,
-    pub(crate) tokens: Tokens,
+    pub(crate) rows: TokenRows,
     pub(crate) layout: PairLayout,
     pub(crate) order: HeadOrder,
     pub(crate) direction: Direction,
@@ -82,13 +66,7 @@ impl Rotation {
             cos,
             sin,
             pairs: self.cos.dims().last().copied().unwrap_or(0),
-            tokens: match &self.tokens {
-                Tokens::From(first) => TokenRows::From(*first),
-                Tokens::PerStep(ids) => TokenRows::PerStep(ids),
-                Tokens::PerToken(ids) => TokenRows::PerToken(ids),
-                Tokens::PerSequence(starts) => TokenRows::PerSequence(starts),
-                Tokens::Each => TokenRows::Each,
-            },
+            tokens: &self.rows,
             layout: self.layout,
             sign: self.direction.sign(),
         })

@@ -7,9 +7,9 @@ use pe_core::{Backend, PairLayout};
 
 use super::Turn;
 use super::tables::Angles;
-use crate::kernel::Tokens;
+use crate::kernel::TokenRows;
 use crate::tensors::axes::HeadOrder;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 
 /// Rotates pairs of columns by given cosines and sines, without a layer or tables: in place of
@@ -144,10 +144,10 @@ impl Given<'_> {
     }
 
     /// Which rows tokens take; `None` if the shape is another.
-    pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<Tokens> {
+    pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<TokenRows> {
         match *self.cos.dims() {
-            [t, _] if t == time => Some(Tokens::From(0)),
-            [b, t, _] if (b, t) == (batch, time) => Some(Tokens::Each),
+            [t, _] if t == time => Some(TokenRows::From(0)),
+            [b, t, _] if (b, t) == (batch, time) => Some(TokenRows::Each),
             _ => None,
         }
     }
@@ -166,7 +166,7 @@ impl Given<'_> {
         }
         for (name, table) in [("cos", cos), ("sin", sin)] {
             for (what, xs) in inputs {
-                check_dtypes(what, xs.dtype(), Against::Tables, table.dtype())?;
+                check_dtypes(what, xs.dtype(), TableKind::CosSin, table.dtype())?;
                 if !xs.device().same_device(table.device()) {
                     let (input, table) = (xs.device().location(), table.device().location());
                     bail!("{what} is on {input:?}, but {name} is on {table:?}");

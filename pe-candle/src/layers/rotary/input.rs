@@ -7,10 +7,10 @@ use candle_core::{D, Result, Tensor, bail};
 use super::given::{Given, check_same};
 use super::tables::Angles;
 use super::{RotaryEmbedding, Turn};
-use crate::kernel::Tokens;
-use crate::layers::plain;
+use crate::kernel::TokenRows;
+use crate::layers::reference;
 use crate::layers::rows::end_of;
-use crate::tensors::dtypes::{Against, check_dtypes};
+use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
@@ -34,7 +34,7 @@ impl RotaryEmbedding {
             let wanted = order.describe();
             bail!("{what}: {wanted} with head_dim {head_dim}, got {dims:?}{hint}");
         };
-        check_dtypes(what, xs.dtype(), Against::Tables, tables.dtype())?;
+        check_dtypes(what, xs.dtype(), TableKind::CosSin, tables.dtype())?;
         if !xs.device().same_device(tables.device()) {
             let (input, tables) = (xs.device().location(), tables.device().location());
             bail!("{what} is on {input:?}, but the tables are on {tables:?}");
@@ -54,7 +54,7 @@ impl RotaryEmbedding {
         end_of("the tables hold", offset, len, self.max_seq_len())
     }
 
-    fn turn(&self, angles: Angles, tokens: Tokens) -> Turn {
+    fn turn(&self, angles: Angles, tokens: TokenRows) -> Turn {
         let config = &self.shared.config;
         let axes = (config.layout, config.axis_order);
         Turn::new(angles, tokens, axes, self.backend)
@@ -67,7 +67,7 @@ impl RotaryEmbedding {
             return Ok(None);
         }
         let angles = self.shared.tables.get(offset..end, end)?;
-        let tokens = Tokens::From(offset.saturating_sub(angles.start));
+        let tokens = TokenRows::From(offset.saturating_sub(angles.start));
         Ok(Some(self.turn(angles, tokens)))
     }
 
@@ -95,7 +95,7 @@ impl RotaryEmbedding {
         let starts = offsets
             .iter()
             .map(|offset| offset.saturating_sub(angles.start) as u32);
-        let tokens = Tokens::PerSequence(starts.collect());
+        let tokens = TokenRows::PerSequence(starts.collect());
         Ok(Some(self.turn(angles, tokens)))
     }
 
@@ -127,8 +127,8 @@ impl RotaryEmbedding {
             .map(|id| id.saturating_sub(start))
             .collect();
         let tokens = match per_token {
-            true => Tokens::PerToken(rows),
-            false => Tokens::PerStep(rows),
+            true => TokenRows::PerToken(rows),
+            false => TokenRows::PerStep(rows),
         };
         Ok(Some(self.turn(angles, tokens)))
     }
@@ -155,15 +155,15 @@ impl RotaryEmbedding {
     }
 }
 
-impl Tokens {
+impl TokenRows {
     /// The rows of a table that the tokens take, `[T, pairs]` or `[B, T, pairs]`. They must have
     /// been checked: Candle reads some that are out of range as zeros.
     pub(super) fn rows_of(&self, table: &Tensor, batch: usize, time: usize) -> Result<Tensor> {
         let pairs = table.dim(D::Minus1)?;
-        let per_token = |ids| plain::gather(table, ids)?.reshape((batch, time, pairs));
+        let per_token = |ids| reference::gather(table, ids)?.reshape((batch, time, pairs));
         match self {
             Self::From(first) => table.narrow(0, *first, time),
-            Self::PerStep(ids) => plain::gather(table, ids.to_vec()),
+            Self::PerStep(ids) => reference::gather(table, ids.to_vec()),
             Self::PerToken(ids) => per_token(ids.to_vec()),
             Self::PerSequence(starts) => {
                 let ids = starts

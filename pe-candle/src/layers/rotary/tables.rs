@@ -158,7 +158,7 @@ impl Tables {
             State::Whole(angles) => return Ok(angles.clone()),
             State::Kept { sets, longest } => (sets, longest),
         };
-        sets.find_or_make(
+        sets.find_or_build(
             |kept| find(kept, &positions, seq_len),
             |kept| self.with(kept, longest, positions.clone(), seq_len),
         )

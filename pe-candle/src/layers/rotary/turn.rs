@@ -3,9 +3,9 @@
 use candle_core::{Result, Tensor};
 use pe_core::{Backend, PairLayout};
 
-use super::composed::Route;
+use super::reference::Route;
 use super::tables::Angles;
-use crate::kernel::{Direction, Rotation, Tokens};
+use crate::kernel::{Direction, Rotation, TokenRows};
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::memory;
 
@@ -16,14 +16,14 @@ pub(super) struct Turn(pub(super) Rotation);
 impl Turn {
     pub(super) fn new(
         angles: Angles,
-        tokens: Tokens,
+        tokens: TokenRows,
         (layout, order): (PairLayout, HeadOrder),
         backend: Backend,
     ) -> Self {
         Self(Rotation {
             cos: angles.cos,
             sin: angles.sin,
-            tokens,
+            rows: tokens,
             layout,
             order,
             direction: Direction::Forward,

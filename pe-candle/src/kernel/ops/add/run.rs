@@ -4,6 +4,7 @@ use crate::kernel::isa::{Isa, STEP, Work};
 use crate::kernel::mask::{GROUP, Mask};
 use crate::kernel::number::{Entry, Number, Wide};
 use crate::kernel::place::Place;
+use crate::kernel::token_rows::TokenRows;
 use crate::kernel::words::Words;
 
 /// Which row of the table each row of an input takes.
@@ -14,26 +15,15 @@ pub(crate) struct RowMap<'a> {
     pub(crate) time: usize,
     /// Whether rows follow each other as `[T, B]`, not as `[B, T]`.
     pub(crate) sequence_first: bool,
-    pub(crate) rows: RowIds<'a>,
-}
-
-/// Rows by number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RowIds<'a> {
-    /// The first, and the others in order.
-    From(usize),
-    /// One for each step, `[T]`.
-    PerStep(&'a [u32]),
-    /// One for each token, `[B, T]`.
-    PerToken(&'a [u32]),
+    pub(crate) rows: &'a TokenRows,
 }
 
 impl RowMap<'_> {
     /// After how many elements the same rows are taken again, in the same order.
     pub(crate) fn period(&self) -> Option<usize> {
         let again = match self.rows {
-            RowIds::From(_) | RowIds::PerStep(_) => !self.sequence_first && self.batch > 1,
-            RowIds::PerToken(_) => false,
+            TokenRows::From(_) | TokenRows::PerStep(_) => !self.sequence_first && self.batch > 1,
+            _ => false,
         };
         again.then_some(self.time * self.width)
     }
@@ -48,13 +38,9 @@ impl RowMap<'_> {
         } else {
             (row / self.time, row % self.time)
         };
-        let id = match self.rows {
-            RowIds::From(offset) => offset + time,
-            RowIds::PerStep(ids) => ids[time] as usize,
-            RowIds::PerToken(ids) => ids[batch * self.time + time] as usize,
-        };
+        let id = self.rows.of(batch, time, self.time);
         let rows = match self.rows {
-            RowIds::From(_) if !self.sequence_first => self.time - time,
+            TokenRows::From(_) if !self.sequence_first => self.time - time,
             _ => 1,
         };
         (

@@ -1,4 +1,4 @@
-//! Where the rows of a tensor of heads stand, and which row of the tables each of them takes.
+//! Where the rows of a tensor of heads are in memory.
 
 use candle_core::Layout;
 
@@ -94,35 +94,6 @@ impl Heads {
             if j == middle {
                 (i, j) = (i + 1, 0);
             }
-        }
-    }
-}
-
-/// Which row of the table each token takes.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum TokenRows<'a> {
-    /// The first, and the others in order along time.
-    From(usize),
-    /// One for each step, `[T]`.
-    PerStep(&'a [u32]),
-    /// One for each token, `[B, T]`.
-    PerToken(&'a [u32]),
-    /// The first of each sequence, `[B]`, and the others in order along time.
-    PerSequence(&'a [u32]),
-    /// The table has a row for each token, `[B, T]`.
-    Each,
-}
-
-impl TokenRows<'_> {
-    /// The row of a token, of as many `steps` as there are.
-    #[inline(always)]
-    pub(super) fn of(&self, batch: usize, time: usize, steps: usize) -> usize {
-        match self {
-            Self::From(first) => first + time,
-            Self::PerStep(ids) => ids[time] as usize,
-            Self::PerToken(ids) => ids[batch * steps + time] as usize,
-            Self::PerSequence(starts) => starts[batch] as usize + time,
-            Self::Each => batch * steps + time,
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use pe_core::PairLayout;
 
-use super::heads::{Heads, TokenRows};
+use super::heads::Heads;
 use super::turn::{turn, write_turned};
 use crate::kernel::isa::{Isa, Level, Work};
 use crate::kernel::number::{Entry, Number};
 use crate::kernel::raw::{Room, fresh, share_out, threads};
+use crate::kernel::token_rows::TokenRows;
 
 /// Elements from which on a second thread pays: as for the additive kernels.
 const PARALLEL: usize = 1 << 18;
@@ -24,7 +25,7 @@ pub(super) struct Rotate<'a, T: Number, P> {
     pub(super) cos: &'a [P],
     pub(super) sin: &'a [P],
     pub(super) pairs: usize,
-    pub(super) tokens: TokenRows<'a>,
+    pub(super) tokens: &'a TokenRows,
     pub(super) layout: PairLayout,
     /// What the sine is multiplied by: 1 or -1.
     pub(super) sign: T::Wide,

@@ -5,7 +5,7 @@ use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
 use super::{RotaryEmbedding, Turn};
-use crate::layers::plain::compute_dtype;
+use crate::layers::reference::compute_dtype;
 use crate::tensors::axes::HeadOrder;
 
 /// How the composition is made.
@@ -83,7 +83,7 @@ impl Turn {
         let Some((batch, time)) = order.read(xs.dims()) else {
             bail!("{}, got {:?}", order.describe(), xs.dims());
         };
-        let rows = |table: &Tensor| rotation.tokens.rows_of(table, batch, time);
+        let rows = |table: &Tensor| rotation.rows.rows_of(table, batch, time);
         let (cos, sin) = (rows(&rotation.cos)?, rows(&rotation.sin)?);
         rotate(xs, &cos, &sin, layout, order, route)
     }
