@@ -145,11 +145,11 @@ pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
 pub use families::rotary::{
-    AxialFrequencies, AxialRotary, CosSin, Mrope, MropeArrangement, MropePositions, MropeSegment,
-    PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies, mrope_position_ids,
-    vision_position_ids,
+    AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
+    MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
+    mrope_position_ids, vision_position_ids,
 };
-pub use families::sinusoidal::{Sinusoidal, SinusoidalConfig};
+pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

@@ -196,6 +196,46 @@ fn lists_ranges_and_threads_agree() {
     }
 }
 
+/// Blocks of any numbers of rows, by either method, complete and short, at the last position too.
+#[test]
+fn blocks_agree_with_the_table() {
+    fn check<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
+        let width = encoding.d_model();
+        let positions = start..start + rows as u64;
+        let table = encoding.table::<T>(positions.clone()).unwrap();
+        for sizes in [&[rows][..], &[64], &[1, 2, 30, 33, 31, 16, 17, 100]] {
+            let mut found = vec![T::default(); rows * width];
+            let mut blocks = encoding.blocks::<T>(positions.clone()).unwrap();
+            let (mut rest, mut sizes) = (&mut found[..], sizes.iter().cycle());
+            while !rest.is_empty() {
+                let entries = rest.len().min(sizes.next().unwrap() * width);
+                let (block, more) = rest.split_at_mut(entries);
+                blocks.write(block).unwrap();
+                rest = more;
+            }
+            assert_same(&found, table.as_slice(), width, "blocks");
+            assert!(blocks.write(&mut vec![T::default(); width]).is_err());
+            assert!(blocks.write(&mut []).is_ok());
+        }
+    }
+    for width in [2, 15, 130] {
+        let encoding = Sinusoidal::new(SinusoidalConfig {
+            odd_width: OddWidth::RoundUp,
+            padding_idx: Some(1_050),
+            ..SinusoidalConfig::new(width)
+        })
+        .unwrap();
+        for (start, rows) in [(0, 1), (1_000, 40), (1_000, 501), ((1 << 32) - 700, 700)] {
+            check::<f32>(&encoding, start, rows);
+            check::<f64>(&encoding, start, rows);
+            check::<f16>(&encoding, start, rows);
+            check::<bf16>(&encoding, start, rows);
+        }
+    }
+    let encoding = Sinusoidal::paper(4).unwrap();
+    assert!(encoding.blocks::<f32>(0..1 << 33).is_err());
+}
+
 /// Tables made on rayon's pool, of any number of threads, inside it and outside.
 #[test]
 fn any_number_of_pool_threads_gives_the_same_bits() {

@@ -12,6 +12,7 @@
 //! ([`Rotary::frequencies`]).
 
 pub(crate) mod axes;
+mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod tables;
@@ -27,6 +28,7 @@ pub use axes::{
     AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
     vision_position_ids,
 };
+pub use blocks::CosSinBlocks;
 pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 

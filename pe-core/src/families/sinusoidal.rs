@@ -1,5 +1,6 @@
 //! The sinusoidal encoding of "Attention Is All You Need" and its variants.
 
+mod blocks;
 mod config;
 
 use std::ops::Range;
@@ -20,6 +21,7 @@ use crate::table::{Memory, Table};
 use crate::turns::frequency::{self, Frequency};
 use crate::turns::position::{Position, check_range};
 
+pub use blocks::Blocks;
 pub use config::SinusoidalConfig;
 
 #[derive(Debug)]

@@ -190,8 +190,8 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         }
     }
 
-    /// Writes the complete pairs of the next [`BLOCK`] rows, or of fewer for the last block. An odd
-    /// column is left unchanged.
+    /// Writes the complete pairs of the next [`BLOCK`] rows, or of fewer. An odd column is left
+    /// unchanged.
     pub(crate) fn write(&mut self, block: &mut [T]) {
         let first = self.position;
         if self.age.is_multiple_of(blocks_per_renewal::<T>()) {
@@ -209,7 +209,12 @@ impl<'a, T: Lane> Recurrence<'a, T> {
             });
         }
         self.age += 1;
-        self.position += BLOCK as u64;
+        let rows = block.len() / self.columns.width;
+        if rows < BLOCK {
+            // The next block does not begin a whole block later.
+            self.age = 0;
+        }
+        self.position += rows as u64;
         collect::<T>(&self.seeds, T::SCALE * self.factor, &mut self.seed_row);
         self.arch.dispatch(Block {
             seeds: &self.seed_row,

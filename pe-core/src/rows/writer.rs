@@ -145,7 +145,7 @@ pub(crate) struct Writer<'a, T> {
 }
 
 impl<T: Lane> Writer<'_, T> {
-    /// Writes the next [`BLOCK`](recurrence::BLOCK) rows, or fewer for the last block.
+    /// Writes the next [`BLOCK`](recurrence::BLOCK) rows, or fewer.
     pub(crate) fn write(&mut self, block: &mut [T]) {
         if let Some(recurrence) = &mut self.recurrence {
             recurrence.write(block);

@@ -96,6 +96,47 @@ fn scaled_tables_through_every_rung() {
     }
 }
 
+/// Blocks of any numbers of rows, with a factor in the range of the recurrence, without, and beyond.
+#[test]
+fn blocks_agree_with_the_tables() {
+    fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64, rows: usize) {
+        let pairs = frequencies.pairs();
+        let positions = start..start + rows as u64;
+        let tables = frequencies.tables::<T>(positions.clone()).unwrap();
+        for sizes in [&[rows][..], &[64], &[1, 2, 30, 33, 31, 16, 17, 100]] {
+            let zeros = || vec![T::default(); rows * pairs];
+            let (mut cos, mut sin) = (zeros(), zeros());
+            let mut blocks = frequencies.blocks::<T>(positions.clone()).unwrap();
+            let (mut row, mut sizes) = (0, sizes.iter().cycle());
+            while row < rows {
+                let end = rows.min(row + sizes.next().unwrap());
+                let block = row * pairs..end * pairs;
+                blocks
+                    .write(&mut cos[block.clone()], &mut sin[block])
+                    .unwrap();
+                row = end;
+            }
+            assert_eq!(patterns(&cos), patterns(tables.cos.as_slice()));
+            assert_eq!(patterns(&sin), patterns(tables.sin.as_slice()));
+            let (mut one, mut none) = (vec![T::default(); pairs], vec![]);
+            assert!(blocks.write(&mut one, &mut none).is_err());
+            assert!(blocks.write(&mut none, &mut one).is_err());
+            assert!(blocks.write(&mut one.clone(), &mut one).is_err());
+        }
+    }
+    let inv_freq = [1.0, 0.731, 0.0, 0.0123, 1e-5, 3.3e-9, 0.0, 0.0];
+    for factor in [1.0, 1.3465735902799727, 5.5] {
+        let frequencies = with_factor(&inv_freq, factor);
+        for (start, rows) in [(0, 1), (1_000, 40), (1_000, 501), ((1 << 32) - 700, 700)] {
+            check::<f32>(&frequencies, start, rows);
+            check::<f64>(&frequencies, start, rows);
+            check::<f16>(&frequencies, start, rows);
+            check::<bf16>(&frequencies, start, rows);
+        }
+    }
+    assert!(with_factor(&inv_freq, 1.0).blocks::<f32>(3..2).is_err());
+}
+
 /// At position 0, and for pairs that do not turn, entries are the factor, rounded once
 /// with ties to even.
 #[test]

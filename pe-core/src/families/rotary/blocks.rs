@@ -1,0 +1,70 @@
+//! Tables of cosines and sines written block after block.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::families::rotary::frequencies::RotaryFrequencies;
+use crate::rows::element::Element;
+use crate::turns::position::check_range;
+
+/// Writer of consecutive rows of cosines and sines into caller-supplied memory.
+/// [`RotaryFrequencies::blocks`] returns it.
+pub struct CosSinBlocks<'a, T: Element> {
+    frequencies: &'a RotaryFrequencies,
+    /// Position of the next row, and the end.
+    left: Range<u64>,
+    element: PhantomData<T>,
+}
+
+impl RotaryFrequencies {
+    /// Returns a writer of the rows of a range of positions, for tables that are never in memory as
+    /// a whole. The blocks may have any numbers of rows; the fastest are multiples of 32.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(8))?.frequencies(0)?;
+    /// let mut blocks = frequencies.blocks::<f32>(10..110)?;
+    /// let (mut cos, mut sin) = (vec![0f32; 100 * 4], vec![0f32; 100 * 4]);
+    /// for (cos, sin) in cos.chunks_mut(64 * 4).zip(sin.chunks_mut(64 * 4)) {
+    ///     blocks.write(cos, sin)?;
+    /// }
+    /// assert_eq!(frequencies.tables::<f32>(10..110)?.sin.as_slice(), sin);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the range descends or ends above 2^32.
+    pub fn blocks<T: Element>(&self, positions: Range<u64>) -> Result<CosSinBlocks<'_, T>> {
+        check_range(&positions)?;
+        Ok(CosSinBlocks {
+            frequencies: self,
+            left: positions,
+            element: PhantomData,
+        })
+    }
+}
+
+impl<T: Element> CosSinBlocks<'_, T> {
+    /// Writes the next rows into `cos` and `sin` until they are full.
+    ///
+    /// # Errors
+    /// Returns an error if the lengths differ, if the slices do not hold complete rows, or if they
+    /// hold more rows than are left.
+    pub fn write(&mut self, cos: &mut [T], sin: &mut [T]) -> Result<()> {
+        let pairs = self.frequencies.pairs();
+        let rows = cos.len().checked_div(pairs).unwrap_or(0) as u64;
+        let expected = rows.min(self.left.end - self.left.start) * pairs as u64;
+        if cos.len() as u64 != expected {
+            return Err(Error::Length {
+                what: "the slice of cosines",
+                actual: cos.len(),
+                expected,
+            });
+        }
+        self.frequencies.fill(self.left.start, cos, sin)?;
+        self.left.start += rows;
+        Ok(())
+    }
+}
