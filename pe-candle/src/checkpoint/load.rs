@@ -209,9 +209,7 @@ impl<S: Scheme> LoadOptions<S> {
     fn mismatch(&self, spec: Option<&Spec<S>>, tables: &Tables) -> Option<String> {
         let (bytes, limit) = (tables.bytes(), self.limits.table_bytes);
         if bytes > limit {
-            return Some(format!(
-                "{bytes} bytes, above the limit of {limit}"
-            ));
+            return Some(format!("{bytes} bytes, above the limit of {limit}"));
         }
         if let Some(rows) = self.rows.filter(|rows| *rows != tables.rows) {
             let found = tables.rows;

@@ -59,7 +59,11 @@ impl Scheme for Sinusoidal {
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
         let mut blocks = self.blocks(positions)?;
-        Ok(move |tables: &mut [Vec<T>]| tables.iter_mut().try_for_each(|table| blocks.write(table)))
+        Ok(
+            move |tables: &mut [Vec<T>]| {
+                tables.iter_mut().try_for_each(|table| blocks.write(table))
+            },
+        )
     }
 
     fn to_fields(&self, rows: &Rows) -> Result<Fields> {
