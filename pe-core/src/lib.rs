@@ -171,3 +171,5 @@ pub use rows::threads::Threads;
 pub use sincos::Rungs;
 #[doc(hidden)]
 pub use sincos::backend::Backend;
+#[doc(hidden)]
+pub use turns::count::frequencies_computed;

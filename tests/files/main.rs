@@ -9,6 +9,7 @@ mod load;
 mod malformed;
 mod messages;
 mod old;
+mod once;
 mod replace;
 mod rotary;
 mod save;
