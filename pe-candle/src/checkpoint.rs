@@ -60,6 +60,8 @@ mod scheme;
 mod sinusoidal;
 mod spec;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod values;
 mod var_builder;
 mod verify;

@@ -340,7 +340,7 @@ fn json_that_is_not_understood_says_why() {
             "\"sinusoidal\"",
             "the scheme is \"sinusoidal\", \"rotary\" was asked for",
         ),
-        ("\"rotary\"", "\"alibi\"", "scheme \"alibi\" is not known"),
+        ("\"rotary\"", "\"alibi\"", "the scheme is \"alibi\", "),
         (
             "\"start\":0",
             "\"start\":0,\"stop\":4",

@@ -47,7 +47,7 @@ fn json_that_is_not_understood_says_why() {
         (
             "\"sinusoidal\"",
             "\"alibi\"",
-            "scheme \"alibi\" is not known",
+            "the scheme is \"alibi\", \"sinusoidal\" was asked for",
         ),
         (
             "\"sinusoidal\"",

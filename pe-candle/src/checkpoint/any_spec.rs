@@ -1,5 +1,8 @@
 //! A specification of any scheme.
 
+use pe_core::Sinusoidal;
+
+use super::file::message::quoted;
 use super::file::read::TableFile;
 use super::rotary::{RotarySpec, RotaryTables};
 use super::scheme::Scheme;
@@ -20,9 +23,10 @@ pub enum AnySpec {
 impl AnySpec {
     /// Reads the JSON object. The error is the reason.
     pub(crate) fn read_json(text: &str) -> Result<Self, String> {
-        match scheme_name(text)? {
+        match scheme_name(text)?.as_str() {
+            Sinusoidal::NAME => SinusoidalSpec::read_json(text).map(Self::Sinusoidal),
             RotaryTables::NAME => RotarySpec::read_json(text).map(Self::Rotary),
-            _ => SinusoidalSpec::read_json(text).map(Self::Sinusoidal),
+            other => Err(format!("scheme {} is not known", quoted(other))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a comparison of tables with their specification found.
+//! Result of a comparison of tables with their specification.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub struct WrongEntry {
     pub ulps: u64,
 }
 
-/// Where an entry is.
+/// Place of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) tensor: &'a str,
@@ -58,7 +58,7 @@ impl Comparison {
         self.wrong == 0
     }
 
-    /// Counts an entry whose bits differ from the expected ones.
+    /// Counts an entry that differs from the expected one in its bits.
     pub(crate) fn differ<T: Element>(
         &mut self,
         place: Place<'_>,

@@ -1,4 +1,4 @@
-//! From a file to tensors.
+//! Loading of tables from files.
 
 use std::path::Path;
 
@@ -97,7 +97,7 @@ pub struct Loaded<S: Scheme = Sinusoidal> {
     /// The tensors: `[rows, d_model]` of a sinusoidal table,
     /// [`RotaryTensors`](crate::checkpoint::RotaryTensors) of a rotary one.
     pub table: S::Tensors,
-    /// The specification in the file, with the element type in the file. `None` if there is none.
+    /// The specification in the file, with the element type in the file. `None` if the file has none.
     pub spec: Option<Spec<S>>,
     /// Names of the tensors in the file, in the order of the scheme.
     pub names: Vec<String>,
@@ -296,7 +296,7 @@ impl<S: Scheme> LoadOptions<S> {
     }
 }
 
-/// Lists the fields in which two configurations differ.
+/// Lists the differences between two configurations, by field.
 pub(crate) fn differences<C: Serialize>(found: &C, asked: &C) -> String {
     let fields = |config| match serde_json::to_value(config) {
         Ok(serde_json::Value::Object(fields)) => fields,

@@ -20,7 +20,7 @@ use super::tables::Tables;
 use super::verify::{Checker, Checks};
 use crate::kernel::raw::{threads, together};
 
-/// What happens to infinite and NaN entries.
+/// Treatment of infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NonFinite {
     /// Returns an error that names the first.
@@ -30,7 +30,7 @@ pub enum NonFinite {
     Accept,
 }
 
-/// Bytes of the tables from which several threads share the pass. The memory then comes zeroed from the
+/// Least size of tables, in bytes, that several threads read. Their memory then comes zeroed from the
 /// system. Smaller tables are appended to on one thread, because zeroing them costs as much as the
 /// threads save.
 const PARALLEL: usize = 32 << 20;
@@ -194,7 +194,7 @@ pub(crate) fn compare<S: Scheme, T: Element>(
     Ok(sum_up(passes).1)
 }
 
-/// Lets each thread take the next block and its place until there are none.
+/// Lets each thread read and convert the next block until none is left.
 fn on_threads<'a, 'o, S: Scheme, F: Element, D: Element>(
     blocks: Blocks<'_>,
     places: impl Iterator<Item = Vec<&'o mut [D]>> + Send,
@@ -223,7 +223,7 @@ fn on_threads<'a, 'o, S: Scheme, F: Element, D: Element>(
     done.into_iter().collect()
 }
 
-/// Joins the findings of several threads, as if one had made them.
+/// Joins the findings of several threads into those of one.
 fn sum_up<S, F, D>(passes: Vec<Pass<'_, S, F, D>>) -> (Option<NotFinite>, Comparison) {
     let (mut not_finite, mut comparison) = (None, Comparison::default());
     for pass in passes {
@@ -237,7 +237,7 @@ fn sum_up<S, F, D>(passes: Vec<Pass<'_, S, F, D>>) -> (Option<NotFinite>, Compar
     (not_finite, comparison)
 }
 
-/// Returns whether the tables are large enough for several threads, and there are several.
+/// Returns whether the tables are large enough for several threads, and the pool has several.
 fn threads_pay<T>(tables: &Tables, entries: usize) -> bool {
     let all = entries.saturating_mul(tables.tables.len());
     all >= const { PARALLEL / size_of::<T>() } && threads() > 1

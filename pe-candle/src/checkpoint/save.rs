@@ -1,4 +1,4 @@
-//! From tables to a file.
+//! Saving of tables in files, and export of computed ones.
 
 use std::collections::HashMap;
 use std::io::SeekFrom;
@@ -21,7 +21,7 @@ use super::values::{Values, View};
 /// Options for saving and exporting.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SaveOptions {
-    /// Names of the tensors, in the order of the scheme. If there are none: `pe`, or `cos`, `sin`, and
+    /// Names of the tensors, in the order of the scheme. Defaults to `pe`, or `cos`, `sin`, and
     /// `inv_freq`.
     pub tensor_names: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a scheme of positional encodings provides so that files can hold its tables.
+//! The trait of a scheme of positional encodings with tables that files can hold.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,16 +14,13 @@ pub const METADATA_KEY: &str = "positional_encoding";
 /// The version of the JSON object that this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// Names of the schemes that this version reads.
-pub(crate) const KNOWN: [&str; 2] = ["sinusoidal", "rotary"];
-
-/// A scheme of positional encodings whose tables files can hold.
+/// A scheme of positional encodings with tables that files can hold.
 ///
 /// [`save`](crate::checkpoint::save), [`export`](crate::checkpoint::export),
 /// [`load_as`](crate::checkpoint::load_as), and [`compare`](crate::checkpoint::compare) work with
 /// every scheme, with the same options. The value itself is a checked encoding with its frequencies,
-/// such as [`Sinusoidal`](pe_core::Sinusoidal). A [`Spec`](crate::checkpoint::Spec) adds which rows
-/// a table has and of which type.
+/// such as [`Sinusoidal`](pe_core::Sinusoidal). A [`Spec`](crate::checkpoint::Spec) adds the rows of
+/// the table and their type.
 ///
 /// A scheme has one or more *tables*, which all have the rows, the width, and the type of the
 /// specification, and perhaps *constants*, small tensors of their own shape and type.
@@ -36,9 +33,10 @@ pub(crate) const KNOWN: [&str; 2] = ["sinusoidal", "rotary"];
 /// 2. the fields of its JSON object: a struct with `deny_unknown_fields` that begins with `format`
 ///    and `scheme`;
 /// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
-///    to and from the fields, and the tensors in the order in which they are loaded;
+///    to and from the fields, and the names of the loaded tensors;
 ///
-/// then its name in `KNOWN` and a variant of [`AnySpec`](crate::checkpoint::AnySpec). Headers,
+/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `tests.rs` has a small scheme of trained
+/// values. Headers,
 /// order of the tensors, blocks, threads, comparison, tolerance, conversion, and messages are the
 /// same for all schemes.
 ///
@@ -116,7 +114,7 @@ pub trait Scheme: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync 
     fn tensors(loaded: impl Iterator<Item = Tensor>) -> Option<Self::Tensors>;
 }
 
-/// Which rows a table has, and the type of its entries.
+/// Rows of a table, and the type of its entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rows {
     pub(crate) start: u64,

@@ -25,7 +25,7 @@ pub(crate) struct Tables {
 impl Tables {
     /// Finds the tensors of a scheme by the given names, or by the usual ones if `names` is empty. A
     /// scheme of a single tensor may then have another name, if no other tensor can be a table. They
-    /// must be those of the specification, if there is one. The error is the reason.
+    /// must match the specification, if the file has one. The error is the reason.
     pub(crate) fn find<S: Scheme>(
         file: &TableFile,
         names: &[String],
@@ -37,7 +37,8 @@ impl Tables {
         let (tables, constants) = names.split_at(S::TABLES.len().min(names.len()));
         let mut found: Vec<TableInfo> = Vec::new();
         for name in tables {
-            let table = file.table(Some(*name).filter(|_| !any_name))?;
+            let other = any_name && file.header.tensor(name).is_none();
+            let table = file.table(Some(*name).filter(|_| !other))?;
             if let Some(spec) = spec {
                 agree(spec, &table)?;
             }
@@ -113,7 +114,7 @@ impl Tables {
         }
     }
 
-    /// Returns the blocks in which the tables are read. The error is the reason.
+    /// Divides the tables into blocks. The error is the reason.
     pub(crate) fn blocks(&self) -> Result<RowBlocks, String> {
         // The types that a table can have are of whole bytes.
         let bits = self.tables.first().map_or(0, |table| table.dtype.bitsize());

@@ -22,7 +22,7 @@ pub enum Verify {
     All,
 }
 
-/// What tables are compared with, and how closely.
+/// Expected values of tables, and the tolerance of the comparison.
 pub(crate) struct Checks<'a, S> {
     pub(crate) spec: &'a Spec<S>,
     pub(crate) tables: &'a Tables,

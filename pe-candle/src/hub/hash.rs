@@ -25,7 +25,7 @@ pub(super) fn of(reader: &mut impl Read) -> io::Result<Sha256> {
     }
 }
 
-/// The hash of a file's content, in digits.
+/// Hashes a file's content, in digits.
 pub(super) fn of_file(path: &Path) -> io::Result<String> {
     Ok(digits(of(&mut open_regular(path)?)?))
 }

@@ -42,7 +42,7 @@ fn texts() -> Vec<Bad> {
         ("[1,\"sinusoidal\"]", "invalid type: sequence"),
         ("{}", "missing field `format`"),
         ("{\"format\":1}", "missing field `scheme`"),
-        ("{\"format\":1,\"scheme\":\"\"}", "scheme \"\" is not known"),
+        ("{\"format\":1,\"scheme\":\"\"}", "the scheme is \"\", "),
         (
             "{\"format\":1,\"scheme\":\"sinusoidal\"}",
             "missing field `config`",
@@ -88,12 +88,12 @@ fn texts() -> Vec<Bad> {
         (
             "\"sinusoidal\"",
             "\"Sinusoidal\"",
-            "scheme \"Sinusoidal\" is not known",
+            "the scheme is \"Sinusoidal\", \"sinusoidal\" was asked for",
         ),
         (
             "\"sinusoidal\"",
             "\"\\u001b[2J\"",
-            r#"scheme "\u{1b}[2J" is not known"#,
+            r#"the scheme is "\u{1b}[2J", "sinusoidal" was asked for"#,
         ),
         ("\"sinusoidal\"", "\"rotary\"", "was asked for"),
         ("\"sinusoidal\"", "null", "invalid type: null"),

@@ -1,4 +1,4 @@
-//! An open safetensors file, of which parts are read in blocks.
+//! An open safetensors file, read in blocks.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -15,10 +15,10 @@ use super::header::{Header, Limits, PREFIX, TensorInfo};
 use super::message::quoted;
 use super::open::open_regular;
 
-/// The tensor's name, unless another is asked for.
+/// The usual name of a sinusoidal table's tensor.
 pub const DEFAULT_TENSOR: &str = "pe";
 
-/// A file whose header has been read and checked.
+/// A file with a checked header.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
@@ -46,7 +46,7 @@ impl TableFile {
             .map_err(|reason| message::error(format_args!("{}: {reason}", path.display())))
     }
 
-    /// As [`TableFile::open`]; the error is the reason alone.
+    /// Does the same as [`TableFile::open`]. The error is the reason alone.
     pub(crate) fn open_or(path: &Path, limits: Limits) -> std::result::Result<Self, String> {
         let io = |error: std::io::Error| error.to_string();
         let mut file = open_regular(path).map_err(io)?;
@@ -93,12 +93,12 @@ impl TableFile {
         })
     }
 
-    /// An error about this file.
+    /// Builds an error about this file.
     pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
         message::error(format_args!("{}: {reason}", self.path.display()))
     }
 
-    /// An error about a tensor of this file.
+    /// Builds an error about a tensor of this file.
     pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
         self.error(format_args!("tensor {}: {reason}", quoted(tensor)))
     }
@@ -150,7 +150,7 @@ impl TableFile {
         as_table(tensor).map_err(|reason| format!("tensor {}: {reason}", quoted(&tensor.name)))
     }
 
-    /// The tensors in words, not too many of them.
+    /// Lists the first tensors.
     fn list(&self) -> String {
         const SHOWN: usize = 16;
         let all = &self.header.tensors;
@@ -206,7 +206,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Returns why a file is not a well-formed safetensors file, if it is none.
+/// Checks that a file is a well-formed safetensors file. The error is the reason.
 #[cfg(feature = "hub")]
 pub(crate) fn check_file(path: &Path) -> std::result::Result<(), String> {
     TableFile::open_or(path, Limits::default()).map(|_| ())
