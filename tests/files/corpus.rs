@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[path = "../fuzz/checks/config.rs"]
 mod config;
+#[cfg(feature = "demo")]
 #[path = "../fuzz/checks/numbers.rs"]
 mod numbers;
 #[path = "../fuzz/checks/reader.rs"]
@@ -52,6 +53,7 @@ fn inputs_of_config_json_are_taken_or_refused() {
         .for_each(|input| config::check(input));
 }
 
+#[cfg(feature = "demo")]
 #[test]
 fn inputs_of_the_command_lines_numbers_are_taken_or_refused() {
     inputs("numbers")

@@ -2,10 +2,14 @@
 
 pub mod again;
 pub mod golden;
+#[cfg(feature = "candle")]
 pub mod isa;
+#[cfg(feature = "candle")]
 pub mod peers;
+#[cfg(feature = "demo")]
 pub mod program;
 pub mod rotary;
 pub mod server;
+#[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;

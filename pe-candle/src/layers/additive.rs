@@ -1,20 +1,18 @@
 //! The additive positional encoding as a layer.
 
+mod forward;
+
 use std::sync::Arc;
 
-use candle_core::{DType, Device, ModuleT, Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::{Backend, Sinusoidal};
 
-use crate::kernel::{AddEncoding, TokenRows};
 use crate::layers::config::PositionalEncodingConfig;
 use crate::layers::dropout::Dropout;
 use crate::layers::inference::Inference;
-use crate::layers::reference;
 use crate::layers::rows::{Rows, end_of};
-use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
-use crate::tensors::positions::CheckedIds;
 
 /// Adds a positional encoding to embeddings:
 ///
@@ -27,7 +25,7 @@ use crate::tensors::positions::CheckedIds;
 /// true value.
 ///
 /// # Positions
-/// A token's position is its index along `T` ([`ModuleT::forward_t`]), that index plus an
+/// A token's position is its index along `T` ([`ModuleT::forward_t`](candle_core::ModuleT::forward_t)), that index plus an
 /// offset ([`forward_at`](Self::forward_at), for decoding step by step), or any id
 /// ([`forward_with_positions`](Self::forward_with_positions), for padded and packed batches).
 /// The result for a position does not depend on which of them was used, bit for bit, as long as
@@ -153,180 +151,6 @@ impl PositionalEncoding {
         Self { shared, dropout }
     }
 
-    /// Adds the encodings of the positions `offset ..`, one per step along `T`.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, ModuleT, Tensor};
-    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
-    ///
-    /// let config = PositionalEncodingConfig::new(64);
-    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
-    /// let prompt = Tensor::randn(0f32, 1., (1, 10, 64), &Device::Cpu)?;
-    /// let whole = layer.forward_t(&prompt, false)?;
-    /// let tenth = layer.forward_at(&prompt.narrow(1, 9, 1)?, 9, false)?;
-    /// assert_eq!(tenth.to_vec3::<f32>()?, whole.narrow(1, 9, 1)?.to_vec3::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// An input whose shape is not that of the config's axis order, whose type does not go with
-    /// the table's, or that is on another device; positions beyond the table.
-    pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
-        let (_, time) = self.check_input(xs)?;
-        memory::for_result("the result", xs)?;
-        let end = self.end_of(offset, time)?;
-        if xs.elem_count() == 0 {
-            return self.dropout.forward(xs, train);
-        }
-        if xs.device().is_cpu() {
-            let table = self.shared.rows.at_least(end)?;
-            return self.fused(TokenRows::From(offset), train).apply(xs, &table);
-        }
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
-    }
-
-    /// Adds the encodings of the positions `offset ..` to `xs` itself, without dropout: for
-    /// inference.
-    ///
-    /// The numbers are those of [`forward_at`](Self::forward_at). No memory is asked for, which
-    /// makes this three to five times as fast where results are 32 MiB or more. Candle's clones,
-    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, ModuleT, Tensor};
-    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
-    ///
-    /// let config = PositionalEncodingConfig::new(64);
-    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
-    /// let xs = Tensor::randn(0f32, 1., (1, 10, 64), &Device::Cpu)?;
-    /// let wanted = layer.forward_t(&xs, false)?;
-    /// layer.forward_inplace(&xs, 0)?;
-    /// assert_eq!(xs.to_vec3::<f32>()?, wanted.to_vec3::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// An input that is a variable or was computed from one, since its gradient would be that
-    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
-    /// input that shares its memory with the table; an input that is not on the CPU; else as
-    /// [`forward_at`](Self::forward_at). The input is unchanged then.
-    pub fn forward_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
-        let (_, time) = self.check_input(xs)?;
-        if !xs.device().is_cpu() {
-            let location = xs.device().location();
-            bail!("adding in place works on the cpu only, the input is on {location:?}");
-        }
-        if xs.track_op() {
-            let what = if xs.is_variable() {
-                "is a variable"
-            } else {
-                "was computed from a variable"
-            };
-            bail!("the input {what}: take a copy (detach, then copy) to add in place");
-        }
-        if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
-            let (dims, strides) = (xs.dims(), xs.stride());
-            bail!(
-                "elements of the input share their places: shape {dims:?} with strides \
-                 {strides:?} cannot be added to in place"
-            );
-        }
-        let end = self.end_of(offset, time)?;
-        if xs.elem_count() == 0 {
-            return Ok(());
-        }
-        let table = self.shared.rows.at_least(end)?;
-        let op = self.fused(TokenRows::From(offset), false);
-        op.apply_in_place(xs, &table)
-    }
-
-    /// Adds the encoding of each token's own position.
-    ///
-    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike (`[T]` for unbatched input), or `[B, T]`; time comes
-    /// last, for sequence-first input too. They are `u32` or `i64`, on any device; those of a
-    /// GPU are copied to the host to be checked, since Candle reads certain wrong ids as a row
-    /// of zeros.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig, position_ids_for_packed};
-    ///
-    /// let config = PositionalEncodingConfig::new(64);
-    /// let layer = PositionalEncoding::new(config, DType::F32, &Device::Cpu)?;
-    /// // Two sequences of 3 and 2 tokens, in one row.
-    /// let xs = Tensor::zeros((1, 5, 64), DType::F32, &Device::Cpu)?;
-    /// let ids = position_ids_for_packed(&[3, 2], &Device::Cpu)?;
-    /// let ys = layer.forward_with_positions(&xs, &ids, false)?.to_vec3::<f32>()?;
-    /// assert_eq!(ys[0][0], ys[0][3]); // both are position 0
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Ids of another shape or type; an id that the table has no row for, with its place; else
-    /// as [`forward_at`](Self::forward_at).
-    pub fn forward_with_positions(
-        &self,
-        xs: &Tensor,
-        position_ids: &Tensor,
-        train: bool,
-    ) -> Result<Tensor> {
-        let (batch, time) = self.check_input(xs)?;
-        memory::for_result("the result", xs)?;
-        let unbatched = self.shared.config.axis_order == AxisOrder::Unbatched;
-        let per_sequence = match position_ids.dims() {
-            [t] if *t == time => false,
-            [1, t] if !unbatched && *t == time => false,
-            [b, t] if !unbatched && (*b, *t) == (batch, time) => true,
-            dims if unbatched => {
-                bail!("position ids must have shape [{time}], got {dims:?}")
-            }
-            dims => {
-                bail!(
-                    "position ids must have shape [{time}], [1, {time}] or [{batch}, {time}], \
-                     got {dims:?}"
-                )
-            }
-        };
-        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        if checked.ids.is_empty() {
-            return self.dropout.forward(xs, train);
-        }
-        let table = self.shared.rows.at_least(checked.rows)?;
-        if xs.elem_count() != 0 && xs.device().is_cpu() {
-            let ids = checked.ids.into();
-            let rows = if per_sequence {
-                TokenRows::PerToken(ids)
-            } else {
-                TokenRows::PerStep(ids)
-            };
-            return self.fused(rows, train).apply(xs, &table);
-        }
-        self.add(xs, &self.gathered(&table, checked)?, train)
-    }
-
-    /// [`forward_at`](Self::forward_at) composed of Candle's operations: for the tests, which
-    /// compare the two on the CPU.
-    #[doc(hidden)]
-    pub fn forward_at_composed(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
-        let (_, time) = self.check_input(xs)?;
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
-    }
-
-    /// [`forward_with_positions`](Self::forward_with_positions) composed of Candle's operations.
-    #[doc(hidden)]
-    pub fn forward_with_positions_composed(
-        &self,
-        xs: &Tensor,
-        position_ids: &Tensor,
-        train: bool,
-    ) -> Result<Tensor> {
-        self.check_input(xs)?;
-        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        let table = self.shared.rows.at_least(checked.rows)?;
-        self.add(xs, &self.gathered(&table, checked)?, train)
-    }
-
     /// The same layer on an instruction set: for the tests.
     #[doc(hidden)]
     pub fn with_backend(self, backend: Backend) -> Self {
@@ -379,7 +203,7 @@ impl PositionalEncoding {
     }
 
     /// Returns a view of this layer without dropout that is a [`Module`](candle_core::Module),
-    /// for `candle_nn::seq()` and wherever one is wanted. The layer itself is a [`ModuleT`], and
+    /// for `candle_nn::seq()` and wherever one is wanted. The layer itself is a [`ModuleT`](candle_core::ModuleT), and
     /// Candle lets no type be both.
     ///
     /// ```
@@ -406,72 +230,8 @@ impl PositionalEncoding {
         &self.dropout
     }
 
-    /// The operation that does it all in one pass. A training call takes the next step.
-    fn fused(&self, rows: TokenRows, train: bool) -> AddEncoding {
-        AddEncoding {
-            rows,
-            order: self.shared.config.axis_order,
-            scale: self.shared.factor,
-            masking: self.dropout.next_masking(train),
-            backend: self.dropout.backend(),
-        }
-    }
-
-    /// The rows from `offset` on, in a shape that broadcasts to the input's.
-    fn broadcast_rows(&self, offset: usize, time: usize) -> Result<Tensor> {
-        let pe = self.encoding(offset, time)?;
-        match self.shared.config.axis_order {
-            AxisOrder::SequenceFirst => pe.unsqueeze(1),
-            AxisOrder::BatchFirst | AxisOrder::Unbatched => Ok(pe),
-        }
-    }
-
-    /// The rows of position ids, in a shape that broadcasts to the input's.
-    fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
-        let per_sequence = checked.dims.len() == 2;
-        let pe = reference::gather(table, checked.ids)?;
-        let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
-        match (self.shared.config.axis_order, per_sequence) {
-            (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
-            (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1),
-            _ => Ok(pe),
-        }
-    }
-
-    fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
-        if xs.elem_count() == 0 {
-            return self.dropout.forward(xs, train);
-        }
-        reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
-    }
-
     /// One past the last of the positions `offset .. offset + len`.
     fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
         end_of("the table holds", offset, len, self.max_seq_len())
-    }
-
-    /// Checks shape, type and device, and returns batch and time.
-    fn check_input(&self, xs: &Tensor) -> Result<(usize, usize)> {
-        let (order, d_model) = (self.shared.config.axis_order, self.d_model());
-        let dims = xs.dims();
-        let (batch, time) = match order.read(dims) {
-            Some(found) if dims.last() == Some(&d_model) => found,
-            _ => bail!("{} with d_model {d_model}, got {dims:?}", order.describe()),
-        };
-        let rows = &self.shared.rows;
-        check_dtypes("the input", xs.dtype(), TableKind::Encoding, rows.dtype())?;
-        if !xs.device().same_device(rows.device()) {
-            let (input, table) = (xs.device().location(), rows.device().location());
-            bail!("the input is on {input:?}, but the table is on {table:?}");
-        }
-        memory::declared("the input", xs)?;
-        Ok((batch, time))
-    }
-}
-
-impl ModuleT for PositionalEncoding {
-    /// Adds the encodings of the positions `0 ..`; with dropout if `train`.
-    fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
-        self.forward_at(xs, 0, train)
     }
 }

@@ -95,8 +95,8 @@
 //! | `ops::sdpa` (Metal) | products and `ops::softmax` |
 
 mod apply;
-mod axes;
 pub(crate) mod config;
+mod cos_sin;
 mod given;
 mod input;
 #[doc(hidden)]
@@ -106,12 +106,12 @@ mod turn;
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result};
 use pe_core::hf_config::HfConfig;
 use pe_core::{Backend, Rotary};
 
 use self::config::RotaryEmbeddingConfig;
-use self::tables::{Angles, Tables};
+use self::tables::Tables;
 use self::turn::Turn;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
@@ -247,41 +247,6 @@ impl RotaryEmbedding {
     ) -> Result<Self> {
         let config = RotaryEmbeddingConfig::from_hf_config(config, layer_type)?;
         Self::new(config, dtype, device)
-    }
-
-    /// Cosines and sines of the positions `offset .. offset + len`, `[len, rotary_dim / 2]`
-    /// each, in the type that the layer was made for: what `candle_nn::rotary_emb::rope` takes.
-    ///
-    /// They are views of the tables where the types agree, and made afresh with one rounding
-    /// where not. Copy them before changing them in place.
-    ///
-    /// ```
-    /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
-    ///
-    /// let config = RotaryEmbeddingConfig::new(64);
-    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
-    /// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
-    /// let (cos, sin) = rotary.cos_sin(5, 10)?;
-    /// let theirs = candle_nn::rotary_emb::rope(&q, &cos, &sin)?;
-    /// let ours = rotary.apply(&q, 5)?;
-    /// assert_eq!(ours.flatten_all()?.to_vec1::<f32>()?, theirs.flatten_all()?.to_vec1::<f32>()?);
-    /// # Ok::<(), candle_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Positions beyond the tables.
-    pub fn cos_sin(&self, offset: usize, len: usize) -> Result<(Tensor, Tensor)> {
-        let Shared { dtype, tables, .. } = &*self.shared;
-        let end = self.end_of(offset, len)?;
-        if *dtype != tables.dtype() || len == 0 {
-            let frequencies = tables.rotary().frequencies(end)?;
-            let made = Angles::make(&frequencies, offset..end, *dtype, tables.device())?;
-            return Ok((made.cos, made.sin));
-        }
-        let angles = tables.get(offset..end, end)?;
-        let of = |table: &Tensor| table.narrow(0, offset - angles.start, len);
-        Ok((of(&angles.cos)?, of(&angles.sin)?))
     }
 
     /// What the layer was made from.

@@ -1,4 +1,4 @@
-//! Positions with several coordinates: the angles of tokens of images and videos.
+//! Cosines and sines as tensors: of a range of positions, and of tokens with several coordinates.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -6,11 +6,47 @@ use candle_core::{DType, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, RotaryFrequencies};
 
-use super::RotaryEmbedding;
+use super::tables::Angles;
+use super::{RotaryEmbedding, Shared};
 use crate::tensors::convert::table_to_tensor;
 use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
+    /// Cosines and sines of the positions `offset .. offset + len`, `[len, rotary_dim / 2]`
+    /// each, in the type that the layer was made for: what `candle_nn::rotary_emb::rope` takes.
+    ///
+    /// They are views of the tables where the types agree, and made afresh with one rounding
+    /// where not. Copy them before changing them in place.
+    ///
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let config = RotaryEmbeddingConfig::new(64);
+    /// let rotary = RotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::randn(0f32, 1., (1, 4, 10, 64), &Device::Cpu)?;
+    /// let (cos, sin) = rotary.cos_sin(5, 10)?;
+    /// let theirs = candle_nn::rotary_emb::rope(&q, &cos, &sin)?;
+    /// let ours = rotary.apply(&q, 5)?;
+    /// assert_eq!(ours.flatten_all()?.to_vec1::<f32>()?, theirs.flatten_all()?.to_vec1::<f32>()?);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Positions beyond the tables.
+    pub fn cos_sin(&self, offset: usize, len: usize) -> Result<(Tensor, Tensor)> {
+        let Shared { dtype, tables, .. } = &*self.shared;
+        let end = self.end_of(offset, len)?;
+        if *dtype != tables.dtype() || len == 0 {
+            let frequencies = tables.rotary().frequencies(end)?;
+            let made = Angles::make(&frequencies, offset..end, *dtype, tables.device())?;
+            return Ok((made.cos, made.sin));
+        }
+        let angles = tables.get(offset..end, end)?;
+        let of = |table: &Tensor| table.narrow(0, offset.saturating_sub(angles.start), len);
+        Ok((of(&angles.cos)?, of(&angles.sin)?))
+    }
+
     /// Cosines and sines of tokens with several coordinates, `[B, T, rotary_dim / 2]` each, for
     /// [`apply_with_cos_sin`](Self::apply_with_cos_sin): M-RoPE (P. Wang et al.: "Qwen2-VL", 2024)
     /// and its like. They are made once for all blocks of a model.
