@@ -123,7 +123,7 @@ fn resume(
         return Ok((whole, 0));
     };
     drop(whole);
-    let (_, rest) = ask(there).map_err(Failure::Broken)?;
+    let (_, rest) = ask(there).map_err(Failure::Interrupted)?;
     if rest.status() == 200 {
         return Ok((rest, 0));
     }
