@@ -47,39 +47,35 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod any_spec;
 mod compare;
 mod comparison;
 pub(crate) mod file;
 mod inspect;
 mod load;
 mod pass;
-mod rotary;
 mod save;
 mod scheme;
-mod sinusoidal;
+mod schemes;
 mod spec;
 mod tables;
-#[cfg(test)]
-mod tests;
 mod values;
 mod var_builder;
 mod verify;
 
-pub use any_spec::AnySpec;
 pub use compare::compare;
 pub use comparison::{Comparison, WrongEntry};
-pub use file::header::Limits;
+pub use file::limits::Limits;
 pub use file::read::DEFAULT_TENSOR;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, Loaded, load, load_as};
 pub use pass::NonFinite;
-pub use rotary::{
-    COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, RotaryTables, RotaryTensors, SIN_TENSOR,
-};
 pub use save::{SaveOptions, export, save};
 pub use scheme::{FORMAT, METADATA_KEY, Scheme};
-pub use sinusoidal::SinusoidalSpec;
+pub use schemes::AnySpec;
+pub use schemes::rotary::{
+    COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, RotaryTables, RotaryTensors, SIN_TENSOR,
+};
+pub use schemes::sinusoidal::SinusoidalSpec;
 pub use spec::Spec;
 pub use values::Values;
 pub use var_builder::{TableOrigin, from_var_builder};

@@ -31,6 +31,7 @@ mod file;
 mod hash;
 mod names;
 mod partial;
+mod request;
 mod transfer;
 
 use std::path::PathBuf;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Result;
 
-use super::any_spec::AnySpec;
-use super::file::header::Limits;
+use super::file::limits::Limits;
 use super::file::read::TableFile;
 use super::scheme::METADATA_KEY;
+use super::schemes::AnySpec;
 
 /// Description of any safetensors file, by its header.
 #[derive(Debug, Clone, PartialEq)]

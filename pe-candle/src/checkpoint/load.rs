@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::comparison::Comparison;
 use super::file::element::{dtype_name, elements, first_not_finite, with_element};
-use super::file::header::{Limits, TensorInfo};
+use super::file::header::TensorInfo;
+use super::file::limits::Limits;
 use super::file::message::reason;
 use super::file::read::TableFile;
 use super::pass::{self, NonFinite};

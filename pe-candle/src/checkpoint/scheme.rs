@@ -26,8 +26,8 @@ pub const FORMAT: u32 = 1;
 /// specification, and perhaps *constants*, small tensors of their own shape and type.
 ///
 /// # Adding a scheme
-/// This crate alone implements the trait. A new scheme is one module next to `sinusoidal.rs` and
-/// `rotary.rs`, with
+/// This crate alone implements the trait. A new scheme is one module next to
+/// `schemes/sinusoidal.rs` and `schemes/rotary.rs`, with
 ///
 /// 1. the checked value: one that pe-core has, or a struct around one;
 /// 2. the fields of its JSON object: a struct with `deny_unknown_fields` that begins with `format`
@@ -35,7 +35,7 @@ pub const FORMAT: u32 = 1;
 /// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
 ///    to and from the fields, and the names of the loaded tensors;
 ///
-/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `tests.rs` has a small scheme of trained
+/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `schemes/tests.rs` has a small scheme of trained
 /// values. Headers,
 /// order of the tensors, blocks, threads, comparison, tolerance, conversion, and messages are the
 /// same for all schemes.

@@ -9,7 +9,7 @@ use crate::tensors::convert::table_to_tensor;
 
 use super::file::element::{is_finite, with_element};
 use super::file::message::{quoted, reason};
-use super::sinusoidal::SinusoidalSpec;
+use super::schemes::sinusoidal::SinusoidalSpec;
 
 /// A name that no checkpoint has. A backend that claims to hold it, as
 /// `VarBuilder::zeros` does, claims to hold everything.

@@ -11,7 +11,8 @@ use safetensors::Dtype;
 use super::message;
 
 use super::blocks::{Block, RowBlocks};
-use super::header::{Header, Limits, PREFIX, TensorInfo};
+use super::header::{Header, PREFIX, TensorInfo};
+use super::limits::Limits;
 use super::message::quoted;
 use super::open::open_regular;
 

@@ -6,13 +6,13 @@ use candle_core::{Result, Tensor};
 use pe_core::{Element, Sinusoidal, SinusoidalConfig};
 use serde::{Deserialize, Serialize};
 
-use super::file::element::{dtype_from_name, dtype_name};
-use super::file::json::object;
-use super::file::message::{error, quoted};
-use super::file::read::DEFAULT_TENSOR;
-use super::load::{Loaded, differences};
-use super::scheme::{FORMAT, Rows, Scheme, sealed};
-use super::spec::Spec;
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::json::object;
+use crate::checkpoint::file::message::{error, quoted};
+use crate::checkpoint::file::read::DEFAULT_TENSOR;
+use crate::checkpoint::load::{Loaded, differences};
+use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::spec::Spec;
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::config::PositionalEncodingConfig;
 

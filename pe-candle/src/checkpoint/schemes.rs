@@ -1,14 +1,22 @@
-//! A specification of any scheme.
+//! The schemes, a module for each, and a specification of any of them.
+
+pub(crate) mod rotary;
+pub(crate) mod sinusoidal;
+#[cfg(test)]
+mod tests;
 
 use pe_core::Sinusoidal;
 
 use super::file::message::quoted;
 use super::file::read::TableFile;
-use super::rotary::{RotarySpec, RotaryTables};
+
 use super::scheme::Scheme;
-use super::sinusoidal::SinusoidalSpec;
+
 use super::spec::scheme_name;
 use super::tables::Tables;
+
+use rotary::{RotarySpec, RotaryTables};
+use sinusoidal::SinusoidalSpec;
 
 /// A specification of any scheme, as a file has it.
 #[derive(Debug, Clone, PartialEq)]

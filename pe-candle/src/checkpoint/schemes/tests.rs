@@ -6,9 +6,11 @@ use candle_core::{DType, Device, Result, Tensor};
 use pe_core::{Element, Error};
 use serde::{Deserialize, Serialize};
 
-use super::file::element::{dtype_from_name, dtype_name};
-use super::scheme::{FORMAT, Rows, Scheme, sealed};
-use super::{LoadOptions, NonFinite, SaveOptions, Spec, compare, export, load, load_as, save};
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::{
+    LoadOptions, NonFinite, SaveOptions, Spec, compare, export, load, load_as, save,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 struct Learned(Config);

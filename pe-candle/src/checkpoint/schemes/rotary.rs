@@ -18,11 +18,11 @@ use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryConfig, RotaryFrequencies};
 use serde::{Deserialize, Serialize};
 
-use super::file::element::{dtype_from_name, dtype_name};
-use super::file::json::object;
-use super::file::message::reason;
-use super::scheme::{Constant, FORMAT, Rows, Scheme, sealed};
-use super::spec::Spec;
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::json::object;
+use crate::checkpoint::file::message::reason;
+use crate::checkpoint::scheme::{Constant, FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::spec::Spec;
 
 /// The tensor of cosines.
 pub const COS_TENSOR: &str = "cos";
