@@ -133,6 +133,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // Only `kernel/raw` contains unsafe code.
 #![deny(unsafe_code)]
 
@@ -165,7 +166,7 @@ pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
 
-/// The README's examples, compiled and run with the other documentation tests.
+/// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

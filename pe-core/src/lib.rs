@@ -123,6 +123,7 @@
 //! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
 //! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod convert;
@@ -173,3 +174,8 @@ pub use sincos::Rungs;
 pub use sincos::backend::Backend;
 #[doc(hidden)]
 pub use turns::count::frequencies_computed;
+
+/// The examples of README.md, compiled and run with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

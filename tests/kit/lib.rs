@@ -13,3 +13,8 @@ pub mod server;
 #[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;
+
+/// The examples of the README at the root, compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
