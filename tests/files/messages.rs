@@ -124,7 +124,7 @@ fn files_of_hostile_text_by_a_hostile_name() {
         fs::write(&path, &bytes).unwrap();
         assert_one_line(checkpoint::load(&path, &Device::Cpu), about);
         assert_one_line(
-            checkpoint::load_as::<checkpoint::RotaryTables, _>(&path, &Device::Cpu),
+            checkpoint::load_as::<checkpoint::RotaryTables>(&path, &Device::Cpu),
             about,
         );
         assert_one_line(named(HOSTILE).compare(&path, &spec), about);

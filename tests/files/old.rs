@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
 
 /// Loads a file, with every entry compared, and writes it again.
 fn written_again<S: Scheme>(old: &Path, new: &Path) {
-    let loaded = checkpoint::load_as::<S, _>(old, &Device::Cpu).unwrap();
+    let loaded = checkpoint::load_as::<S>(old, &Device::Cpu).unwrap();
     checkpoint::export(new, &loaded.spec.unwrap()).unwrap();
 }
 

@@ -73,7 +73,7 @@ fn a_rotary_specification_computes_each_set_of_frequencies_once() {
             spec.to_json().unwrap()
         });
         assert_eq!(built, 0);
-        let load = || checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu).unwrap();
+        let load = || checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
         let (built, loaded) = counted(load);
         assert_eq!((built, loaded.spec), (sets, Some(spec)));
         assert_eq!(counted(|| checkpoint::inspect(&path).unwrap()).0, sets);

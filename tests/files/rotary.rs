@@ -1,6 +1,6 @@
 //! Rotary tables in files.
 
-use pe_candle::checkpoint::{RotarySpec, RotaryTables};
+use pe_candle::checkpoint::{RotarySpec, RotaryTables, RotaryTensors};
 use pe_core::{
     Llama3Scaling, LongRopeScaling, RopeScaling, Rotary, RotaryConfig, RotaryRecipe, YarnScaling,
 };
@@ -88,7 +88,7 @@ fn every_scaling_comes_back_in_every_type_with_equal_bytes() {
                 checkpoint::export(&path, &spec).unwrap();
                 assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
 
-                let loaded = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu).unwrap();
+                let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
                 assert_eq!(loaded.spec, Some(spec.clone()));
                 let [cos, sin, inv_freq] = expected(&spec);
                 assert_eq!(loaded.table.cos.dims(), [70, 8]);
@@ -123,6 +123,9 @@ fn every_scaling_comes_back_in_every_type_with_equal_bytes() {
                 ];
                 let theirs = safetensors::serialize(tensors, Some(metadata.into())).unwrap();
                 assert!(theirs == bytes, "{spec:?}");
+                let RotaryTensors { cos, sin, .. } = &loaded.table;
+                checkpoint::save(&path, &[cos, sin], &spec).unwrap();
+                assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
             }
         }
     }
@@ -141,7 +144,7 @@ fn blocks_do_not_show_in_the_file() {
     ] {
         let spec = rotary(&RotaryConfig::new(rotary_dim), 1_000_000, rows, dtype);
         checkpoint::export(&path, &spec).unwrap();
-        let loaded = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu).unwrap();
+        let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
         let [cos, sin, _] = expected(&spec);
         assert!(bits(&loaded.table.cos) == cos && bits(&loaded.table.sin) == sin);
     }
@@ -181,7 +184,7 @@ fn one_wrong_bit_anywhere_is_found_and_named() {
             let first = comparison.first_wrong.as_ref().unwrap();
             assert_eq!((first.tensor.as_str(), first.column), (tensor, pair));
             assert!(comparison.to_string().contains(words), "{comparison}");
-            let error = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu).unwrap_err();
+            let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap_err();
             let named = format!("tensor {tensor:?}: by the file's own specification, 1 of ");
             let error = error.to_string();
             assert!(error.contains(&named) && error.contains(words), "{error}");
@@ -400,7 +403,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 4, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
-    let loaded = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu).unwrap();
+    let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
     let (cos, sin, inv_freq) = (&loaded.table.cos, &loaded.table.sin, &loaded.table.inv_freq);
     let short = cos.narrow(0, 0, 3).unwrap();
     let half = inv_freq.to_dtype(DType::F16).unwrap();
@@ -424,7 +427,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
             safetensors::serialize(tensors, Some(metadata.into())).unwrap(),
         )
         .unwrap();
-        let error = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu)
+        let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
             .unwrap_err()
             .to_string();
         assert!(error.contains(message), "{error}");
@@ -437,7 +440,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
     }
     // Files of the one kind, read as the other.
     fs::write(&path, foreign(&[("cos", cos), ("sin", sin)])).unwrap();
-    let error = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu)
+    let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
         .unwrap_err()
         .to_string();
     assert!(
@@ -445,7 +448,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
         "{error}"
     );
     checkpoint::export(&path, &super::spec(16, 4)).unwrap();
-    let error = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu)
+    let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
         .unwrap_err()
         .to_string();
     assert!(

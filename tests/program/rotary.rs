@@ -38,7 +38,7 @@ struct Exported {
 fn export(path: &Path, options: &[&str]) -> (Exported, String) {
     let fixed = ["export", "--scheme", "rotary", "-o", arg(path)];
     let text = run(&[&fixed, options].concat());
-    let loaded = checkpoint::load_as::<RotaryTables, _>(path, &Device::Cpu).unwrap();
+    let loaded = checkpoint::load_as::<RotaryTables>(path, &Device::Cpu).unwrap();
     let (spec, table) = (loaded.spec.unwrap(), loaded.table);
     (Exported { spec, table }, text)
 }

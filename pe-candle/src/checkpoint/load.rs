@@ -132,7 +132,7 @@ pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded> {
 /// # use pe_candle::checkpoint::{self, RotarySpec, RotaryTables};
 /// # let spec = RotarySpec::new(pe_core::RotaryConfig::new(64), 0, 32, DType::F32)?;
 /// # checkpoint::export(&path, &spec)?;
-/// let rotary = checkpoint::load_as::<RotaryTables, _>(&path, &Device::Cpu)?.table;
+/// let rotary = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)?.table;
 /// let q = Tensor::zeros((1, 8, 16, 64), DType::F32, &Device::Cpu)?;
 /// let (cos, sin) = (rotary.cos.narrow(0, 0, 16)?, rotary.sin.narrow(0, 0, 16)?);
 /// let q = candle_nn::rotary_emb::rope(&q, &cos, &sin)?;
@@ -142,7 +142,7 @@ pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded> {
 /// # Errors
 /// Returns the errors of [`load`], or an error if a scheme of several tensors has no specification in
 /// the file.
-pub fn load_as<S: Scheme, P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded<S>> {
+pub fn load_as<S: Scheme>(path: impl AsRef<Path>, device: &Device) -> Result<Loaded<S>> {
     let device = device.clone();
     LoadOptions {
         device,

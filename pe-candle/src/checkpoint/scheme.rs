@@ -43,7 +43,7 @@ pub const FORMAT: u32 = 1;
 /// Tables that were trained have no formula. They are saved from tensors and loaded, and their
 /// scheme sets [`COMPUTED`](Scheme::COMPUTED) to `false`: then nothing is compared, `export` returns
 /// an error, and `writer` is never called.
-pub trait Scheme: sealed::Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized {
+pub trait Scheme: Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized {
     /// Name of the scheme in a specification.
     const NAME: &'static str;
 
@@ -130,7 +130,5 @@ pub struct Constant {
     pub(crate) values: Vec<f64>,
 }
 
-pub(crate) mod sealed {
-    /// Keeps the list of schemes in this crate.
-    pub trait Sealed {}
-}
+/// Keeps the list of schemes in this crate.
+pub trait Sealed {}

@@ -11,7 +11,7 @@ use super::file::element::{encode, with_element};
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Tables to save: a tensor or an array of tensors, a [`Table`] or [`CosSin`] of pe-core.
-pub trait Values: sealed::Sealed {
+pub trait Values: Sealed {
     /// Lists the tables in the order of the scheme.
     #[doc(hidden)]
     fn views(&self) -> Result<Vec<View<'_>>>;
@@ -26,11 +26,10 @@ pub struct View<'a> {
     pub(crate) write: Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>,
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
+/// Keeps the list of types in this crate.
+pub trait Sealed {}
 
-impl sealed::Sealed for Tensor {}
+impl Sealed for Tensor {}
 
 impl Values for Tensor {
     fn views(&self) -> Result<Vec<View<'_>>> {
@@ -61,7 +60,7 @@ fn write_tensor<T: Element + WithDType>(table: &Tensor, out: &mut dyn Write) -> 
     Ok(write_entries(entries, out)?)
 }
 
-impl<const N: usize> sealed::Sealed for [&Tensor; N] {}
+impl<const N: usize> Sealed for [&Tensor; N] {}
 
 impl<const N: usize> Values for [&Tensor; N] {
     fn views(&self) -> Result<Vec<View<'_>>> {
@@ -74,7 +73,7 @@ impl<const N: usize> Values for [&Tensor; N] {
     }
 }
 
-impl<T: Element> sealed::Sealed for Table<T> {}
+impl<T: Element> Sealed for Table<T> {}
 
 impl<T: Element> Values for Table<T> {
     fn views(&self) -> Result<Vec<View<'_>>> {
@@ -86,7 +85,7 @@ impl<T: Element> Values for Table<T> {
     }
 }
 
-impl<T: Element> sealed::Sealed for CosSin<T> {}
+impl<T: Element> Sealed for CosSin<T> {}
 
 impl<T: Element> Values for CosSin<T> {
     fn views(&self) -> Result<Vec<View<'_>>> {

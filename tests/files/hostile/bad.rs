@@ -49,7 +49,7 @@ impl Bad {
         match self.by {
             By::Load => checkpoint::load(path, &Device::Cpu).map(|_| ()),
             By::LoadRotary => {
-                checkpoint::load_as::<checkpoint::RotaryTables, _>(path, &Device::Cpu).map(|_| ())
+                checkpoint::load_as::<checkpoint::RotaryTables>(path, &Device::Cpu).map(|_| ())
             }
         }
     }

@@ -104,7 +104,7 @@ fn headers_that_grow_in_memory_are_bounded_by_their_length() {
         let (_, inspected) = watch(|| checkpoint::inspect(&path));
         let (loaded, load) = watch(|| checkpoint::load(&path, &Device::Cpu));
         let (rotary, load_rotary) =
-            watch(|| checkpoint::load_as::<checkpoint::RotaryTables, _>(&path, &Device::Cpu));
+            watch(|| checkpoint::load_as::<checkpoint::RotaryTables>(&path, &Device::Cpu));
         for error in [loaded.unwrap_err(), rotary.unwrap_err()] {
             let error = bad::message(&error);
             assert!(

@@ -100,7 +100,7 @@ pub fn check(input: &[u8]) {
             named(error);
         }
     }
-    match checkpoint::load_as::<RotaryTables, _>(&*path, &Device::Cpu) {
+    match checkpoint::load_as::<RotaryTables>(&*path, &Device::Cpu) {
         Ok(loaded) => {
             let spec = loaded.spec.unwrap();
             assert!(checkpoint::compare(&*path, &spec).unwrap().is_right());

@@ -33,11 +33,10 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_pipe_put_in_place_of_a_file_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
@@ -46,7 +45,7 @@ mod tests {
         let (sent, opened) = std::sync::mpsc::channel();
         std::thread::spawn({
             let pipe = pipe.clone();
-            move || sent.send(open(&pipe).is_ok())
+            move || sent.send(super::open(&pipe).is_ok())
         });
         let wait = std::time::Duration::from_secs(10);
         assert_eq!(opened.recv_timeout(wait), Ok(true));

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::json::object;
 use crate::checkpoint::file::message::reason;
-use crate::checkpoint::scheme::{Constant, FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::scheme::{Constant, FORMAT, Rows, Scheme, Sealed};
 use crate::checkpoint::spec::Spec;
 
 /// The tensor of cosines.
@@ -143,7 +143,7 @@ pub struct Fields {
     attention_factor: f64,
 }
 
-impl sealed::Sealed for RotaryTables {}
+impl Sealed for RotaryTables {}
 
 impl Scheme for RotaryTables {
     const NAME: &'static str = "rotary";

@@ -11,7 +11,7 @@ use crate::checkpoint::file::json::object;
 use crate::checkpoint::file::message::{error, quoted};
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
 use crate::checkpoint::load::{Loaded, differences};
-use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
 use crate::checkpoint::spec::Spec;
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::config::PositionalEncodingConfig;
@@ -32,7 +32,7 @@ pub struct Fields {
     dtype: String,
 }
 
-impl sealed::Sealed for Sinusoidal {}
+impl Sealed for Sinusoidal {}
 
 impl Scheme for Sinusoidal {
     const NAME: &'static str = "sinusoidal";

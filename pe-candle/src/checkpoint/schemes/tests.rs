@@ -7,7 +7,7 @@ use pe_core::{Element, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
-use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, sealed};
+use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
 use crate::checkpoint::{
     LoadOptions, NonFinite, SaveOptions, Spec, compare, export, load, load_as, save,
 };
@@ -30,7 +30,7 @@ struct Fields {
     dtype: String,
 }
 
-impl sealed::Sealed for Learned {}
+impl Sealed for Learned {}
 
 impl Scheme for Learned {
     const NAME: &'static str = "learned";
@@ -97,7 +97,7 @@ fn trained_values_are_saved_and_loaded_and_compared_with_nothing() -> Result<()>
     options.save(&path, &table, &spec)?;
 
     let error = |result: Result<()>| result.map_err(|e| e.to_string()).err().unwrap_or_default();
-    let loaded = load_as::<Learned, _>(&path, &Device::Cpu).map(drop);
+    let loaded = load_as::<Learned>(&path, &Device::Cpu).map(drop);
     assert!(error(loaded).contains("row 1, column 2 is NaN"));
     let accepting = LoadOptions {
         non_finite: NonFinite::Accept,
