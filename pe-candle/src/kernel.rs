@@ -39,17 +39,15 @@
 //! `f32`, and by the generator in half types, whose activations are half as large.
 
 mod dispatch;
+mod element;
 mod half_bits;
 mod isa;
 mod mask;
-mod number;
 mod ops;
 pub(crate) mod philox;
-mod place;
 pub(crate) mod raw;
 mod token_rows;
 mod view;
-mod words;
 
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{AddEncoding, Direction, Rotation, ScaledDropout};

@@ -4,7 +4,7 @@
 
 use crate::text::escape;
 
-/// What can be wrong with a specification or a request.
+/// Error in a specification or a request.
 ///
 /// A message names the values and is one line without control or invisible characters, whatever a name
 /// or a file holds.

@@ -1,8 +1,8 @@
 //! Text from files in messages and reports.
 //!
-//! Names of tensors, keys, layers, and files can hold any character, also characters that move a terminal's
-//! cursor, reverse the direction of a line, or show nothing at all. [`escape`] is the one function that
-//! makes such text safe to show; every error message of the workspace goes through it.
+//! Names of tensors, keys, layers, and files can contain any character, even characters that move a
+//! terminal's cursor, reverse the direction of a line, or are invisible. [`escape`] alone makes such text
+//! safe to show. Every error message of the workspace uses it.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,8 @@ pub fn is_invisible(c: char) -> bool {
 /// Returns the text on one line, with an escape such as `\n` or `\u{200b}` for each character that
 /// [`is_invisible`].
 ///
-/// All other characters stay as they are, quotes and backslashes included, so escaping twice changes nothing.
+/// All other characters are unchanged, including quotes and backslashes, so escaping twice changes
+/// nothing.
 ///
 /// ```
 /// use pe_core::text::escape;

@@ -13,10 +13,7 @@ mod layout;
 mod paint;
 mod ticks;
 
-use std::path::Path;
-
-use anyhow::{Context, Result};
-use pe_candle::checkpoint;
+use anyhow::Result;
 
 pub(crate) use data::{csv, json};
 pub(crate) use figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Rings, Shape};
@@ -30,12 +27,6 @@ use paint::{Background, Raster};
 
 /// Pixels of a PNG for each of the layout's.
 pub(crate) const SCALE: u32 = 2;
-
-/// Writes a file as a whole or not at all.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    checkpoint::replace(path, |file| file.write_all(bytes))
-        .with_context(|| format!("cannot write {}", path.display()))
-}
 
 /// The bytes of a picture, and its width and height in pixels.
 pub(crate) struct Picture {

@@ -40,40 +40,24 @@ mod terminal;
 mod text;
 mod words;
 
+pub use cli::numbers;
 pub use commands::studies;
 pub use encoder::{attention, mask, weights};
 pub use sources::origin;
 pub use text::{sentences, tokenizer};
 
-/// How the command line reads numbers: what its options are given to, before anything is done
-/// with them.
-///
-/// ```
-/// use pe_demo::numbers;
-///
-/// assert_eq!(numbers::whole::<usize>(1, 4096)("512"), Ok(512));
-/// assert!(numbers::whole::<usize>(1, 4096)("1e3").is_err());
-/// assert!(numbers::positive("NaN").is_err());
-/// assert_eq!(numbers::scaling("linear:factor=4")?.keys["factor"], 4);
-/// # Ok::<(), String>(())
-/// ```
-pub mod numbers {
-    pub use crate::cli::{Scaling, parse_spacing, positive, probability, scaling, whole};
-}
-
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
-use clap::Parser;
-
-use cli::{Cli, Command};
-use commands::{encode, export, inspect, shell, train};
-use sources::overwrite;
-use terminal::console::{BadUsage, Stdout};
+use cli::{Command, VerbosityArgs};
+use commands::{encode, export, inspect, plot, report, shell, train};
 use terminal::log::{Log, Verbosity};
+use terminal::outcome::BadUsage;
 use terminal::process::{self, Work};
+use terminal::stdout::Stdout;
 
-pub use terminal::console::{Colors, Outcome};
+pub use terminal::color::{Color, Colors};
+pub use terminal::outcome::Outcome;
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
@@ -105,34 +89,21 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    let args = cli::command_first(args.into_iter().map(Into::into).collect());
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let mut stdout = Stdout::new(stdout);
     let mut log = Log::new(stderr);
-    let usage = |error: &clap::Error, log: &mut Log<'_>| {
-        log.usage(colors.stderr.paint(error));
-        Outcome::Usage
-    };
-    let result = match Cli::try_parse_from(&args) {
-        Ok(cli) => {
-            if let Some(why) = cli.mistake(&args) {
-                return usage(&cli.usage_error(&why), &mut log);
-            }
-            log.verbosity = match (cli.talk.quiet, cli.talk.verbose) {
-                (true, _) => Verbosity::Quiet,
-                (_, true) => Verbosity::Verbose,
-                _ => Verbosity::Normal,
-            };
-            let result = dispatch(&cli, stdin, &mut stdout, &mut log);
-            if let Err(error) = &result
-                && let Some(BadUsage(why)) = error.downcast_ref()
+    let result = match cli::parse(&args) {
+        Ok(parsed) => {
+            log.verbosity = verbosity(&parsed.cli.verbosity);
+            let usage_error = parsed.usage_error();
+            dispatch(parsed.cli.command, stdin, &mut stdout, &mut log).map_err(|error| match error
+                .downcast_ref()
             {
-                return usage(&cli.usage_error(why), &mut log);
-            }
-            result
+                Some(BadUsage(why)) => usage_error(why).into(),
+                None => error,
+            })
         }
-        Err(error) if error.use_stderr() => {
-            return usage(&cli::explain(error, &args), &mut log);
-        }
+        Err(error) if error.use_stderr() => Err(error.into()),
         Err(help) => write!(stdout, "{}", colors.stdout.paint(&help))
             .map(|()| Outcome::Success)
             .map_err(Into::into),
@@ -144,44 +115,58 @@ where
     match result {
         Ok(outcome) => outcome,
         Err(_) if stdout.is_closed() => Outcome::Success,
-        Err(error) => {
-            log.error(&match stdout.has_failed() {
-                true => error.context("standard output"),
-                false => error,
-            });
-            Outcome::Failure
-        }
+        Err(error) => match error.downcast_ref() {
+            Some(usage) => {
+                log.usage(colors.stderr.paint(usage));
+                Outcome::Usage
+            }
+            None => {
+                log.error(&match stdout.has_failed() {
+                    true => error.context("standard output"),
+                    false => error,
+                });
+                Outcome::Failure
+            }
+        },
     }
 }
 
+fn verbosity(args: &VerbosityArgs) -> Verbosity {
+    match (args.quiet, args.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    }
+}
+
+/// Checks the options of a command and runs it.
 fn dispatch(
-    cli: &Cli,
+    command: Command,
     stdin: &mut dyn BufRead,
     out: &mut dyn Write,
     log: &mut Log<'_>,
 ) -> anyhow::Result<Outcome> {
-    cli.check_needs()?;
-    overwrite::check_command(cli)?;
-    process::settle(match &cli.command {
-        Some(Command::Completions(_) | Command::Man(_)) => Work::Alone,
+    process::settle(match command {
+        Command::Completions(_) | Command::Man(_) => Work::Alone,
         _ => Work::Threaded,
     })?;
     let mut nowhere = std::io::sink();
-    // What these print is about the files that they write.
+    // The output of these is about the files that they write.
     let about_files: &mut dyn Write = match log.verbosity {
         Verbosity::Quiet => &mut nowhere,
         Verbosity::Normal | Verbosity::Verbose => &mut *out,
     };
-    match &cli.command {
-        None => encode::run(&cli.encode, stdin, out, log),
-        Some(Command::Encode(args)) => encode::run(args, stdin, out, log),
-        Some(Command::Export(args)) => export::run(args, about_files),
-        Some(Command::Inspect(args)) => inspect::run(args, out),
-        Some(Command::Train(args)) => train::run(args, out, log),
-        Some(Command::Plot(args)) => commands::plot::run(args, about_files),
-        Some(Command::Report(args)) => commands::report::run(args, about_files),
-        Some(Command::Completions(args)) => shell::completions(args, out),
-        Some(Command::Man(args)) if args.output.is_some() => shell::man(args, about_files),
-        Some(Command::Man(args)) => shell::man(args, out),
+    match command {
+        Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
+        Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
+        Command::Inspect(args) => inspect::run(&args.file, args.json, out),
+        Command::Train(args) => train::run(&train::Options::new(args)?, out, log),
+        Command::Plot(args) => plot::run(&args, about_files),
+        Command::Report(args) => report::run(&args, about_files),
+        Command::Completions(args) => shell::completions(args.shell, out),
+        Command::Man(args) => match args.output {
+            Some(directory) => shell::manual(&directory, about_files),
+            None => shell::man(args.command.as_deref(), out),
+        },
     }
 }

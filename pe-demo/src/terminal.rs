@@ -1,8 +1,14 @@
-//! The process and its terminal: pages of text, JSON, remarks, interruption.
+//! The process and its terminal.
 
-pub(crate) mod console;
+pub(crate) mod color;
+pub(crate) mod emit;
 pub(crate) mod interrupt;
-pub(crate) mod json;
 pub(crate) mod log;
+pub(crate) mod numbers;
+pub(crate) mod outcome;
 pub(crate) mod page;
 pub(crate) mod process;
+pub(crate) mod progress;
+pub(crate) mod stdout;
+pub(crate) mod width;
+pub(crate) mod workers;

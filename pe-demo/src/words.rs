@@ -1,3 +1,5 @@
 //! Specifications in words.
 
-pub(crate) mod model;
+pub(crate) mod additive;
+pub(crate) mod lengths;
+pub(crate) mod rotary;

@@ -238,7 +238,7 @@ fn what_does_not_fit_is_refused() {
     );
     run(&encode(&path, &[&other, "order matters"]));
     let said = run_error(&["--heads", "3", "--embeddings", arg(&path), "order"]);
-    assert!(said.contains("vectors of width 8"), "{said}");
+    assert!(said.contains("the width 8"), "{said}");
 
     for (tensor, part) in [
         (

@@ -2,11 +2,11 @@
 //!
 //!     cargo run --release -p pe-candle --example qwen2
 //!
-//! Qwen2 with small random weights (`model.rs`): with candle-transformers' own rotary part
-//! (`original.rs`), and with [`pe_candle::RotaryEmbedding`] in its place. First in `f32`, where the logits are to be equal:
-//! bit for bit with the model's own tables, closely with those that this crate makes. Then in
-//! `bf16`, all of the model or its rotary part alone, against a run in `f64`: the original rounds
-//! positions to `bf16`, which holds whole numbers up to 256.
+//! Qwen2 with small random weights (`model.rs`) runs with candle-transformers' own rotary part
+//! (`original.rs`) and with [`pe_candle::RotaryEmbedding`]. In `f32` the logits are equal: bit for bit with
+//! the model's own tables, closely with this crate's tables. In `bf16` the complete model, or its rotary
+//! part alone, is compared with a run in `f64`. The original rounds positions to `bf16`, which represents
+//! integers exactly only up to 256.
 
 mod model;
 mod original;
@@ -17,7 +17,7 @@ use model::{Config, Model, Rotary};
 use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig, RotaryRecipe};
 
 const CPU: &Device = &Device::Cpu;
-/// Tokens that are taken at a time.
+/// Tokens per call.
 const CHUNK: usize = 256;
 
 fn config() -> Config {
@@ -103,7 +103,8 @@ fn run(cfg: &Config, rotary: impl Rotary, tokens: &Tensor, dtype: DType) -> Resu
     Ok(logits)
 }
 
-/// The largest difference, and its root mean square over that of the logits.
+/// Returns the largest difference, and the root mean square of the differences relative to that of the
+/// logits.
 fn differences(found: &[f64], wanted: &[f64]) -> (f64, f64) {
     let pairs = found.iter().zip(wanted);
     let gaps = pairs.map(|(found, wanted)| (found - wanted).abs());

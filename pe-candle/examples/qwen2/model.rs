@@ -1,9 +1,9 @@
-//! Qwen2, as candle-transformers 0.11.1 has it in `src/models/qwen2.rs` (licensed MIT or
-//! Apache-2.0, by the authors of Candle), with its rotary part replaced.
+//! Qwen2 of candle-transformers 0.11.1 (`src/models/qwen2.rs`, licensed MIT or Apache-2.0, by the
+//! authors of Candle), with its rotary part replaced.
 //!
-//! What was changed: the struct `RotaryEmbedding` is gone, and any [`Rotary`] stands in its place;
-//! `f64` takes the differentiable norm, since the fused one does not know it; tracing, the
-//! sliding window and masks from outside are left out.
+//! Changes: any [`Rotary`] replaces the struct `RotaryEmbedding`. `f64` uses the differentiable norm,
+//! because the fused one does not support it. Tracing, the sliding window, and caller-supplied masks are
+//! omitted.
 
 use candle_core::{D, DType, Device, Module, Result, Tensor};
 use candle_nn::{Activation, Linear, RmsNorm, VarBuilder, linear, linear_no_bias};
@@ -250,7 +250,7 @@ impl<R: Rotary> Model<R> {
         norm(&self.norm, &xs)?.apply(&self.lm_head)
     }
 
-    /// For the tests, which share this file.
+    /// Clears the KV cache, for the tests, which share this file.
     #[allow(dead_code)]
     pub(crate) fn clear_kv_cache(&mut self) {
         for layer in self.layers.iter_mut() {

@@ -1,5 +1,5 @@
-//! The rotary part of candle-transformers 0.11.1's Qwen2, `src/models/qwen2.rs`, as it is there
-//! (licensed MIT or Apache-2.0, by the authors of Candle).
+//! The rotary part of candle-transformers 0.11.1's Qwen2 (`src/models/qwen2.rs`), unchanged (licensed MIT
+//! or Apache-2.0, by the authors of Candle).
 
 use candle_core::{DType, Device, Result, Tensor};
 

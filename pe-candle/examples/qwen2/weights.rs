@@ -1,4 +1,4 @@
-//! Small random weights, the same on every run and in every type: numbers that `bf16` holds.
+//! Small random weights, the same on every run and in every type: values that `bf16` represents exactly.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub(crate) fn weights(cfg: &Config, dtype: DType) -> Result<VarBuilder<'static>>
         let mut add = |name: &str, shape: &[usize], scale, around| {
             add(format!("model.layers.{layer}.{name}"), shape, scale, around)
         };
-        // Sharp attention: what it picks depends on the angles.
+        // Sharp attention, so that the attended positions depend on the angles.
         add(
             "self_attn.q_proj.weight",
             &[hidden, hidden],

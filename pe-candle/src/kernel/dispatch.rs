@@ -1,8 +1,8 @@
-//! From storages to the types of their elements.
+//! The element types of storages.
 
-use candle_core::{CpuStorage, Layout, Result, WithDType, bail};
+use candle_core::{CpuStorage, DType, Error, Layout, Result, WithDType, bail};
 
-/// The part of a storage that a contiguous layout names.
+/// Returns the part of a storage that a contiguous layout names.
 pub(super) fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
     let all = storage.as_slice::<T>()?;
     match layout.contiguous_offsets() {
@@ -11,43 +11,34 @@ pub(super) fn part<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -
     }
 }
 
-/// Runs an expression for the types of input and tables that go together: `by_type!(input, type
-/// of the tables, error for other types, |elements, entry type| expression)`.
+/// The error for types of input and table that no kernel takes together.
+pub(super) fn mismatch(op: &str, xs: DType, table: DType) -> Error {
+    let (xs, table) = (xs.as_str(), table.as_str());
+    Error::msg(format!(
+        "no kernel for {op} of {xs} with a table of {table}"
+    ))
+}
+
+/// Runs an expression for the types of input and tables that go together: `by_type!(operation, input, type of the
+/// tables, |elements, entry type| expression)`.
 macro_rules! by_type {
-    ($xs:expr, $table:expr, $mismatch:expr, |$x:ident, $entry:ident| $call:expr) => {{
-        use candle_core::{CpuStorage as C, DType};
+    ($op:expr, $xs:expr, $table:expr, |$x:ident, $entry:ident| $call:expr) => {
+        by_type!(
+            @ $op, $xs, $table, $x, $entry, $call;
+            F32 F32 f32, F64 F64 f64, F64 F32 f32, F16 F16 f16, F16 F32 f32, BF16 BF16 bf16, BF16 F32 f32
+        )
+    };
+    (@ $op:expr, $xs:expr, $table:expr, $x:ident, $entry:ident, $call:expr;
+     $($input:ident $table_type:ident $type:ident),*) => {{
+        #[allow(unused_imports)]
         use half::{bf16, f16};
         let types = ($xs.dtype(), $table);
         match ($xs, types.1) {
-            (C::F32($x), DType::F32) => {
-                type $entry = f32;
+            $((candle_core::CpuStorage::$input($x), candle_core::DType::$table_type) => {
+                type $entry = $type;
                 $call
-            }
-            (C::F64($x), DType::F64) => {
-                type $entry = f64;
-                $call
-            }
-            (C::F64($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (C::F16($x), DType::F16) => {
-                type $entry = f16;
-                $call
-            }
-            (C::F16($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            (C::BF16($x), DType::BF16) => {
-                type $entry = bf16;
-                $call
-            }
-            (C::BF16($x), DType::F32) => {
-                type $entry = f32;
-                $call
-            }
-            _ => return Err($mismatch(types.0, types.1)),
+            })*
+            _ => return Err(crate::kernel::dispatch::mismatch($op, types.0, types.1)),
         }
     }};
 }

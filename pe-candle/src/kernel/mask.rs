@@ -1,10 +1,13 @@
-//! The mask of dropout: random words from where an element stands, many at a time.
+//! The mask of dropout: random words from the index of an element, many at a time.
 
-use crate::kernel::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
+use std::ops::Range;
 
-/// Blocks of four words that are made side by side.
+use super::isa::{Isa, Level, Work};
+use super::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
+
+/// Blocks of four words that are computed in parallel.
 pub(crate) const LANES: usize = 16;
-/// Words that are made at once, four steps.
+/// Words that are computed at once.
 pub(crate) const GROUP: usize = 4 * LANES;
 const LOW: u64 = 0xffff_ffff;
 
@@ -72,9 +75,107 @@ impl Mask {
     }
 }
 
-/// A mask and what is kept multiplied by: one application of dropout.
+/// A mask, and the factor of the elements that it keeps: one application of dropout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Masking {
     pub(crate) mask: Mask,
     pub(crate) factor: f64,
+}
+
+/// Groups of words that are kept: their computation is a call of its own, which this many groups hide, and they stay in
+/// the nearest cache.
+const GROUPS: usize = 8;
+
+/// The random words of a mask, for any run of elements.
+///
+/// They are computed apart from the elements: so the generator is compiled once for each instruction set, not for each
+/// pass and type.
+pub(crate) struct Words {
+    level: Level,
+    mask: Mask,
+    /// The elements whose words are kept, from a multiple of four on.
+    kept: Range<usize>,
+    words: [[u32; GROUP]; GROUPS],
+}
+
+impl Words {
+    pub(crate) fn new(level: Level, mask: Mask) -> Self {
+        let words = [[0; GROUP]; GROUPS];
+        Self {
+            level,
+            mask,
+            kept: 0..0,
+            words,
+        }
+    }
+
+    /// Returns the words of the elements from `first` on, at least `len` of them or 509.
+    #[inline(always)]
+    pub(crate) fn from(&mut self, first: usize, len: usize) -> &[u32] {
+        let enough = len.min(GROUP * GROUPS - 3);
+        if !(self.kept.contains(&first) && self.kept.end - first >= enough) {
+            self.compute(first, enough);
+        }
+        &self.words.as_flattened()[first - self.kept.start..self.kept.end - self.kept.start]
+    }
+
+    #[inline(never)]
+    fn compute(&mut self, first: usize, len: usize) {
+        let start = first / 4 * 4;
+        let groups = &mut self.words[..(first - start + len).div_ceil(GROUP)];
+        self.kept = start..start + groups.len() * GROUP;
+        self.level.run(Compute {
+            mask: &self.mask,
+            block: start as u64 / 4,
+            groups,
+        });
+    }
+}
+
+struct Compute<'a> {
+    mask: &'a Mask,
+    block: u64,
+    groups: &'a mut [[u32; GROUP]],
+}
+
+impl Work for Compute<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        isa.words(self.mask, self.block, self.groups);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pe_core::Backend;
+
+    #[test]
+    fn every_set_gives_the_words_of_the_definition() {
+        let far = (1usize << 34) - 4 * 5; // Blocks whose high word changes within a group.
+        for (seed, step) in [(0, 0), (1, 2), (u64::MAX, u64::MAX), (1 << 32, 1 << 32)] {
+            let mask = Mask {
+                seed,
+                step,
+                threshold: 0,
+            };
+            for first in [0, 4, 64, 6, 1 << 34, far] {
+                for (name, backend) in Backend::available() {
+                    let mut words = Words::new(backend.into(), mask);
+                    for (skipped, len) in [(0, 1), (1, 40), (3, 63), (66, 9), (0, 509), (509, 2000)]
+                    {
+                        let from = first + skipped;
+                        let found = words.from(from, len);
+                        assert!(found.len() >= len.min(509), "{name} {first} {len}");
+                        for (index, word) in (from as u64..).zip(found) {
+                            let block = mask.block(index / 4);
+                            assert_eq!(*word, block[index as usize % 4], "{name} {seed} {index}");
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -6,9 +6,11 @@ mod f16c;
 mod fresh;
 mod helpers;
 mod pages;
+mod stream;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use f16c::{narrow_f16, run_avx2, widen_f16};
-pub(crate) use fresh::{LINE, Room, fresh, zeros};
+pub(crate) use fresh::{fresh, zeros};
 pub(crate) use helpers::{share_out, threads, together};
 pub(crate) use pages::LARGE;
+pub(crate) use stream::{Run, Stream};

@@ -1,17 +1,18 @@
-//! How a pass gets its elements: from any strides, in blocks that stay in the nearest
-//! cache, on as many threads as pay.
+//! The way of a pass through the elements of a tensor: of any strides, in blocks that stay in the nearest cache, on as
+//! many threads as pay.
 
 use std::mem::take;
 
 use candle_core::Layout;
 
-use super::number::Number;
-use super::place::{Change, Place, Write};
-use super::raw::{LINE, fresh, share_out, threads};
+use super::element::Activation;
+use super::raw::{Run, Stream, fresh, share_out, threads};
 
-/// Elements that are gathered at a time: 4 KiB of `f32`. A multiple of four, so that a
-/// block of elements begins with a block of random words.
+/// Elements that are gathered at a time: 4 KiB of `f32`.
 const BLOCK: usize = 1024;
+
+/// The fewest elements of rows that are not gathered.
+const SHORT: usize = 64;
 
 /// Elements from which on a second thread pays, where each is only loaded, added to and stored.
 /// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
@@ -22,20 +23,20 @@ pub(crate) const PARALLEL: usize = 1 << 20;
 /// and 80 on two.
 pub(crate) const PARALLEL_MASK: usize = 1 << 18;
 
-/// Something done to each element by itself.
+/// An operation on each element by itself.
 pub(crate) trait Pass<T>: Sync {
-    /// How many elements there must be for threads to pay.
+    /// Returns the number of elements from which on threads pay.
     fn parallel_from(&self) -> usize;
 
-    /// After how many elements the same entries of a table are taken again, where those are too
-    /// many to stay in a near cache until then.
+    /// Returns the number of elements after which the same entries of a table are read again, if those are too many to
+    /// stay in a near cache until then.
     fn period(&self) -> Option<usize>;
 
-    /// Does it to the elements `first ..` of the tensor, in row-major order.
-    fn apply(&self, first: usize, place: impl Place<T>);
+    /// Replaces the run of the stream, whose first element has the index `first` in row-major order.
+    fn apply(&self, first: usize, stream: &mut Stream<'_, T>);
 }
 
-/// Where the elements of a tensor stand in memory: rows of `width`, numbered in two levels.
+/// The elements of a tensor in memory: rows of `width`, numbered in two levels.
 #[derive(Debug, Clone, Copy)]
 struct View {
     start: usize,
@@ -46,11 +47,8 @@ struct View {
     strides: [usize; 3],
 }
 
-/// A run of elements: where it starts, how far they are apart, how many they are.
-type Run = (usize, usize, usize);
-
 impl View {
-    /// At most three axes: `None` for more.
+    /// Returns `None` for more than three axes in another order than theirs.
     fn new(layout: &Layout) -> Option<Self> {
         let start = layout.start_offset();
         let count = layout.shape().elem_count();
@@ -76,7 +74,7 @@ impl View {
         })
     }
 
-    /// The run that begins with element `first`, of at most `len` elements.
+    /// Returns the run that begins with element `first`, of at most `len` elements.
     fn run(&self, first: usize, len: usize) -> Run {
         let (row, column) = (first / self.width, first % self.width);
         let [outer, inner, step] = self.strides;
@@ -85,51 +83,52 @@ impl View {
         (start, step, len.min(self.width - column))
     }
 
-    /// Copies the elements from `first` on.
-    fn copy<T: Copy>(&self, xs: &[T], mut first: usize, out: &mut [T]) {
-        let mut out = out;
-        while !out.is_empty() {
-            let (start, step, len) = self.run(first, out.len());
-            let (to, rest) = out.split_at_mut(len);
-            match step {
-                1 => to.copy_from_slice(&xs[start..start + len]),
-                0 => to.fill(xs[start]),
-                _ => {
-                    for (y, x) in to.iter_mut().zip(xs[start..].iter().step_by(step)) {
-                        *y = *x;
-                    }
-                }
+    /// Returns the runs of the elements `first .. end`.
+    fn runs(&self, mut first: usize, end: usize) -> impl Iterator<Item = Run> {
+        std::iter::from_fn(move || {
+            let run = (first < end).then(|| self.run(first, end - first))?;
+            first += run.2;
+            Some(run)
+        })
+    }
+
+    /// Passes through the elements `first .. end`. Short runs are gathered first.
+    fn pass<T: Activation>(
+        &self,
+        mut first: usize,
+        end: usize,
+        stream: &mut Stream<'_, T>,
+        pass: &dyn Pass<T>,
+    ) {
+        while first < end {
+            let (start, step, len) = self.run(first, end - first);
+            if step == 1 && (self.width >= SHORT || len == end - first) {
+                stream.select(start, len);
+                pass.apply(first, stream);
+                first += len;
+            } else {
+                let last = end.min(first + BLOCK);
+                stream.gather(&mut self.runs(first, last));
+                pass.apply(first, stream);
+                stream.scatter(&mut self.runs(first, last));
+                first = last;
             }
-            (out, first) = (rest, first + len);
         }
     }
 }
 
-/// The elements of a tensor after a pass, in row-major order; `None` if the tensor has more
-/// than three axes and is not contiguous.
-pub(crate) fn map<T: Number>(xs: &[T], layout: &Layout, pass: &impl Pass<T>) -> Option<Vec<T>> {
+/// Returns the elements of a tensor after a pass, in row-major order; `None` if the tensor has more than three axes and
+/// is not contiguous.
+pub(crate) fn map<T: Activation>(xs: &[T], layout: &Layout, pass: &dyn Pass<T>) -> Option<Vec<T>> {
     let view = View::new(layout)?;
     let count = layout.shape().elem_count();
-    // Short runs are gathered first.
-    let direct = layout.is_contiguous() || view.strides[2] == 1 && view.width >= 64;
     let piece = if threads_pay(count, pass) {
         piece(count)
     } else {
         count
     };
-    Some(fresh(count, piece, |mut first, room| {
-        while direct && room.left() > 0 {
-            let (start, _, len) = view.run(first, room.left());
-            pass.apply(first, Write(&xs[start..start + len], room));
-            first += len;
-        }
-        let mut gathered = [T::default(); BLOCK];
-        while room.left() > 0 {
-            let gathered = &mut gathered[..BLOCK.min(room.left())];
-            view.copy(xs, first, gathered);
-            pass.apply(first, Write(gathered, room));
-            first += gathered.len();
-        }
+    Some(fresh(xs, count, piece, &|first, stream| {
+        view.pass(first, first + stream.room(), stream, pass);
     }))
 }
 
@@ -147,12 +146,12 @@ struct Walk<'a, T> {
     left: &'a mut [T],
 }
 
-impl<T: Number> Walk<'_, T> {
+impl<T: Activation> Walk<'_, T> {
     /// Takes the next elements, as many as there are of `len`.
-    fn step(&mut self, len: usize, pass: &impl Pass<T>) {
+    fn step(&mut self, len: usize, pass: &dyn Pass<T>) {
         let len = len.min(self.left.len());
         let (now, left) = take(&mut self.left).split_at_mut(len);
-        pass.apply(self.first, Change(now));
+        pass.apply(self.first, &mut Stream::in_place(now));
         (self.first, self.left) = (self.first + now.len(), left);
     }
 }
@@ -160,7 +159,7 @@ impl<T: Number> Walk<'_, T> {
 /// A pass over memory in which the same entries are taken again after each period: some periods
 /// side by side, so that these entries are in the nearest cache for all but the first of them.
 /// Threads share out what there is in a period.
-fn side_by_side<T: Number>(xs: &mut [T], period: usize, piece: usize, pass: &impl Pass<T>) {
+fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: &dyn Pass<T>) {
     let mut shares: Vec<Vec<_>> = (0..period.div_ceil(piece)).map(|_| Vec::new()).collect();
     for (index, xs) in xs.chunks_mut(period).enumerate() {
         let starts = (index * period..).step_by(piece);
@@ -173,7 +172,7 @@ fn side_by_side<T: Number>(xs: &mut [T], period: usize, piece: usize, pass: &imp
         let abreast = share.len().div_ceil(groups);
         for group in share.chunks_mut(abreast) {
             for walk in &mut *group {
-                let to_line = walk.left.as_ptr().align_offset(LINE);
+                let to_line = Stream::in_place(walk.left).to_line();
                 walk.step(to_line % BLOCK, pass);
             }
             while group.iter().any(|walk| !walk.left.is_empty()) {
@@ -187,7 +186,11 @@ fn side_by_side<T: Number>(xs: &mut [T], period: usize, piece: usize, pass: &imp
 }
 
 /// A pass over a tensor's own memory. No two of its elements may share a place.
-pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl Pass<T>) -> bool {
+pub(crate) fn map_in_place<T: Activation>(
+    xs: &mut [T],
+    layout: &Layout,
+    pass: &dyn Pass<T>,
+) -> bool {
     let Some(view) = View::new(layout) else {
         return false;
     };
@@ -201,30 +204,14 @@ pub(crate) fn map_in_place<T: Number>(xs: &mut [T], layout: &Layout, pass: &impl
         } else if threads_pay {
             let piece = piece(count);
             let pieces = xs.chunks_mut(piece).enumerate();
-            share_out(pieces, |(index, xs)| pass.apply(index * piece, Change(xs)));
+            share_out(pieces, |(index, xs)| {
+                pass.apply(index * piece, &mut Stream::in_place(xs));
+            });
         } else {
-            pass.apply(0, Change(xs));
+            pass.apply(0, &mut Stream::in_place(xs));
         }
-        return true;
-    }
-    let mut gathered = [T::default(); BLOCK];
-    let mut first = 0;
-    while first < count {
-        let (start, step, len) = view.run(first, count - first);
-        if step == 1 {
-            pass.apply(first, Change(&mut xs[start..start + len]));
-            first += len;
-            continue;
-        }
-        let gathered = &mut gathered[..len.min(BLOCK)];
-        for (to, x) in gathered.iter_mut().zip(xs[start..].iter().step_by(step)) {
-            *to = *x;
-        }
-        pass.apply(first, Change(gathered));
-        for (x, from) in xs[start..].iter_mut().step_by(step).zip(&*gathered) {
-            *x = *from;
-        }
-        first += gathered.len();
+    } else {
+        view.pass(0, count, &mut Stream::in_place(xs), pass);
     }
     true
 }
@@ -237,6 +224,6 @@ fn piece(count: usize) -> usize {
 
 /// Whether there is work for several threads. Their number is asked for last, since the first question
 /// starts rayon's pool.
-fn threads_pay<T>(count: usize, pass: &impl Pass<T>) -> bool {
+fn threads_pay<T>(count: usize, pass: &dyn Pass<T>) -> bool {
     count >= pass.parallel_from() && threads() > 1
 }

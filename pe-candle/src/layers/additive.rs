@@ -20,41 +20,44 @@ use crate::tensors::memory;
 /// y = dropout(x * scale + pe[position])
 /// ```
 ///
-/// with the sinusoidal table `pe` of A. Vaswani et al., "Attention Is All You Need", 2017,
-/// section 3.5, or one of its variants, every entry the representable number nearest to the
-/// true value.
+/// `pe` is the sinusoidal table of A. Vaswani et al., "Attention Is All You Need", 2017, section 3.5,
+/// or one of its variants. Every entry is the representable number nearest to the true value.
 ///
 /// # Positions
-/// A token's position is its index along `T` ([`ModuleT::forward_t`](candle_core::ModuleT::forward_t)), that index plus an
-/// offset ([`forward_at`](Self::forward_at), for decoding step by step), or any id
-/// ([`forward_with_positions`](Self::forward_with_positions), for padded and packed batches).
-/// The result for a position does not depend on which of them was used, bit for bit, as long as
-/// dropout is off.
+/// A token's position is one of
+/// - its index along `T` ([`ModuleT::forward_t`](candle_core::ModuleT::forward_t)),
+/// - that index plus an offset, for incremental decoding ([`forward_at`](Self::forward_at)),
+/// - any id, for padded and packed batches
+///   ([`forward_with_positions`](Self::forward_with_positions)).
+///
+/// Without dropout all three give the same bits for a position.
 ///
 /// # Types
-/// The result has the type of the input. `new(config, dtype, ..)` makes a table of `dtype`, or
-/// of `f32` if [`table_dtype`](PositionalEncodingConfig::table_dtype) says so.
+/// The result has the type of the input. `new(config, dtype, ..)` builds a table of `dtype`, or of
+/// [`table_dtype`](PositionalEncodingConfig::table_dtype) if that is set.
 ///
 /// | input | table | computed in | rounded to the input's type |
 /// |---|---|---|---|
 /// | `f32` | `f32` | `f32` | |
 /// | `f64` | `f64` | `f64` | |
-/// | `f64` | `f32` | `f64`, the table as accurate as `f32` is | |
+/// | `f64` | `f32` | `f64`, with a table of `f32` accuracy | |
 /// | `f16` | `f16` or `f32` | `f32`, scale and dropout included | once |
 /// | `bf16` | `bf16` or `f32` | `f32`, scale and dropout included | once |
 ///
 /// Every other pair is an error.
 ///
 /// # Gradients
-/// They flow to `x`: `dy/dx = scale * mask / (1 - p)`. The table is a constant; it is no
-/// variable, is in no `VarMap` and in no checkpoint.
+/// Gradients flow to `x`: `dy/dx = scale * mask / (1 - p)`. The table is a constant. It is not a
+/// variable and never appears in a `VarMap` or a checkpoint.
 ///
 /// # Clones and threads
-/// Clones are cheap, and share the table and the dropout's step counter. A layer may be used
-/// from any number of threads at once, those of rayon's pools included; while one of them makes a longer table,
-/// the others go on with the one there is. Large inputs are shared out among as many threads as rayon's current
-/// pool has (`RAYON_NUM_THREADS`). These threads are not the pool's own, and no call waits for the pool.
+/// Clones are cheap and share the table and the dropout's step counter. Any number of threads may use
+/// a layer at once, including those of rayon's pools. While one of them builds a longer table, the
+/// others continue with the existing one. Large inputs are divided among as many threads as rayon's
+/// current pool has (`RAYON_NUM_THREADS`). These threads are not the pool's own, and no call waits for
+/// the pool.
 ///
+/// # Examples
 /// ```
 /// use candle_core::{DType, Device, ModuleT, Tensor};
 /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
@@ -83,14 +86,16 @@ struct Shared {
 }
 
 impl PositionalEncoding {
-    /// Makes the layer, for inputs of type `dtype` on `device`. Its table is built as the calls
-    /// need it, or at once with [`Growth::AtOnce`](crate::Growth::AtOnce).
+    /// Creates the layer for inputs of type `dtype` on `device`. Calls build the table as they need it.
+    /// With [`Growth::AtOnce`](crate::Growth::AtOnce) this constructor builds all of it.
     ///
     /// # Errors
-    /// Returns an error if the specification is invalid (see [`Sinusoidal::new`]), `max_seq_len`
-    /// is 0 or its table above [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES), the dropout is outside
-    /// `[0, 1)`, the scale is not finite, `dtype` is not `f32`, `f64`, `f16`, or `bf16`, or
-    /// `table_dtype` is neither `dtype` nor `f32`.
+    /// Returns an error if
+    /// - the specification is invalid (see [`Sinusoidal::new`]),
+    /// - `max_seq_len` is 0 or its table exceeds [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES),
+    /// - the dropout is outside `[0, 1)`, or the scale is not finite,
+    /// - `dtype` is not `f32`, `f64`, `f16`, or `bf16`,
+    /// - `table_dtype` is neither `dtype` nor `f32`.
     pub fn new(config: PositionalEncodingConfig, dtype: DType, device: &Device) -> Result<Self> {
         config.check()?;
         let dropout = Dropout::new(config.dropout, config.seed)?;
@@ -102,18 +107,31 @@ impl PositionalEncoding {
         Ok(Self::build(config, dropout, rows))
     }
 
-    /// A layer with a table from elsewhere: `[rows, d_model]`, on the device where the layer is
-    /// to run.
+    /// Creates a layer with a caller-supplied table of shape `[rows, d_model]`, on the device of the
+    /// layer's inputs.
     ///
-    /// The numbers are taken as they are, learned or inexact ones too. `max_seq_len` becomes
-    /// the number of rows, whatever the config says: the layer has exactly these. The table is taken as a constant: the
-    /// layer makes a copy of its own, so that neither gradients nor the training of a variable
-    /// that the table is, or is a view of, reach it.
+    /// The entries are used unchanged, so learned and inexact tables are possible. `max_seq_len`
+    /// becomes the number of rows, whatever the config contains. The layer copies the table as a
+    /// constant. If the table is a variable or a view of one, neither gradients nor training affect
+    /// the copy.
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{DType, Device, ModuleT, Tensor};
+    /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
+    ///
+    /// let learned = Tensor::randn(0f32, 0.02, (512, 64), &Device::Cpu)?;
+    /// let layer = PositionalEncoding::from_table(PositionalEncodingConfig::new(64), learned)?;
+    /// assert_eq!(layer.max_seq_len(), 512);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Returns an error if the table has another rank or width, no rows, or another type than
-    /// `f32`, `f64`, `f16`, and `bf16`, or than `table_dtype` where that is given. Also returns the
-    /// errors of [`PositionalEncoding::new`].
+    /// Returns an error if
+    /// - the table has another rank or width, or no rows,
+    /// - its type is not `f32`, `f64`, `f16`, or `bf16`, or differs from a given `table_dtype`.
+    ///
+    /// Also returns the errors of [`PositionalEncoding::new`].
     pub fn from_table(config: PositionalEncodingConfig, table: Tensor) -> Result<Self> {
         let d_model = config.sinusoidal.d_model;
         let rows = match table.dims() {
@@ -135,7 +153,7 @@ impl PositionalEncoding {
             bail!("the table is {dtype}, but table_dtype is {wanted}");
         }
         memory::for_result("the table", &table)?;
-        // Views of a variable share its memory and are no variables: only a copy is safe.
+        // A view of a variable shares its memory but is not a variable, so only a copy is safe.
         let table = table.detach().force_contiguous()?;
         Sinusoidal::new(config.sinusoidal)?;
         Ok(Self::build(config, dropout, Rows::whole(table)))
@@ -151,17 +169,17 @@ impl PositionalEncoding {
         Self { shared, dropout }
     }
 
-    /// The same layer on an instruction set: for the tests.
+    /// Returns the same layer on a given instruction set, for the tests.
     #[doc(hidden)]
     pub fn with_backend(self, backend: Backend) -> Self {
         let dropout = self.dropout.with_backend(backend);
         Self { dropout, ..self }
     }
 
-    /// The encodings of the positions `offset .. offset + len`: `[len, d_model]`.
+    /// Returns the encodings of the positions `offset .. offset + len`, of shape `[len, d_model]`.
     ///
     /// # Errors
-    /// Positions beyond the table.
+    /// Returns an error if a position is beyond the table.
     pub fn encoding(&self, offset: usize, len: usize) -> Result<Tensor> {
         let end = self.end_of(offset, len)?;
         if len == 0 {
@@ -170,42 +188,43 @@ impl PositionalEncoding {
         self.shared.rows.at_least(end)?.narrow(0, offset, len)
     }
 
-    /// Returns the whole table, `[max_seq_len, d_model]`, and builds the rows that no call has
-    /// needed yet. It is the layer's own memory, as are the rows that
-    /// [`encoding`](Self::encoding) returns: copy them before changing them in place.
+    /// Returns the complete table, of shape `[max_seq_len, d_model]`, and builds the rows that no call
+    /// has needed yet. The table shares the layer's memory, as do the rows that
+    /// [`encoding`](Self::encoding) returns. Copy them before changing them in place.
     ///
     /// # Errors
-    /// Returns an error if there is no memory for all rows.
+    /// Returns an error if memory cannot hold all rows.
     pub fn table(&self) -> Result<Tensor> {
         self.encoding(0, self.max_seq_len())
     }
 
-    /// What the layer was made from. After [`from_table`](Self::from_table) its `max_seq_len`
-    /// is the number of rows that table had.
+    /// Returns the configuration. After [`from_table`](Self::from_table) its `max_seq_len` is the number
+    /// of rows of that table.
     pub fn config(&self) -> &PositionalEncodingConfig {
         &self.shared.config
     }
 
-    /// The width of the encoding.
+    /// Returns the width of the encoding.
     pub fn d_model(&self) -> usize {
         self.shared.config.sinusoidal.d_model
     }
 
-    /// Returns the most positions there may be.
+    /// Returns the maximum sequence length.
     pub fn max_seq_len(&self) -> usize {
         self.shared.rows.limit()
     }
 
-    /// The rows built until now: for the tests.
+    /// Returns the number of rows built so far, for the tests.
     #[doc(hidden)]
     pub fn rows_built(&self) -> usize {
         self.shared.rows.built()
     }
 
     /// Returns a view of this layer without dropout that is a [`Module`](candle_core::Module),
-    /// for `candle_nn::seq()` and wherever one is wanted. The layer itself is a [`ModuleT`](candle_core::ModuleT), and
-    /// Candle lets no type be both.
+    /// for `candle_nn::seq()`. The layer itself is a [`ModuleT`](candle_core::ModuleT), and no type can
+    /// implement both.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Module, Tensor};
     /// use candle_nn::{VarBuilder, VarMap};
@@ -225,12 +244,12 @@ impl PositionalEncoding {
         Inference(self.clone())
     }
 
-    /// The dropout, whose step counter can be read and set.
+    /// Returns the dropout, with its step counter to be read and set.
     pub fn dropout(&self) -> &Dropout {
         &self.dropout
     }
 
-    /// One past the last of the positions `offset .. offset + len`.
+    /// Returns the end of the positions `offset .. offset + len`, which must be in the table.
     fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
         end_of("the table holds", offset, len, self.max_seq_len())
     }

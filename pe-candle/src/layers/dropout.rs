@@ -1,4 +1,4 @@
-//! Dropout that can be repeated: seeded, counted, without a stored mask.
+//! Repeatable dropout: seeded, with a step counter, without a stored mask.
 
 mod op;
 
@@ -12,42 +12,42 @@ use self::op::{DropoutOp, Portable, check_dtype};
 use crate::kernel::{Mask, Masking};
 use crate::tensors::memory;
 
-/// Inverted dropout with a mask that is a pure function of seed, step and element index.
+/// Inverted dropout with a mask that is a pure function of seed, step, and element index.
 ///
-/// In training each element is set to zero with probability `p` or else multiplied by `1 / (1 -
-/// p)`; in evaluation, and with `p = 0`, the input itself comes back. (N. Srivastava et al.:
-/// "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", JMLR 15, 2014.)
+/// Training sets each element to zero with probability `p` and multiplies the others by `1 / (1 - p)`.
+/// In evaluation, and with `p = 0`, the result is the input itself. (N. Srivastava et al.: "Dropout: A
+/// Simple Way to Prevent Neural Networks from Overfitting", JMLR 15, 2014.)
 ///
-/// # The mask
-/// Nothing is drawn and nothing is stored: the random word of an element is computed from where
-/// it stands, with [`philox4x32_10`](crate::philox4x32_10). The backward pass computes it
-/// again. To have the same mask elsewhere:
+/// # Mask
+/// The mask is not stored: [`philox4x32_10`](crate::philox4x32_10) computes the random word of an
+/// element from its index, and the backward pass computes it again. The same mask in other code:
 ///
 /// ```text
 /// e        index of the element in row-major order, whatever the strides
 /// counter  (lo(e / 4), hi(e / 4), lo(step), hi(step))     32-bit words of 64-bit numbers
 /// key      (lo(seed), hi(seed))
-/// word     number e % 4 of the four that philox4x32_10(counter, key) gives
+/// word     word e % 4 of philox4x32_10(counter, key)
 /// kept     if word >= threshold,  threshold = p * 2^32 rounded to nearest, ties away from zero
 /// factor   1 / (1 - p) in f64, rounded to f32 unless the input is f64
 /// ```
 ///
-/// `p` is an `f32`, so the threshold is exact for `p >= 2^-9`, and the rate is within 2^-33 of
-/// `p` for all. The mask is the same on every device and for any number of threads; a dropped
-/// element is `+0`, even where the input is infinite or not a number.
+/// `p` is an `f32`, so the threshold is exact for `p >= 2^-9`, and the rate is within 2^-33 of every
+/// `p`. The mask is the same on every device and for any number of threads. A dropped element is `+0`,
+/// even if the input is infinite or NaN.
 ///
 /// # Steps
-/// Each training call takes the next step number, and hence a new mask. The counter can be read
-/// and set ([`step`](Dropout::step), [`set_step`](Dropout::set_step)), so that a run can be
-/// resumed where it stopped. Clones share the counter: they are the same dropout. Two dropouts
-/// of one model need different seeds, or their masks agree.
+/// Each training call uses the next step, and therefore a new mask. [`step`](Dropout::step) reads the
+/// counter and [`set_step`](Dropout::set_step) sets it, so that a training run can be resumed. Clones
+/// share the counter. The dropouts of one model need different seeds, because equal seeds give equal
+/// masks.
 ///
 /// # Types
-/// `f32` and `f64` are multiplied in their own type; `f16` and `bf16` in `f32`, rounded once.
-/// Other types are an error. Gradients flow through (to any order, where Candle is told to keep them:
-/// `CANDLE_GRAD_DO_NOT_DETACH=1`). On GPUs the mask is made on
-/// the host, one byte per element, and copied there.
+/// `f32` and `f64` are multiplied in their own type, `f16` and `bf16` in `f32` with one rounding. Other
+/// types are an error. Gradients flow through, to any order if Candle keeps them
+/// (`CANDLE_GRAD_DO_NOT_DETACH=1`). For GPUs the mask is computed on the host, one byte per element, and
+/// copied.
 ///
+/// # Examples
 /// ```
 /// use candle_core::{DType, Device, ModuleT, Tensor};
 /// use pe_candle::Dropout;
@@ -71,10 +71,10 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// A dropout of probability `p`, at step 0.
+    /// Creates a dropout with probability `p`, at step 0.
     ///
     /// # Errors
-    /// If `p` does not lie in `[0, 1)`.
+    /// Returns an error if `p` is outside `[0, 1)`.
     pub fn new(p: f32, seed: u64) -> Result<Self> {
         if !(0.0..1.0).contains(&p) {
             bail!("dropout probability p must lie in [0, 1), got {p}");
@@ -87,36 +87,36 @@ impl Dropout {
         })
     }
 
-    /// The probability that an element is dropped.
+    /// Returns the probability of dropping an element.
     pub fn p(&self) -> f32 {
         self.p
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The step that the next training call will take.
+    /// Returns the step of the next training call.
     pub fn step(&self) -> u64 {
         self.step.load(Ordering::Relaxed)
     }
 
-    /// Sets the step that the next training call will take, for this and all its clones.
+    /// Sets the step of the next training call, for this dropout and all its clones.
     pub fn set_step(&self, step: u64) {
         self.step.store(step, Ordering::Relaxed);
     }
 
-    /// Drops elements if `train`, and then takes the next step.
+    /// Drops elements if `train`, and increments the step.
     ///
     /// # Errors
-    /// As [`Dropout::forward_at_step`].
+    /// Returns the errors of [`Dropout::forward_at_step`].
     pub fn forward(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         if !train {
             return Ok(xs.clone());
         }
         if self.p != 0.0 {
-            // A refused call takes no step.
+            // A call with an error uses no step.
             check_dtype(xs.dtype())?;
             memory::for_result("the result", xs)?;
         }
@@ -124,10 +124,24 @@ impl Dropout {
         self.forward_at_step(xs, step, true)
     }
 
-    /// Drops elements if `train`, with the mask of the step given. The counter stays as it is.
+    /// Drops elements if `train`, with the mask of a given step. The counter is unchanged.
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::Dropout;
+    ///
+    /// let dropout = Dropout::new(0.5, 7)?;
+    /// let ones = Tensor::ones((4, 8), DType::F32, &Device::Cpu)?;
+    /// let a = dropout.forward_at_step(&ones, 3, true)?;
+    /// let b = dropout.forward_at_step(&ones, 3, true)?;
+    /// assert_eq!(a.to_vec2::<f32>()?, b.to_vec2::<f32>()?);
+    /// assert_eq!(dropout.step(), 0);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// In training with `p > 0`: an input that is not `f32`, `f64`, `f16` or `bf16`.
+    /// Returns an error in training with `p > 0` if the input is not `f32`, `f64`, `f16`, or `bf16`.
     pub fn forward_at_step(&self, xs: &Tensor, step: u64, train: bool) -> Result<Tensor> {
         if !train || self.p == 0.0 {
             return Ok(xs.clone());
@@ -140,20 +154,20 @@ impl Dropout {
         xs.apply_op1(self.op(step))
     }
 
-    /// Whether the mask of a step keeps the element of an index in row-major order.
+    /// Returns whether the mask of a step keeps the element with an index in row-major order.
     pub fn keeps(&self, step: u64, index: u64) -> bool {
         let mask = self.masking(step).mask;
         mask.keeps(mask.block(index / 4)[(index % 4) as usize])
     }
 
-    /// [`Dropout::forward_at_step`] in training, by the code that serves GPUs: for the tests,
-    /// which compare the two on the CPU.
+    /// Computes [`Dropout::forward_at_step`] in training by the code for GPUs, for the tests, which
+    /// compare the two on the CPU.
     #[doc(hidden)]
     pub fn forward_portable(&self, xs: &Tensor, step: u64) -> Result<Tensor> {
         xs.apply_op1(Portable(self.op(step)))
     }
 
-    /// The same dropout on an instruction set: for the tests.
+    /// Returns the same dropout on a given instruction set, for the tests.
     #[doc(hidden)]
     pub fn with_backend(self, backend: Backend) -> Self {
         Self { backend, ..self }
@@ -163,7 +177,7 @@ impl Dropout {
         self.backend
     }
 
-    /// What a call is to apply, if anything; a training call takes the next step.
+    /// Returns the mask that a call applies, if any. A training call uses the next step.
     pub(crate) fn next_masking(&self, train: bool) -> Option<Masking> {
         if !train {
             return None;

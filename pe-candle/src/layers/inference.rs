@@ -2,9 +2,10 @@
 
 use candle_core::{Module, ModuleT, Result, Tensor};
 
-/// A layer in inference, where it has no dropout: what makes a [`Module`] of a [`ModuleT`].
+/// View of a [`ModuleT`] without dropout that is a [`Module`].
 ///
-/// [`PositionalEncoding::inference`] makes one. It shares the layer's tables.
+/// [`PositionalEncoding::inference`](crate::PositionalEncoding::inference) returns one. It shares the
+/// layer's tables.
 #[derive(Debug, Clone)]
 pub struct Inference<L>(pub(crate) L);
 

@@ -1,11 +1,11 @@
-//! The additive path composed of Candle's own operations: every device that
-//! Candle has can run it, and the kernels for the CPU are held against it.
+//! Reference of the additive layer, composed of Candle's own operations. It runs on every device of
+//! Candle, and tests compare the CPU's fused passes with it.
 
 use candle_core::{DType, Result, Tensor};
 
 use crate::layers::dropout::Dropout;
 
-/// The type in which inputs of a type are computed: half types in `f32`.
+/// Returns the type in which inputs of a type are computed: `f32` for 16-bit float types.
 pub(crate) fn compute_dtype(input: DType) -> DType {
     match input {
         DType::F16 | DType::BF16 => DType::F32,
@@ -13,11 +13,10 @@ pub(crate) fn compute_dtype(input: DType) -> DType {
     }
 }
 
-/// `dropout(xs * scale + pe)`, where `pe` broadcasts to the shape of `xs`.
+/// Computes `dropout(xs * scale + pe)`. `pe` broadcasts to the shape of `xs`.
 ///
-/// Everything happens in [`compute_dtype`], and the result is rounded to the type of `xs` once.
-/// In `f32` and `f64` the product, the sum and the dropout's product are rounded one by one, as
-/// three operations.
+/// All operations use [`compute_dtype`], and the result is rounded to the type of `xs` once. In `f32`
+/// and `f64` the product, the sum, and the dropout's product are three operations with a rounding each.
 pub(crate) fn add_encoding(
     xs: &Tensor,
     pe: &Tensor,
@@ -30,15 +29,15 @@ pub(crate) fn add_encoding(
         None => xs.to_dtype(dtype)?,
         Some(factor) => xs.to_dtype(dtype)?.affine(factor, 0.0)?,
     };
-    // A view of its own: the backward pass of Candle's addition files a gradient
-    // for both operands, and must not file one under the table's name.
+    // A separate view, because the backward pass of Candle's addition stores a gradient for both
+    // operands, and must not store one for the table.
     let pe = pe.to_dtype(dtype)?.broadcast_as(xs.shape())?;
     let sum = (scaled + pe)?;
     dropout.forward(&sum, train)?.to_dtype(xs.dtype())
 }
 
-/// The rows of `table` that `ids` name, `[ids.len(), d_model]`. Candle reads some ids that are
-/// out of range as a row of zeros: they must have been checked.
+/// Returns the rows of `table` with the given ids, of shape `[ids.len(), d_model]`. The ids must be
+/// checked, because Candle reads some that are out of range as a row of zeros.
 pub(crate) fn gather(table: &Tensor, ids: Vec<u32>) -> Result<Tensor> {
     let count = ids.len();
     let ids = Tensor::from_vec(ids, count, table.device())?;

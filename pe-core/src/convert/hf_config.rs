@@ -1,10 +1,9 @@
 //! Rotary specifications from a Hugging Face model's `config.json`.
 //!
-//! Files come in two generations, `rope_theta` with `rope_scaling`, and `rope_parameters`,
-//! and with many names for the same thing. [`read`] understands the keys that
-//! transformers 5.23 understands, tells what each of them did ([`HfRotary::keys`]), and does not
-//! overlook any: a key that is about rotary embeddings and has no effect is an error,
-//! or with [`UnknownKeys::Warn`] listed by name. [`read_model`] also names the scheme of models
+//! Files have two generations of keys, `rope_theta` with `rope_scaling`, and `rope_parameters`, and many
+//! synonyms. [`read`] understands the keys that transformers 5.23 understands and reports the effect of
+//! each ([`HfRotary::keys`]). A key about rotary embeddings without effect is an error. With
+//! [`UnknownKeys::Warn`] it is listed by name instead. [`read_model`] also names the scheme of models
 //! that encode positions in another way.
 //!
 //! ```
@@ -116,7 +115,7 @@ impl HfRotary {
     }
 }
 
-/// A `config.json`: its text, or what it was parsed into.
+/// A `config.json`: its text, or the parsed value.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum HfConfig<'a> {
@@ -144,16 +143,30 @@ impl<'a> From<&'a serde_json::Value> for HfConfig<'a> {
     }
 }
 
-/// How a model encodes positions.
+/// Positional encoding of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HfModel {
-    /// By rotary embeddings.
+    /// Rotary embeddings.
     Rotary(HfRotary),
-    /// By another scheme, or not at all.
+    /// Another scheme, or none.
     Other(HfPositions),
 }
 
-/// Reads the `config.json` of a model with rotary embeddings, from its text or from a `serde_json::Value`.
+/// Reads the `config.json` of a model with rotary embeddings, from its text or from a
+/// `serde_json::Value`.
+///
+/// # Examples
+/// ```
+/// use pe_core::Rotary;
+/// use pe_core::hf_config::{self, UnknownKeys};
+///
+/// let json = r#"{"model_type": "qwen2", "hidden_size": 896, "num_attention_heads": 14,
+///                "max_position_embeddings": 32768, "rope_theta": 1000000.0}"#;
+/// let model = hf_config::read(json, UnknownKeys::Reject)?;
+/// let rotary = Rotary::new(model.layer(None)?.rotary.clone())?;
+/// assert_eq!(rotary.pairs(), 32);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if
@@ -163,7 +176,7 @@ pub enum HfModel {
 /// - widths are missing or do not fit, or the rope type is unknown,
 /// - keys have no effect and `unknown` is [`UnknownKeys::Reject`].
 ///
-/// The numbers themselves are checked by [`Rotary::new`](crate::Rotary::new).
+/// [`Rotary::new`](crate::Rotary::new) checks the values.
 pub fn read<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> Result<HfRotary> {
     match read_model(config, unknown)? {
         HfModel::Rotary(rotary) => Ok(rotary),
@@ -171,11 +184,13 @@ pub fn read<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> Result
     }
 }
 
-/// Reads any model's `config.json`, from its text or from a `serde_json::Value`, and tells how the model encodes positions.
+/// Reads any model's `config.json`, from its text or from a `serde_json::Value`, and returns the model's
+/// positional encoding.
 ///
-/// Model types are those of transformers 5.23. Keys such as `alibi` and `position_embedding_type`
-/// choose the scheme where a model type has several. `unknown` concerns rotary embeddings alone.
+/// The model types are the ones of transformers 5.23. If a model type has several schemes, keys such as
+/// `alibi` and `position_embedding_type` select one. `unknown` affects only rotary embeddings.
 ///
+/// # Examples
 /// ```
 /// use pe_core::hf_config::{self, HfModel, HfScheme, UnknownKeys};
 ///

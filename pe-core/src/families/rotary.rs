@@ -201,6 +201,14 @@ impl Rotary {
     /// Returns the frequencies for a sequence of `seq_len` positions, counted from position 0 and
     /// including cached ones.
     ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(128))?.frequencies(4096)?;
+    /// assert_eq!((frequencies.pairs(), frequencies.inv_freq()[0]), (64, 1.0));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if a frequency of a length-dependent scaling leaves the supported range.
     pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {

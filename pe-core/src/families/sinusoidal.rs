@@ -182,7 +182,17 @@ impl Sinusoidal {
         }
     }
 
-    /// Computes the encodings of the positions `start .. end`, one row each.
+    /// Computes the encodings of the positions `start .. end`, one row each. Every entry is the `T`
+    /// nearest to the true value.
+    ///
+    /// ```
+    /// use pe_core::Sinusoidal;
+    ///
+    /// let encoding = Sinusoidal::paper(4)?;
+    /// let table = encoding.table::<f32>(0..2)?;
+    /// assert_eq!(table.as_slice(), [0., 1., 0., 1., 0.84147098, 0.5403023, 0.009999833, 0.99995]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if
@@ -218,6 +228,14 @@ impl Sinusoidal {
 
     /// Computes the encodings of any positions in any order, one row each.
     ///
+    /// ```
+    /// use pe_core::Sinusoidal;
+    ///
+    /// let packed = Sinusoidal::paper(64)?.table_at::<f32>(&[0, 1, 2, 0, 1])?;
+    /// assert_eq!(packed.row(1), packed.row(4));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
     /// memory is exhausted.
@@ -251,6 +269,16 @@ impl Sinusoidal {
     }
 
     /// Writes the rows of consecutive positions from `start` into `out` until it is full.
+    ///
+    /// ```
+    /// use pe_core::Sinusoidal;
+    ///
+    /// let encoding = Sinusoidal::paper(64)?;
+    /// let mut rows = vec![0f32; 3 * 64];
+    /// encoding.fill(1_000_000, &mut rows)?;
+    /// assert_eq!(rows, encoding.table::<f32>(1_000_000..1_000_003)?.into_vec());
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if the length of `out` is not a multiple of the width, or if the rows

@@ -107,6 +107,16 @@ impl Shift {
     /// Moves one encoding in place, in O(d). The arithmetic is f64 with one rounding to `T` at the
     /// end. In f64 the error is below 3 x 2^-53 for entries of magnitude up to one.
     ///
+    /// ```
+    /// use pe_core::Sinusoidal;
+    ///
+    /// let encoding = Sinusoidal::paper(64)?;
+    /// let mut row = encoding.table::<f32>(0..1)?.into_vec();
+    /// encoding.shift(3)?.apply(&mut row)?;
+    /// assert_eq!(row, encoding.table::<f32>(3..4)?.into_vec());
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the row does not have the width of the encoding.
     pub fn apply<T: Element>(&self, row: &mut [T]) -> Result<()> {

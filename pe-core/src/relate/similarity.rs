@@ -66,6 +66,14 @@ impl Sinusoidal {
 
     /// Computes the similarity of every position of a range to one position.
     ///
+    /// ```
+    /// use pe_core::{Similarity, Sinusoidal};
+    ///
+    /// let distances = Sinusoidal::paper(64)?.similarity_to(Similarity::Distance, 20, 0..50)?;
+    /// assert_eq!((distances.len(), distances[20]), (50, 0.0));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the range descends or ends above 2^32, or if the specification follows
     /// an f32 recipe.
@@ -82,6 +90,14 @@ impl Sinusoidal {
 
     /// Computes the similarities of two ranges of positions as a matrix, one row per position of
     /// `rows`. It needs O(rows + columns + d) memory in addition to the result.
+    ///
+    /// ```
+    /// use pe_core::{Similarity, Sinusoidal};
+    ///
+    /// let dots = Sinusoidal::paper(64)?.similarity_matrix(Similarity::Dot, 0..3, 0..5)?;
+    /// assert_eq!((dots.rows(), dots.width(), dots.get(1, 1)), (3, 5, Some(32.0)));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if

@@ -1,5 +1,6 @@
 //! Where ticks stand, and how numbers are written beside them.
 
+use crate::terminal::numbers::thousands;
 /// The decimal logarithm of a positive number, within 1e-12; the same on every machine, which
 /// the standard library does not promise.
 pub(crate) fn log10(value: f64) -> f64 {
@@ -70,7 +71,7 @@ pub(crate) fn label(value: f64) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-');
     let whole = if digits.len() > 4 && digits.bytes().all(|b| b.is_ascii_digit()) {
-        let apart = crate::terminal::page::thousands(digits.parse().unwrap_or(0));
+        let apart = thousands(digits.parse().unwrap_or(0));
         if whole.starts_with('-') {
             format!("-{apart}")
         } else {

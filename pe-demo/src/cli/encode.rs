@@ -1,15 +1,14 @@
 //! The arguments of `pe-demo encode`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use pe_core::{MAX_D_MODEL, POSITIONS};
 
-use super::Need;
-use super::train::SchemeArg;
-use super::values::{NormArg, origin, output, picture, sentence, vectors, whole};
+use super::numbers::whole;
+use super::values::{origin, output, picture, sentence, vectors};
 use crate::encoder::device::DeviceName;
-use crate::sources::overwrite::Named;
+use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Norm, Scheme};
 
 pub(super) const ENCODE_EXAMPLES: &str = "\
 Examples:
@@ -114,7 +113,7 @@ pub(crate) struct EncodeArgs {
     pub(crate) attention: Option<PathBuf>,
     /// How positions come in
     #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
-    pub(crate) scheme: SchemeArg,
+    pub(crate) scheme: Scheme,
     /// Width of the vectors
     #[arg(
         long,
@@ -127,7 +126,7 @@ pub(crate) struct EncodeArgs {
     /// Attention heads of each layer
     #[arg(
         long,
-        default_value_t = 4,
+        default_value_t = DEFAULT_HEADS,
         value_name = "N",
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true
@@ -136,7 +135,7 @@ pub(crate) struct EncodeArgs {
     /// Layers of the encoder
     #[arg(
         long,
-        default_value_t = 2,
+        default_value_t = DEFAULT_LAYERS,
         value_name = "N",
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true
@@ -158,7 +157,7 @@ pub(crate) struct EncodeArgs {
         value_name = "WHERE",
         hide_possible_values = true
     )]
-    pub(crate) norm: NormArg,
+    pub(crate) norm: Norm,
     /// Let tokens look only at what came before them
     #[arg(long)]
     pub(crate) causal: bool,
@@ -183,78 +182,4 @@ pub(crate) struct EncodeArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Where the table goes that nobody asked for.
-const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
-
-impl EncodeArgs {
-    /// The file for the table of encodings: the one asked for, or the usual one where the built-in
-    /// sentences are shown, or none.
-    pub(crate) fn table_file(&self) -> Option<&Path> {
-        let asked = self.table.as_deref();
-        let bare = self.sentences.is_empty()
-            && self.file.is_none()
-            && self.output.is_none()
-            && self.weights.is_none()
-            && self.position_embeddings.is_none()
-            && self.scheme == SchemeArg::Sinusoidal;
-        asked.or((bare && !self.no_table).then_some(Path::new(DEFAULT_TABLE)))
-    }
-
-    pub(super) fn needs(&self) -> [Need; 3] {
-        let positions = self.position_embeddings.is_some();
-        [
-            Need(
-                ("--position-embeddings", positions),
-                ("--embeddings", self.embeddings.is_some()),
-            ),
-            Need(
-                ("--position-offset", self.position_offset.is_some()),
-                ("--position-embeddings", positions),
-            ),
-            Need(
-                ("--attention", self.attention.is_some()),
-                ("--weights", self.weights.is_some()),
-            ),
-        ]
-    }
-
-    /// Every file that is written.
-    pub(crate) fn outputs(&self) -> Vec<Named> {
-        let table = match self.table {
-            Some(_) => "--table",
-            None => "the table",
-        };
-        [
-            ("--output", self.output.as_deref()),
-            ("--attention", self.attention.as_deref()),
-            (table, self.table_file()),
-        ]
-        .into_iter()
-        .filter_map(|(option, path)| Some((option, path?.to_owned())))
-        .collect()
-    }
-
-    /// Every file that an option names to be read.
-    pub(crate) fn inputs(&self) -> Vec<Named> {
-        let mut inputs: Vec<Named> = Vec::new();
-        inputs.extend(self.file.iter().map(|path| ("--file", path.clone())));
-        if self.sentences == ["-"] || self.file.as_deref() == Some(Path::new("-")) {
-            inputs.push(("standard input", PathBuf::from("/dev/stdin")));
-        }
-        for (option, name) in [
-            ("--tokenizer", &self.tokenizer),
-            ("--weights", &self.weights),
-            ("--embeddings", &self.embeddings),
-            ("--position-embeddings", &self.position_embeddings),
-        ] {
-            let Some(name) = name else { continue };
-            inputs.push((option, PathBuf::from(name)));
-            // With the name of a tensor behind it.
-            let file = name.rsplit_once(':').map(|(file, _)| PathBuf::from(file));
-            inputs.extend(file.map(|file| (option, file)));
-        }
-        inputs
-    }
 }

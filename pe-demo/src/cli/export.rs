@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use candle_core::DType;
 use clap::Args;
-use pe_core::{MAX_D_MODEL, POSITIONS, Preset, Spacing};
+use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, Preset, SinusoidLayout, Spacing};
 
+use super::numbers::{parse_spacing, positive, whole};
 use super::rotary::{RotaryArgs, TableArg};
-use super::values::{DTypeArg, LayoutArg, OddWidthArg, RecipeArg, SPACING_HELP};
-use super::values::{output, parse_preset, parse_spacing, positive, preset_help, whole};
+use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
+use super::values::{choice, output, parse_preset, preset_help};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -80,14 +82,14 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) min_rate: Option<f64>,
     /// Order of the columns [default: interleaved]
-    #[arg(long, value_enum, value_name = "LAYOUT")]
-    pub(crate) layout: Option<LayoutArg>,
+    #[arg(long, value_parser = choice(LAYOUTS), value_name = "LAYOUT")]
+    pub(crate) layout: Option<SinusoidLayout>,
     /// Exponents of the base [default: paper]
     #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
     pub(crate) spacing: Option<Spacing>,
     /// What to do at an odd width [default: reject]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) odd_width: Option<OddWidthArg>,
+    #[arg(long, value_parser = choice(ODD_WIDTHS), value_name = "HOW")]
+    pub(crate) odd_width: Option<OddWidth>,
     /// Exact entries, or those of a reference's f32 arithmetic [default: exact]
     ///
     /// A recipe rounds where the reference rounds, with correctly rounded functions
@@ -98,8 +100,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, value_name = "RECIPE")]
     pub(crate) recipe: Option<RecipeArg>,
     /// Type of the entries
-    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
-    pub(crate) dtype: DTypeArg,
+    #[arg(long, value_parser = choice(DTYPES), default_value = "f32", value_name = "TYPE")]
+    pub(crate) dtype: DType,
     /// File to write
     #[arg(short, long, value_name = "FILE", value_parser = output())]
     pub(crate) output: PathBuf,

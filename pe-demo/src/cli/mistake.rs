@@ -1,12 +1,12 @@
-//! Words that are nearly the name of a command.
+//! Words that resemble the name of a command.
 
 use clap::CommandFactory;
 
-use super::Cli;
-use crate::terminal::page::clean;
+use super::program::Cli;
+use crate::terminal::width::clean;
 
-/// What to say of a lone word that is nearly the name of a command, if it is: a sentence of one word
-/// would be encoded without a remark where a command was meant.
+/// Returns a message if a lone word resembles the name of a command. Without it a misspelled command
+/// would be encoded as a sentence.
 pub(crate) fn of(word: &str) -> Option<String> {
     let mut program = Cli::command();
     program.build();
@@ -27,7 +27,7 @@ pub(crate) fn of(word: &str) -> Option<String> {
     ))
 }
 
-/// The fewest letters to insert, delete, replace or exchange with their neighbors.
+/// Returns the fewest letters to insert, delete, replace, or exchange with their neighbors.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     // A word of any length may be given.

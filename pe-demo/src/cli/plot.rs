@@ -6,7 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
-use super::values::{page, parse_preset, positive, preset_help, whole};
+use super::numbers::{positive, whole};
+use super::values::{page, parse_preset, preset_help};
 use crate::figures::CATALOG;
 use crate::sources::overwrite::Named;
 
@@ -171,7 +172,7 @@ mod tests {
             let cli = Cli::try_parse_from([
                 "pe-demo", "plot", "rings", "sse", "-o", output, "--format", format, "--data", data,
             ]);
-            let Some(Command::Plot(args)) = cli.unwrap().command else {
+            let Command::Plot(args) = cli.unwrap().command else {
                 panic!("not plot");
             };
             crate::commands::plot::run(&args, &mut std::io::sink()).unwrap();

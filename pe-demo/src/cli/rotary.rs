@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
-use serde_json::{Map, Value};
 
-use super::Need;
-use super::values::{input, positive, whole};
+use super::numbers::{Scaling, positive, scaling, whole};
+use super::values::input;
 
 /// What kind of table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -88,16 +87,6 @@ pub(crate) struct RotaryArgs {
     pub(crate) seq_len: Option<usize>,
 }
 
-impl RotaryArgs {
-    pub(super) fn needs(&self) -> [Need; 2] {
-        let config = ("--config", self.config.is_some());
-        [
-            Need(("--layer-type", self.layer_type.is_some()), config),
-            Need(("--unknown-keys", self.unknown_keys.is_some()), config),
-        ]
-    }
-}
-
 const SCALING_HELP: &str = "\
 How frequencies are changed for longer sequences [default: default]. TYPE and KEY
 are those of a config.json, VALUE is a number, true, false or a list [a,b,...]:
@@ -115,66 +104,3 @@ are those of a config.json, VALUE is a number, true, false or a list [a,b,...]:
 Such as llama3:factor=8,low_freq_factor=1 and so on, without spaces.
 max_position_embeddings goes with every type: it says how many rows there are
 unless --max-seq-len does.";
-
-/// A scaling as it would stand in a config.json.
-#[derive(Debug, Clone)]
-pub struct Scaling {
-    /// Its `rope_type`.
-    pub name: String,
-    /// The other keys.
-    pub keys: Map<String, Value>,
-}
-
-/// `TYPE[:KEY=VALUE,...]`; commas inside brackets do not part keys.
-///
-/// # Errors
-/// Any other text, with what is expected.
-pub fn scaling(text: &str) -> Result<Scaling, String> {
-    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-    if name.is_empty() {
-        return Err("no type before the keys (such as linear:factor=4)".to_owned());
-    }
-    let mut keys = Map::new();
-    for item in outside_brackets(rest) {
-        let Some((key, value)) = item.split_once('=') else {
-            return Err(format!("{item:?} is not KEY=VALUE"));
-        };
-        let key = key.trim();
-        if matches!(key, "rope_type" | "type") {
-            return Err(format!("the {key} stands before the colon"));
-        }
-        let value: Value = match serde_json::from_str(value) {
-            Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
-            Ok(Value::Array(list)) if list.iter().all(Value::is_number) => Value::Array(list),
-            _ => {
-                return Err(format!(
-                    "{key}={value} is not a number, true, false or a list of numbers"
-                ));
-            }
-        };
-        if keys.insert(key.to_owned(), value).is_some() {
-            return Err(format!("{key} is given twice"));
-        }
-    }
-    Ok(Scaling {
-        name: name.to_owned(),
-        keys,
-    })
-}
-
-/// The parts between commas that are not inside brackets; none of an empty text.
-fn outside_brackets(text: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let part = |c: char| {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ => {}
-        }
-        c == ',' && depth == 0
-    };
-    match text {
-        "" => Vec::new(),
-        _ => text.split(part).collect(),
-    }
-}

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
-use super::values::{positive, probability, whole};
-use crate::encoder::Scheme;
+use super::numbers::{positive, probability, whole};
 use crate::encoder::device::DeviceName;
+use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Scheme};
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:
@@ -26,53 +27,52 @@ compute may differ from the CPU in the last bits.
 
 Exit codes: 0 trained, 1 a failure (files, sizes), 2 bad usage, 130 interrupted.";
 
-/// How positions come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum SchemeArg {
-    /// Not at all
-    None,
-    /// Sines and cosines, added before the first layer
-    #[default]
-    Sinusoidal,
-    /// A trained vector per position, added before the first layer
-    Learned,
-    /// Queries and keys turned by their position, in every layer
-    Rotary,
+/// Which schemes are trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schemes {
+    All,
+    One(Scheme),
 }
 
-impl From<SchemeArg> for Scheme {
-    fn from(scheme: SchemeArg) -> Self {
-        match scheme {
-            SchemeArg::None => Self::None,
-            SchemeArg::Sinusoidal => Self::Sinusoidal,
-            SchemeArg::Learned => Self::Learned,
-            SchemeArg::Rotary => Self::Rotary,
+impl Schemes {
+    /// Returns the schemes.
+    pub(crate) fn list(&self) -> &[Scheme] {
+        match self {
+            Self::All => &Scheme::ALL,
+            Self::One(scheme) => std::slice::from_ref(scheme),
         }
     }
 }
 
-/// Which schemes are trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum SchemesArg {
-    /// All four, in parallel as far as there are threads
-    #[default]
-    All,
-    /// No positions
-    None,
-    /// Sines and cosines, added before the first layer
-    Sinusoidal,
-    /// A trained vector per position, added before the first layer
-    Learned,
-    /// Queries and keys turned by their position, in every layer
-    Rotary,
+impl ValueEnum for Schemes {
+    fn value_variants<'a>() -> &'a [Self] {
+        const COUNT: usize = Scheme::ALL.len() + 1;
+        const VARIANTS: [Schemes; COUNT] = {
+            let mut variants = [Schemes::All; COUNT];
+            let mut at = 1;
+            while at < COUNT {
+                variants[at] = Schemes::One(Scheme::ALL[at - 1]);
+                at += 1;
+            }
+            variants
+        };
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::All => Some(PossibleValue::new("all").help("All schemes, in parallel")),
+            Self::One(scheme) => scheme.to_possible_value(),
+        }
+    }
 }
 
 /// What to train, and how.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
-    /// How positions come in
-    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
-    pub(crate) scheme: SchemesArg,
+    /// Positional encoding scheme
+    #[arg(long, value_enum, default_value_t = Schemes::All, value_name = "SCHEME")]
+    pub(crate) scheme: Schemes,
     /// Steps of training
     #[arg(
         long,
@@ -112,7 +112,7 @@ pub(crate) struct TrainArgs {
     /// Attention heads of each layer
     #[arg(
         long,
-        default_value_t = 4,
+        default_value_t = DEFAULT_HEADS,
         value_name = "N",
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true
@@ -121,7 +121,7 @@ pub(crate) struct TrainArgs {
     /// Layers of the encoder
     #[arg(
         long,
-        default_value_t = 2,
+        default_value_t = DEFAULT_LAYERS,
         value_name = "N",
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true

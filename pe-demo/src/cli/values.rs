@@ -1,65 +1,79 @@
-//! What the values of arguments may be.
+//! The values of arguments.
 //!
-//! A value that is wrong whatever the other arguments say is refused here, so that
-//! clap names the option and the value.
+//! A value that is wrong whatever the other arguments are is rejected here, so that clap names the
+//! option and the value.
 
 use std::path::PathBuf;
 
+use candle_core::DType;
 use clap::ValueEnum;
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout, Spacing};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
 
-/// Where the layers normalize.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum NormArg {
-    #[default]
-    Post,
-    Pre,
-}
+/// The values of an option: the library's, their names, and what help says of them.
+type Choices<T> = [(T, &'static str, &'static str)];
 
-/// Order of the columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LayoutArg {
-    /// sin, cos, sin, cos ...
-    Interleaved,
-    /// All sines, then all cosines
-    Concatenated,
-    /// All cosines, then all sines
-    ConcatenatedCosFirst,
-}
+/// Orders of the columns.
+pub(super) const LAYOUTS: &Choices<SinusoidLayout> = &[
+    (
+        SinusoidLayout::Interleaved,
+        "interleaved",
+        "sin, cos, sin, cos ...",
+    ),
+    (
+        SinusoidLayout::Concatenated,
+        "concatenated",
+        "All sines, then all cosines",
+    ),
+    (
+        SinusoidLayout::ConcatenatedCosFirst,
+        "concatenated-cos-first",
+        "All cosines, then all sines",
+    ),
+];
 
-impl From<LayoutArg> for SinusoidLayout {
-    fn from(layout: LayoutArg) -> Self {
-        match layout {
-            LayoutArg::Interleaved => Self::Interleaved,
-            LayoutArg::Concatenated => Self::Concatenated,
-            LayoutArg::ConcatenatedCosFirst => Self::ConcatenatedCosFirst,
-        }
-    }
-}
+/// Treatments of an odd width.
+pub(super) const ODD_WIDTHS: &Choices<OddWidth> = &[
+    (OddWidth::Reject, "reject", "Return an error"),
+    (
+        OddWidth::Truncate,
+        "truncate",
+        "Leave out the last cosine (TensorFlow tutorial, Marian)",
+    ),
+    (
+        OddWidth::RoundUp,
+        "round-up",
+        "The next even width without its last column (positional-encodings)",
+    ),
+    (
+        OddWidth::ZeroPad,
+        "zero-pad",
+        "A last column of zeros (tensor2tensor, fairseq, diffusers)",
+    ),
+];
 
-/// What to do at an odd width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OddWidthArg {
-    /// Refuse it
-    Reject,
-    /// Leave out the last cosine (TensorFlow tutorial, Marian)
-    Truncate,
-    /// The next even width without its last column (positional-encodings)
-    RoundUp,
-    /// A last column of zeros (tensor2tensor, fairseq, diffusers)
-    ZeroPad,
-}
+/// Types of the entries.
+pub(super) const DTYPES: &Choices<DType> = &[
+    (DType::F32, "f32", "32-bit floats"),
+    (DType::F64, "f64", "64-bit floats"),
+    (DType::F16, "f16", "16-bit floats"),
+    (
+        DType::BF16,
+        "bf16",
+        "16-bit floats with the exponents of f32",
+    ),
+];
 
-impl From<OddWidthArg> for OddWidth {
-    fn from(odd: OddWidthArg) -> Self {
-        match odd {
-            OddWidthArg::Reject => Self::Reject,
-            OddWidthArg::Truncate => Self::Truncate,
-            OddWidthArg::RoundUp => Self::RoundUp,
-            OddWidthArg::ZeroPad => Self::ZeroPad,
-        }
-    }
+/// Reads one of the choices by its name.
+pub(super) fn choice<T: Copy + Send + Sync + 'static>(
+    choices: &'static Choices<T>,
+) -> impl TypedValueParser<Value = T> {
+    let named =
+        |(_, name, help): &(T, &'static str, &'static str)| PossibleValue::new(*name).help(*help);
+    PossibleValuesParser::new(choices.iter().map(named)).try_map(|name| {
+        let found = choices.iter().find(|(_, known, _)| *known == name);
+        found.map(|(value, ..)| *value).ok_or("not a known name")
+    })
 }
 
 /// Exact entries, or those of a reference.
@@ -96,74 +110,7 @@ impl RecipeArg {
     }
 }
 
-/// Type of the entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum DTypeArg {
-    /// 32-bit floats
-    #[default]
-    F32,
-    /// 64-bit floats
-    F64,
-    /// 16-bit floats
-    F16,
-    /// 16-bit floats with the exponents of f32
-    Bf16,
-}
-
-impl From<DTypeArg> for candle_core::DType {
-    fn from(dtype: DTypeArg) -> Self {
-        match dtype {
-            DTypeArg::F32 => Self::F32,
-            DTypeArg::F64 => Self::F64,
-            DTypeArg::F16 => Self::F16,
-            DTypeArg::Bf16 => Self::BF16,
-        }
-    }
-}
-
-/// Whole numbers from `least` to `most`.
-///
-/// # Errors
-/// Of the parser: any other text, with what is expected.
-pub fn whole<T>(
-    least: u64,
-    most: u64,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
-where
-    T: TryFrom<u64>,
-{
-    move |text| {
-        let number = text.parse::<u64>().ok();
-        number
-            .filter(|number| (least..=most).contains(number))
-            .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| format!("not a whole number from {least} to {most}"))
-    }
-}
-
-/// Positive finite numbers.
-///
-/// # Errors
-/// Any other text, with what is expected.
-pub fn positive(text: &str) -> Result<f64, &'static str> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("not a positive finite number"),
-    }
-}
-
-/// Numbers from 0 up to but not including 1.
-///
-/// # Errors
-/// Any other text, with what is expected.
-pub fn probability(text: &str) -> Result<f32, &'static str> {
-    match text.parse::<f32>() {
-        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
-        _ => Err("not a number of at least 0 and below 1"),
-    }
-}
-
-/// Sentences that are not blank.
+/// Reads a sentence that is not blank.
 pub(super) fn sentence(text: &str) -> Result<String, &'static str> {
     match text.trim() {
         "" => Err("the sentence is empty"),
@@ -171,22 +118,22 @@ pub(super) fn sentence(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A file to write: a name, never standard output.
+/// Reads the name of a file to write, never standard output.
 pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for safetensors files (./- is the file named -)")
 }
 
-/// A page to write: a name, never standard output.
+/// Reads the name of a page to write, never standard output.
 pub(super) fn page() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for the page (./- is the file named -)")
 }
 
-/// A file to read: a name, never standard input.
+/// Reads the name of a file to read, never standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard input is not supported for such files (./- is the file named -)")
 }
 
-/// A picture to write: its name tells the format.
+/// Reads the name of a picture to write, which states the format.
 pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
@@ -197,7 +144,7 @@ pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// A file of vectors to write: its name tells the format.
+/// Reads the name of a file of vectors to write, which states the format.
 pub(super) fn vectors() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match path.extension() {
         Some(ending) if ending == "safetensors" || ending == "jsonl" => Ok(path),
@@ -205,7 +152,7 @@ pub(super) fn vectors() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// A file or a repository to read from, never standard input.
+/// Reads the name of a file or a repository, never standard input.
 pub(super) fn origin(text: &str) -> Result<String, &'static str> {
     match text {
         "" => Err("the name is empty"),
@@ -238,19 +185,20 @@ Exponents of the base for pair i of n [default: paper]. One of:
 - inclusive:  i/(n-1), the end point included
 - shifted=S:  i/(n-S), the downscale_freq_shift of diffusers";
 
-/// `paper`, `inclusive` or `shifted=S` with a finite number `S`.
-///
-/// # Errors
-/// Any other text, with what is expected.
-pub fn parse_spacing(text: &str) -> Result<Spacing, &'static str> {
-    match text {
-        "paper" => Ok(Spacing::Paper),
-        "inclusive" => Ok(Spacing::Inclusive),
-        _ => text
-            .strip_prefix("shifted=")
-            .and_then(|shift| shift.parse().ok())
-            .filter(|shift: &f64| shift.is_finite())
-            .map(Spacing::Shifted)
-            .ok_or("known: paper, inclusive, shifted=S with a finite number S"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_in_files() {
+        for (value, name, _) in LAYOUTS {
+            assert_eq!(serde_json::to_value(value).expect("a name"), *name);
+        }
+        for (value, name, _) in ODD_WIDTHS {
+            assert_eq!(serde_json::to_value(value).expect("a name"), *name);
+        }
+        for (value, name, _) in DTYPES {
+            assert_eq!(value.as_str(), *name);
+        }
     }
 }

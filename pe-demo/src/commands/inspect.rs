@@ -1,44 +1,43 @@
 //! `pe-demo inspect`: what a safetensors file holds, and whether its table is right; what a
 //! model's config.json says about rotary embeddings.
 
+mod document;
 mod model;
 
-use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use pe_candle::checkpoint::{
     self, AnySpec, Comparison, FileReport, RotarySpec, SinusoidalSpec, SpecStatus, TensorReport,
 };
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
-use crate::cli::InspectArgs;
-use crate::commands::export::{describe, describe_rotary};
-use crate::terminal::console::Outcome;
-use crate::terminal::page::{self, Page, clean};
+use self::document::Document;
+use crate::sources::config_json;
+use crate::terminal::emit::emit;
+use crate::terminal::numbers::thousands;
+use crate::terminal::outcome::Outcome;
+use crate::terminal::page::Page;
+use crate::terminal::width::{WIDTH, clean, clean_path, columns, pad};
+use crate::words;
 
-pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<Outcome> {
-    if crate::words::model::is_json(&args.file) {
-        return model::run(args, out);
+pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcome> {
+    if config_json::is_json(file) {
+        return model::run(file, json, out);
     }
-    let report = checkpoint::inspect(&args.file)?;
+    let report = checkpoint::inspect(file)?;
     let verdict = Verdict::of(&report)?;
-    if args.json {
-        crate::terminal::json::write(out, &Document::new(&report, &verdict)?)?;
-    } else {
-        out.write_all(page(&report, &verdict)?.text().as_bytes())?;
-    }
+    let document = Document::new(&report, &verdict)?;
+    emit(out, json, &document, || page(&report, &verdict))?;
     let fine = match &verdict {
         Verdict::NoSpecification => true,
         Verdict::Invalid(_) => false,
         Verdict::Additive(_, comparison) => comparison.is_right(),
         Verdict::Rotary(_, comparison) => comparison.is_right(),
     };
-    Ok(if fine {
-        Outcome::Success
-    } else {
-        Outcome::Failure
+    Ok(match fine {
+        true => Outcome::Success,
+        false => Outcome::Failure,
     })
 }
 
@@ -70,8 +69,8 @@ impl Verdict {
 
 fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
     let mut page = Page::new();
-    page.wrap("", &page::path(&report.path));
-    page.line(format!("  {} bytes", page::thousands(report.bytes)));
+    page.wrap("", &clean_path(&report.path));
+    page.line(format!("  {} bytes", thousands(report.bytes)));
 
     let count = report.tensors.len();
     page.line(format!(
@@ -92,7 +91,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
             page.line("  the table cannot be checked");
         }
         Verdict::Additive(spec, comparison) => {
-            page.wrap("  specification: ", &describe(spec));
+            page.wrap("  specification: ", &words::additive::table(spec));
             let first = comparison.first_wrong.as_ref().map(|first| {
                 let (row, column) = (first.row, first.column);
                 let position = first.position.unwrap_or_default();
@@ -102,7 +101,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
             judge(&mut page, comparison.entries, comparison.wrong, first);
         }
         Verdict::Rotary(spec, comparison) => {
-            page.wrap("  specification: rotary; ", &describe_rotary(spec));
+            page.wrap("  specification: rotary; ", &words::rotary::table(spec));
             let first = comparison.first_wrong.as_ref().map(|first| {
                 let (tensor, row, pair) = (&first.tensor, first.row, first.column);
                 let place = match first.position {
@@ -121,12 +120,12 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
 
 /// Right or wrong; the first wrong entry's place, value and what it should be.
 fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, f64)>) {
-    let entries = page::thousands(entries);
+    let entries = thousands(entries);
     let Some((place, found, expected)) = first else {
         page.line(format!("  right: all {entries} entries are as specified"));
         return;
     };
-    let wrong = page::thousands(wrong);
+    let wrong = thousands(wrong);
     page.wrap(
         "  wrong: ",
         &format!(
@@ -138,7 +137,7 @@ fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, 
 
 /// Names, types and shapes; the name gets what room the others leave.
 fn list(page: &mut Page, tensors: &[TensorReport]) {
-    let widest = |cells: &[String]| cells.iter().map(|cell| page::columns(cell)).max();
+    let widest = |cells: &[String]| cells.iter().map(|cell| columns(cell)).max();
     let (dtypes, shapes): (Vec<String>, Vec<String>) = tensors
         .iter()
         .map(|tensor| {
@@ -147,113 +146,14 @@ fn list(page: &mut Page, tensors: &[TensorReport]) {
         })
         .unzip();
     let dtype_width = widest(&dtypes).unwrap_or(0);
-    let room = page::WIDTH - 8 - dtype_width - widest(&shapes).unwrap_or(0);
+    let room = WIDTH - 8 - dtype_width - widest(&shapes).unwrap_or(0);
     let names: Vec<String> = tensors.iter().map(|t| clean(&t.name, room)).collect();
     let name_width = widest(&names).unwrap_or(0);
     for ((name, dtype), shape) in names.iter().zip(&dtypes).zip(&shapes) {
         page.line(format!(
             "    {}  {}  {shape}",
-            page::pad(name, name_width),
-            page::pad(dtype, dtype_width)
+            pad(name, name_width),
+            pad(dtype, dtype_width)
         ));
     }
-}
-
-/// The report as JSON, written from where the names are: a file can have very many.
-#[derive(Serialize)]
-struct Document<'a> {
-    bytes: u64,
-    file: String,
-    metadata: BTreeMap<&'a str, &'a str>,
-    table: Value,
-    tensors: Tensors<'a>,
-}
-
-impl<'a> Document<'a> {
-    fn new(report: &'a FileReport, verdict: &Verdict) -> Result<Self> {
-        let metadata = report.metadata.iter();
-        Ok(Self {
-            bytes: report.bytes,
-            file: report.path.display().to_string(),
-            metadata: metadata.map(|(key, value)| (&**key, &**value)).collect(),
-            table: match verdict {
-                Verdict::NoSpecification => json!({ "status": "no specification" }),
-                Verdict::Invalid(why) => {
-                    json!({ "status": "invalid specification", "reason": why })
-                }
-                Verdict::Additive(spec, comparison) => additive(report, spec, comparison)?,
-                Verdict::Rotary(spec, comparison) => rotary(spec, comparison)?,
-            },
-            tensors: Tensors(&report.tensors),
-        })
-    }
-}
-
-struct Tensors<'a>(&'a [TensorReport]);
-
-impl Serialize for Tensors<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Entry<'a> {
-            bytes: u64,
-            dtype: &'a str,
-            name: &'a str,
-            shape: &'a [usize],
-        }
-        serializer.collect_seq(self.0.iter().map(|tensor| Entry {
-            bytes: tensor.bytes,
-            dtype: &tensor.dtype,
-            name: &tensor.name,
-            shape: &tensor.shape,
-        }))
-    }
-}
-
-fn status(right: bool) -> &'static str {
-    if right { "right" } else { "wrong" }
-}
-
-fn additive(report: &FileReport, spec: &SinusoidalSpec, comparison: &Comparison) -> Result<Value> {
-    let specification: Value = serde_json::from_str(&spec.to_json()?)?;
-    let first = comparison.first_wrong.as_ref().map(|first| {
-        json!({
-            "row": first.row,
-            "column": first.column,
-            "position": first.position,
-            "found": first.found,
-            "expected": first.expected,
-        })
-    });
-    Ok(json!({
-        "status": status(comparison.is_right()),
-        "tensor": report.table.as_ref().ok(),
-        "specification": specification,
-        "entries": comparison.entries,
-        "wrong": comparison.wrong,
-        "first_wrong": first,
-    }))
-}
-
-fn rotary(spec: &RotarySpec, comparison: &Comparison) -> Result<Value> {
-    let specification: Value = serde_json::from_str(&spec.to_json()?)?;
-    let first = comparison.first_wrong.as_ref().map(|first| {
-        json!({
-            "tensor": first.tensor,
-            "row": first.position.map(|_| first.row),
-            "pair": first.column,
-            "position": first.position,
-            "found": first.found,
-            "expected": first.expected,
-        })
-    });
-    Ok(json!({
-        "status": status(comparison.is_right()),
-        "tensors": [
-            checkpoint::COS_TENSOR, checkpoint::SIN_TENSOR, checkpoint::INV_FREQ_TENSOR
-        ],
-        "specification": specification,
-        "entries": comparison.entries,
-        "wrong": comparison.wrong,
-        "first_wrong": first,
-    }))
 }

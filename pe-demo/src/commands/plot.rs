@@ -8,13 +8,18 @@ use anyhow::{Context, Result, bail};
 use crate::chart::{self, Figure};
 use crate::cli::{DataArg, FormatArg, PlotArgs};
 use crate::figures::{CATALOG, Entry, Setting, Settings};
-use crate::terminal::console::{BadUsage, Outcome};
-use crate::terminal::page::{self, Page};
+use crate::sources::overwrite;
+use crate::sources::write::write;
+use crate::terminal::outcome::{BadUsage, Outcome};
+use crate::terminal::page::Page;
+use crate::terminal::width::clean_path;
 
 /// Width of the animation.
 const FRAME: u32 = 640;
 
 pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
+    let config = args.config.iter().map(|path| ("--config", path.clone()));
+    overwrite::check(&args.outputs(), &config.collect::<Vec<_>>())?;
     let entries = chosen(args)?;
     let settings = Settings {
         preset: args.preset,
@@ -33,8 +38,8 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
     for figure in &figures {
         let mut page = Page::new();
         for (path, bytes, what) in files(figure, args)? {
-            chart::write(&path, &bytes)?;
-            page.wrap("wrote ", &format!("{} ({what})", page::path(&path)));
+            write(&path, &bytes)?;
+            page.wrap("wrote ", &format!("{} ({what})", clean_path(&path)));
         }
         out.write_all(page.text().as_bytes())?;
         out.flush()?;

@@ -14,18 +14,21 @@ use anyhow::{Context, Result};
 use crate::chart::{self, Figure};
 use crate::cli::ReportArgs;
 use crate::figures::{CATALOG, Settings};
-use crate::terminal::console::Outcome;
-use crate::terminal::page::{self, Page};
+use crate::sources::write::write;
+use crate::terminal::numbers::thousands;
+use crate::terminal::outcome::Outcome;
+use crate::terminal::page::Page;
+use crate::terminal::width::clean_path;
 
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
     let html = html()?;
-    chart::write(&args.output, html.as_bytes())?;
+    write(&args.output, html.as_bytes())?;
     let mut page = Page::new();
-    let bytes = page::thousands(html.len() as u64);
-    let path = page::path(&args.output);
+    let bytes = thousands(html.len() as u64);
+    let path = clean_path(&args.output);
     page.wrap("wrote ", &format!("{path} ({bytes} bytes)"));
     out.write_all(page.text().as_bytes())?;
     Ok(Outcome::Success)

@@ -1,49 +1,52 @@
 //! `pe-demo completions` and `pe-demo man`: the command line described for shells and readers.
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::{Cli, CompletionsArgs, ManArgs};
-use crate::terminal::console::{BadUsage, Outcome};
+use crate::cli::Cli;
+use crate::sources::write::write;
+use crate::terminal::outcome::{BadUsage, Outcome};
+use crate::terminal::width::clean_path;
 
 /// The program's name.
 const NAME: &str = env!("CARGO_PKG_NAME");
 
 /// Prints completions.
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result<Outcome> {
+pub(crate) fn completions(shell: Shell, out: &mut dyn Write) -> Result<Outcome> {
     // The generator panics where it cannot write.
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut text);
+    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut text);
     out.write_all(&text)?;
     Ok(Outcome::Success)
 }
 
-/// Prints a manual page, or writes all of them.
-pub(crate) fn man(args: &ManArgs, out: &mut dyn Write) -> Result<Outcome> {
+/// Prints the manual page of the program or of a command.
+pub(crate) fn man(name: Option<&str>, out: &mut dyn Write) -> Result<Outcome> {
     let program = program();
-    let Some(directory) = &args.output else {
-        let command = match &args.command {
-            None => Some(&program),
-            Some(name) => program.find_subcommand(name),
-        };
-        let Some(command) = command else {
-            let names: Vec<&str> = program
-                .get_subcommands()
-                .map(clap::Command::get_name)
-                .collect();
-            return Err(BadUsage(format!(
-                "there is no command {:?}; there are {}",
-                args.command.as_deref().unwrap_or_default(),
-                names.join(", ")
-            ))
-            .into());
-        };
-        out.write_all(&page(command)?)?;
-        return Ok(Outcome::Success);
+    let command = match name {
+        None => Some(&program),
+        Some(name) => program.find_subcommand(name),
     };
+    let Some(command) = command else {
+        let names = program.get_subcommands().map(clap::Command::get_name);
+        bail!(BadUsage(format!(
+            "there is no command {:?}; there are {}",
+            name.unwrap_or_default(),
+            names.collect::<Vec<_>>().join(", ")
+        )));
+    };
+    out.write_all(&page(command)?)?;
+    Ok(Outcome::Success)
+}
+
+/// Writes the manual pages of the program and of every command.
+pub(crate) fn manual(directory: &Path, out: &mut dyn Write) -> Result<Outcome> {
+    let program = program();
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let commands = program
         .get_subcommands()
@@ -51,15 +54,13 @@ pub(crate) fn man(args: &ManArgs, out: &mut dyn Write) -> Result<Outcome> {
     for command in std::iter::once(&program).chain(commands) {
         let name = command.get_display_name().unwrap_or(NAME);
         let path = directory.join(format!("{name}.1"));
-        let page = page(command)?;
-        pe_candle::checkpoint::replace(&path, |file| file.write_all(&page))
-            .with_context(|| path.display().to_string())?;
-        writeln!(out, "wrote {}", crate::terminal::page::path(&path))?;
+        write(&path, &page(command)?)?;
+        writeln!(out, "wrote {}", clean_path(&path))?;
     }
     Ok(Outcome::Success)
 }
 
-/// The command line, complete: what clap adds to commands included.
+/// Returns the command line with what clap adds to commands.
 fn program() -> clap::Command {
     let mut program = Cli::command();
     program.build();

@@ -1,6 +1,6 @@
-//! What can be seen in an encoder that nobody trained.
+//! What can be seen in an encoder that was not trained.
 //!
-//! Each study measures one claim about positional encodings and can print itself.
+//! Each study measures one claim about positional encodings and is a section of a report.
 
 mod masks;
 mod order;
@@ -14,7 +14,16 @@ pub use trace::{Stage, Trace};
 
 use candle_core::{Result, Tensor};
 
-/// The largest absolute difference between rows of two matrices: row `pair.0` of the one
+use crate::terminal::page::Page;
+use crate::text::tokenizer::Sentence;
+
+/// A part of a report about sentences: data that serializes, and prints itself.
+pub(crate) trait Section {
+    /// Prints it under a heading of its own.
+    fn print(&self, page: &mut Page, sentences: &[Sentence]);
+}
+
+/// Returns the largest absolute difference between rows of two matrices: row `pair.0` of the one
 /// against row `pair.1` of the other.
 fn max_difference(
     left: &[Vec<f32>],
@@ -36,7 +45,7 @@ fn max_difference(
     largest
 }
 
-/// The vectors of one sentence of a batch, one row per token.
+/// Returns the vectors of one sentence of a batch, one row per token.
 fn rows(hidden: &Tensor, sentence: usize) -> Result<Vec<Vec<f32>>> {
     hidden.get(sentence)?.to_vec2()
 }

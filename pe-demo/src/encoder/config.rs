@@ -1,11 +1,14 @@
 //! The sizes and choices of an encoder.
 
-use candle_core::{Result, bail};
+use candle_core::{Result as CandleResult, bail};
+use clap::ValueEnum;
 use pe_candle::PositionalEncodingConfig;
 use serde::{Deserialize, Serialize};
 
+use super::scheme::{Adds, Scheme};
+
 /// Where a layer normalizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
     /// After each residual connection, as the paper has it.
@@ -15,45 +18,14 @@ pub enum Norm {
     Pre,
 }
 
-/// What a layer does with the vectors that it was given.
+/// What a layer does with its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residual {
-    /// Adds its own result to them.
+    /// Adds its own result to it.
     #[default]
     Added,
-    /// Drops them: for comparison.
+    /// Drops it: for comparison.
     Omitted,
-}
-
-/// How the encoder learns where a token stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scheme {
-    /// Not at all: for comparison.
-    None,
-    /// The sinusoidal encoding, added once before the first layer.
-    #[default]
-    Sinusoidal,
-    /// A vector per position that is trained like any weight, added once before the first layer.
-    /// Positions beyond those it was made for have none.
-    Learned,
-    /// Queries and keys are turned by angles that grow with the position, in every layer.
-    Rotary,
-}
-
-impl Scheme {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::None, Self::Sinusoidal, Self::Learned, Self::Rotary];
-
-    /// The name, as on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Sinusoidal => "sinusoidal",
-            Self::Learned => "learned",
-            Self::Rotary => "rotary",
-        }
-    }
 }
 
 /// Evaluation or training.
@@ -65,6 +37,15 @@ pub enum Mode {
     /// Dropout on.
     Train,
 }
+
+/// The heads of a layer, unless others are asked for.
+pub(crate) const DEFAULT_HEADS: usize = 4;
+
+/// The layers of an encoder, unless others are asked for.
+pub(crate) const DEFAULT_LAYERS: usize = 2;
+
+/// The rows of a table of positions, unless a sentence is longer.
+pub(crate) const DEFAULT_ROWS: usize = 50;
 
 /// The sizes and choices of an encoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,12 +70,12 @@ pub struct EncoderConfig {
 }
 
 impl EncoderConfig {
-    /// A post-norm encoder of 2 layers with 4 heads and a feed-forward part four times as wide.
+    /// Returns a post-norm encoder of 2 layers with 4 heads and a feed-forward part four times as wide.
     pub const fn new(vocab_size: usize, d_model: usize) -> Self {
         Self {
             vocab_size,
-            heads: 4,
-            layers: 2,
+            heads: DEFAULT_HEADS,
+            layers: DEFAULT_LAYERS,
             d_ff: d_model.saturating_mul(4),
             norm: Norm::Post,
             residual: Residual::Added,
@@ -103,12 +84,12 @@ impl EncoderConfig {
         }
     }
 
-    /// The width of the vectors.
+    /// Returns the width of the vectors.
     pub const fn d_model(&self) -> usize {
         self.position.sinusoidal.d_model
     }
 
-    /// The number of weights, if it can be told.
+    /// Returns the number of weights, or `None` if it exceeds 64 bits.
     pub fn parameters(&self) -> Option<u64> {
         let d = self.d_model() as u64;
         let attention = d.checked_mul(d)?.checked_add(d)?.checked_mul(4)?;
@@ -116,9 +97,9 @@ impl EncoderConfig {
             .checked_mul(d.checked_mul(2)?.checked_add(1)?)?
             .checked_add(d)?;
         let norms = d.checked_mul(4)?;
-        let rows = match self.scheme {
-            Scheme::Learned => self.position.max_seq_len as u64,
-            Scheme::None | Scheme::Sinusoidal | Scheme::Rotary => 0,
+        let rows = match self.scheme.adds() {
+            Adds::TrainedRows => self.position.max_seq_len as u64,
+            Adds::Nothing | Adds::Sinusoids => 0,
         };
         attention
             .checked_add(feed_forward)?
@@ -128,10 +109,13 @@ impl EncoderConfig {
             .checked_add(d.checked_mul(2)?)
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> CandleResult<()> {
         let (d_model, heads) = (self.d_model(), self.heads);
-        if heads == 0 || !d_model.is_multiple_of(heads) {
-            bail!("d_model {d_model} cannot be shared evenly by {heads} heads");
+        if let Err(error) = check_widths(d_model, heads, [self.scheme]) {
+            bail!(
+                "{}",
+                error.of(&format!("d_model {d_model}"), &format!("{heads} heads"))
+            );
         }
         for (name, value) in [
             ("vocab_size", self.vocab_size),
@@ -142,15 +126,55 @@ impl EncoderConfig {
                 bail!("{name} is 0");
             }
         }
-        let head_dim = d_model / heads;
-        if self.scheme == Scheme::Rotary && !head_dim.is_multiple_of(2) {
-            bail!("heads of width {head_dim} have no pairs to turn: rotary needs an even width");
-        }
         match self.parameters() {
             Some(count) if count <= MAX_PARAMETERS => Ok(()),
             count => bail!(
                 "an encoder of {} weights is above the limit of {MAX_PARAMETERS}",
                 count.map_or("more than 2^64".to_owned(), |count| count.to_string())
+            ),
+        }
+    }
+}
+
+/// Why a width does not suit heads and schemes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WidthError {
+    /// The width is odd.
+    Odd,
+    /// The heads cannot share the width evenly.
+    Uneven,
+    /// The heads have this odd width, and a scheme rotates pairs.
+    OddHeads(usize),
+}
+
+/// Checks a width against the heads that share it and against the schemes that it is for.
+pub(crate) fn check_widths(
+    d_model: usize,
+    heads: usize,
+    schemes: impl IntoIterator<Item = Scheme>,
+) -> Result<(), WidthError> {
+    if !d_model.is_multiple_of(2) {
+        return Err(WidthError::Odd);
+    }
+    if heads == 0 || !d_model.is_multiple_of(heads) {
+        return Err(WidthError::Uneven);
+    }
+    let width = d_model / heads;
+    match !width.is_multiple_of(2) && schemes.into_iter().any(Scheme::rotates) {
+        true => Err(WidthError::OddHeads(width)),
+        false => Ok(()),
+    }
+}
+
+impl WidthError {
+    /// Returns the error in terms of what states the width and the heads, such as `--d-model 5` and
+    /// `--heads 2`.
+    pub(crate) fn of(self, width: &str, heads: &str) -> String {
+        match self {
+            Self::Odd => format!("{width} is odd: sine and cosine columns come in pairs"),
+            Self::Uneven => format!("{width} cannot be shared evenly by {heads}"),
+            Self::OddHeads(head) => format!(
+                "{width} by {heads} makes heads of width {head}: rotary positions turn pairs"
             ),
         }
     }

@@ -4,9 +4,10 @@ use candle_core::{ModuleT, Result, Tensor};
 use candle_nn::{Linear, VarBuilder};
 use pe_candle::{Dropout, RotaryEmbedding};
 
-use super::{EncoderConfig, Norm, Residual, steady};
-use crate::encoder::attention::{SelfAttention, linear};
-use crate::encoder::mask::Mask;
+use super::attention::SelfAttention;
+use super::config::{EncoderConfig, Norm, Residual};
+use super::linear::{self, linear};
+use super::mask::Mask;
 
 /// Attention and feed-forward.
 #[derive(Debug, Clone)]
@@ -22,8 +23,8 @@ pub(super) struct Layer {
 impl Layer {
     pub(super) fn new(config: &EncoderConfig, index: usize, vb: &VarBuilder<'_>) -> Result<Self> {
         let d_model = config.d_model();
-        let dropout = |place: u64| {
-            let seed = config.position.seed.wrapping_add(2 * index as u64 + place);
+        let dropout = |number: u64| {
+            let seed = config.position.seed.wrapping_add(2 * index as u64 + number);
             Dropout::new(config.position.dropout, seed)
         };
         Ok(Self {
@@ -58,8 +59,8 @@ impl Layer {
             .after(connect(xs, ys, config.residual)?, config.norm)?;
 
         let input = self.feed_forward_norm.before(&xs, config.norm)?;
-        let ys = steady::forward(&self.wide, &input)?.relu()?;
-        let ys = steady::forward(&self.narrow, &ys)?;
+        let ys = linear::forward(&self.wide, &input)?.relu()?;
+        let ys = linear::forward(&self.narrow, &ys)?;
         let ys = self.dropouts[1].forward_t(&ys, train)?;
         let xs = self
             .feed_forward_norm

@@ -1,19 +1,19 @@
-//! Who may look at whom.
+//! Attention masks.
 //!
-//! A mask says for every query and key of a batch whether the one may see the other.
-//! It acts before the softmax: what is hidden gets the score minus infinity, and
-//! so the weight zero, and the weights of what is left add up to one. (Weights that
-//! are struck out after the softmax leave rows that add up to less.)
+//! A mask states for every query and key of a batch whether the query may attend to the key.
+//! It acts before the softmax: a hidden key gets the score minus infinity, and so the weight zero,
+//! and the weights of the others add up to one. (Rows of weights that are set to zero after the
+//! softmax add up to less.)
 
 use candle_core::{D, Device, Result, Tensor};
 
-/// In which directions a token may look.
+/// The directions in which a token may attend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sight {
-    /// At the whole sentence, as an encoder does.
+    /// To the whole sentence, as an encoder does.
     #[default]
     Whole,
-    /// At itself and at what came before: the look-ahead mask, lower-triangular.
+    /// To itself and to earlier tokens: the look-ahead mask, lower-triangular.
     Past,
 }
 
@@ -27,11 +27,11 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// The mask of a batch of sentences that were filled up to `len` tokens at the
-    /// end. `lengths` are their numbers of real tokens.
+    /// Builds the mask of a batch of sentences that were padded to `len` tokens at the end.
+    /// `lengths` are their numbers of real tokens.
     ///
     /// # Errors
-    /// Candle's own.
+    /// Returns an error if Candle does.
     pub fn new(lengths: &[usize], len: usize, sight: Sight, device: &Device) -> Result<Self> {
         let keys = Tensor::arange(0u32, len as u32, device)?.reshape((1, 1, 1, len))?;
         let ends: Vec<u32> = lengths.iter().map(|n| (*n).min(len) as u32).collect();
@@ -49,11 +49,11 @@ impl Mask {
         Ok(Self { visible, sighted })
     }
 
-    /// The attention weights of the scores [B, H, T, T]: softmax over what each query
-    /// sees. A query that sees nothing gets zeros, not NaN.
+    /// Returns the attention weights of the scores [B, H, T, T]: the softmax over the keys that each
+    /// query sees. A query that sees nothing gets zeros, not NaN.
     ///
     /// # Errors
-    /// Scores of another shape.
+    /// Returns an error if the scores have another shape.
     pub fn softmax(&self, scores: &Tensor) -> Result<Tensor> {
         let shape = scores.shape();
         let zeros = scores.zeros_like()?;

@@ -1,4 +1,5 @@
-//! Encoders that were trained: the classifier around one, and its file.
+//! Trained encoders: the classifier around one, its description, and its file.
 
 pub(crate) mod checkpoint;
 pub(crate) mod classifier;
+pub(crate) mod description;

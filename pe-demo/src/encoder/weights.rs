@@ -1,6 +1,6 @@
 //! Weights before any training, the same for the same seed on every machine.
 
-mod given;
+mod overlaid;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 use pe_candle::philox4x32_10;
 
-pub use given::Given;
+pub use overlaid::Overlaid;
 
 /// A source of initial weights for a [`VarBuilder`].
 ///
@@ -37,17 +37,17 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    /// The weights of a seed.
+    /// Returns the weights of a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// A builder that hands out constants: nothing is trained through it.
+    /// Returns a builder that hands out constants: nothing is trained through it.
     pub fn var_builder(self, dtype: DType, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self), dtype, device.clone())
     }
 
-    /// The same weights as variables.
+    /// Returns the same weights as variables.
     pub fn trainable(self) -> Trainable {
         Trainable {
             seeded: self,
@@ -55,12 +55,12 @@ impl Seeded {
         }
     }
 
-    /// The same weights, but for those given by name.
-    pub fn with(self, tensors: HashMap<String, Tensor>) -> Given {
-        Given::new(self, tensors)
+    /// Replaces the weights of these names.
+    pub fn with(self, tensors: HashMap<String, Tensor>) -> Overlaid {
+        Overlaid::new(self, tensors)
     }
 
-    /// The values of a tensor.
+    /// Returns the values of a tensor.
     fn values(self, name: &str, count: usize, init: Distribution) -> Vec<f32> {
         let (mean, half_width) = match init {
             Distribution::Constant(value) => return vec![value as f32; count],
@@ -110,12 +110,12 @@ pub struct Trainable {
 }
 
 impl Trainable {
-    /// A builder that makes a variable of each weight that it is asked for.
+    /// Returns a builder that creates a variable for each weight that it is asked for.
     pub fn var_builder(&self, dtype: DType, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), dtype, device.clone())
     }
 
-    /// The variables made so far.
+    /// Returns the variables created so far.
     pub fn vars(&self) -> BTreeMap<String, Var> {
         let vars = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
         vars.clone()

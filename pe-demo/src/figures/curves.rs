@@ -6,7 +6,7 @@ use pe_core::Preset;
 use super::source::{MOST_POINTS, sampled};
 use super::{PAIR, POSITION, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
-use crate::terminal::console::BadUsage;
+use crate::terminal::outcome::BadUsage;
 
 fn values() -> Axis {
     Axis::linear("encoding", (-1.08, 1.08)).with_ticks([-1.0, -0.5, 0.0, 0.5, 1.0])

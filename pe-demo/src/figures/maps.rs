@@ -170,7 +170,7 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
         .filter(|position| u64::from(*position) >= source.first() + u64::from(STEPS))
         .collect();
     if positions.is_empty() {
-        anyhow::bail!(crate::terminal::console::BadUsage(format!(
+        anyhow::bail!(crate::terminal::outcome::BadUsage(format!(
             "--max-seq-len {} is too short for shifted-map, which goes back {STEPS} positions",
             source.rows()
         )));

@@ -8,9 +8,9 @@ use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
 use super::{PAIR, Settings};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
-use crate::terminal::page;
-use crate::words::model;
-use crate::words::model::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
+use crate::sources::config_json;
+use crate::terminal::width::{clean, clean_path};
+use crate::words::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
 
 /// The frequencies of a model's layers, for sequences of some lengths.
 struct Model {
@@ -244,7 +244,7 @@ fn known() -> Result<Vec<Model>> {
 
 /// The rotary embeddings that a model's config.json states: one, or one per type of layer.
 fn read(path: &Path) -> Result<Vec<Model>> {
-    let model = model::parse(path, &model::read(path)?)?;
+    let model = config_json::parse(path, &config_json::read(path)?)?;
     // Files of this kind all have one name; the folder's tells more.
     let stem = path.file_stem();
     let name = match path.parent().and_then(Path::file_name) {
@@ -258,8 +258,8 @@ fn read(path: &Path) -> Result<Vec<Model>> {
             Some(layer) => format!("{name}, {layer}"),
             None => name.clone(),
         };
-        let all = Model::all(&page::clean(&name, 40), &layer.rotary);
-        models.extend(all.with_context(|| page::path(path))?);
+        let all = Model::all(&clean(&name, 40), &layer.rotary);
+        models.extend(all.with_context(|| clean_path(path))?);
     }
     Ok(models)
 }

@@ -6,7 +6,7 @@ use pe_core::{Preset, Similarity};
 use super::source::MOST_POINTS;
 use super::{POSITION, Settings, Source};
 use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
 
 /// The position against which the others are held.
 const REFERENCE: u64 = 20;

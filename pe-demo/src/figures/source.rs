@@ -9,8 +9,8 @@ use pe_core::{
 
 use super::{COLUMN, PAIR};
 use crate::chart::step;
-use crate::terminal::console::BadUsage;
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
+use crate::terminal::outcome::BadUsage;
 
 /// What the user asks for in place of a figure's own table.
 #[derive(Debug, Clone, Default)]

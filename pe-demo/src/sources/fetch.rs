@@ -59,13 +59,10 @@ fn fetch(name: &HubName, _: u64, _: Option<&mut Log<'_>>) -> Result<PathBuf> {
 
 #[cfg(feature = "hub")]
 fn bar(log: &Log<'_>, file: &str) -> indicatif::ProgressBar {
-    let bar = log.bar(None);
     let template = "{prefix} {wide_bar:.cyan} {bytes:>10}/{total_bytes:<10} {bytes_per_sec:>12} \
                     {eta:>4} left";
-    if let Ok(style) = indicatif::ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_prefix(crate::terminal::page::clean(file, 24));
+    let bar = crate::terminal::progress::bar(log.draw_target(), None, template);
+    bar.set_prefix(crate::terminal::width::clean(file, 24));
     bar
 }
 

@@ -1,4 +1,4 @@
-//! The one way to read a file that is held in memory as a whole.
+//! The one way to read a file into memory.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use crate::terminal::page;
+use crate::terminal::width::clean_path;
 
 /// Reads a regular file of at most `most` bytes.
 ///
@@ -14,7 +14,7 @@ use crate::terminal::page;
 /// Returns an error if the file cannot be read, is a directory, a pipe or a device, or has more
 /// bytes; the message names it and `what` it should be.
 pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
-    let name = || page::path(path);
+    let name = || clean_path(path);
     // Opening a pipe would wait for a writer: look first.
     check(&std::fs::metadata(path).with_context(name)?, path)?;
     let file = open(path).with_context(name)?;
@@ -33,6 +33,23 @@ pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
         .with_context(name)?;
     let read = bytes.len() as u64;
     ensure!(read <= most, too_long(read.max(metadata.len())));
+    Ok(bytes)
+}
+
+/// Reads the first bytes of a regular file, up to `most` of them.
+///
+/// # Errors
+/// Returns an error if the file cannot be read or is not a regular file.
+pub(crate) fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let regular = |metadata: Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("not a regular file")),
+    };
+    regular(std::fs::metadata(path)?)?;
+    let file = open(path)?;
+    regular(file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -55,20 +72,19 @@ fn open(path: &Path) -> io::Result<File> {
 /// Returns an error if the text is not UTF-8. Also returns the errors of [`bytes`].
 pub(crate) fn text(path: &Path, most: u64, what: &str) -> Result<String> {
     let bytes = bytes(path, most, what)?;
-    String::from_utf8(bytes).map_err(|_| anyhow!("{}: the text is not UTF-8", page::path(path)))
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: the text is not UTF-8", clean_path(path)))
 }
 
 fn check(metadata: &Metadata, path: &Path) -> Result<()> {
-    let name = page::path(path);
+    let name = clean_path(path);
     ensure!(!metadata.is_dir(), "{name}: is a directory, not a file");
     ensure!(metadata.is_file(), "{name}: not a regular file");
     Ok(())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_pipe_put_in_place_of_a_file_is_not_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -78,7 +94,7 @@ mod tests {
         let (sent, opened) = std::sync::mpsc::channel();
         std::thread::spawn({
             let pipe = pipe.clone();
-            move || sent.send(open(&pipe).is_ok())
+            move || sent.send(super::open(&pipe).is_ok())
         });
         let wait = std::time::Duration::from_secs(10);
         assert_eq!(opened.recv_timeout(wait), Ok(true));

@@ -1,49 +1,16 @@
-//! What is read is not written over.
+//! Files that are read are not replaced.
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Cli, Command};
-use crate::terminal::console::BadUsage;
+use crate::terminal::outcome::BadUsage;
 
-/// A file, and the option that names it or the words for one that no option names.
+/// A file, and the option or the words that name it.
 pub(crate) type Named = (&'static str, PathBuf);
 
-/// Checks the files of a command before it runs: every one that it would write, by an option or by
-/// default, against every one that its arguments say it reads.
+/// Checks that no file to write is one of those to read, by whatever name.
 ///
 /// # Errors
-/// Returns an error if one of them is both.
-pub(crate) fn check_command(cli: &Cli) -> Result<(), BadUsage> {
-    let (outputs, inputs) = match &cli.command {
-        None => (cli.encode.outputs(), cli.encode.inputs()),
-        Some(Command::Encode(args)) => (args.outputs(), args.inputs()),
-        Some(Command::Export(args)) => {
-            let config = args.rotary.config.iter().cloned();
-            let inputs = config.map(|path| ("--config", path)).collect();
-            (vec![("--output", args.output.clone())], inputs)
-        }
-        Some(Command::Plot(args)) => {
-            let config = args.config.iter().cloned();
-            let inputs = config.map(|path| ("--config", path)).collect();
-            (args.outputs(), inputs)
-        }
-        // These write nothing, or read nothing but what they wrote themselves.
-        Some(
-            Command::Inspect(_)
-            | Command::Train(_)
-            | Command::Report(_)
-            | Command::Completions(_)
-            | Command::Man(_),
-        ) => return Ok(()),
-    };
-    check(&outputs, &inputs)
-}
-
-/// Checks that no file to write is one of those to read, by whatever name: the result would take the
-/// place of what it was made from.
-///
-/// # Errors
-/// Returns an error if one is.
+/// Returns an error if one is: the result would replace its source.
 pub(crate) fn check(outputs: &[Named], inputs: &[Named]) -> Result<(), BadUsage> {
     for (writes, output) in outputs {
         if let Some((reads, input)) = inputs.iter().find(|(_, input)| same(output, input)) {
@@ -57,7 +24,7 @@ pub(crate) fn check(outputs: &[Named], inputs: &[Named]) -> Result<(), BadUsage>
     Ok(())
 }
 
-/// Whether two names are of one file. A file that is not there is no other.
+/// Returns whether two names are of one existing file.
 fn same(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b || linked(&a, &b),
@@ -65,7 +32,7 @@ fn same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Whether two files share their content.
+/// Returns whether two files share their content.
 #[cfg(unix)]
 fn linked(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Error, Result};
 
-use crate::terminal::console::INTERRUPTED;
+use crate::terminal::outcome::INTERRUPTED;
 
 /// While one lives, Ctrl-C asks what runs to stop; a second one, or one at any other time,
 /// ends the program as it would without this.

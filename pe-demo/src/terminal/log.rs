@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::io::Write;
 
 use anyhow::Error;
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::ProgressDrawTarget;
 
-use crate::terminal::page::clean;
+use crate::terminal::width::clean;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,11 +73,6 @@ impl<'a> Log<'a> {
             Verbosity::Quiet => ProgressDrawTarget::hidden(),
             Verbosity::Normal | Verbosity::Verbose => ProgressDrawTarget::stderr(),
         }
-    }
-
-    /// A bar of a length, or one that only moves.
-    pub(crate) fn bar(&self, length: Option<u64>) -> ProgressBar {
-        ProgressBar::with_draw_target(length, self.draw_target())
     }
 
     fn line(&mut self, text: &str) {

@@ -127,9 +127,9 @@ impl<'a> Texts<'a> {
         Ok((first, more))
     }
 
-    /// What messages call the sentence of a number: `text.txt: line 7`, or `sentence 7`.
-    pub(crate) fn place(&self) -> Place {
-        Place(self.lines.as_ref().map(|lines| lines.name.clone()))
+    /// Returns what messages call sentences: `text.txt: line 7`, or `sentence 7`.
+    pub(crate) fn names(&self) -> SentenceNames {
+        SentenceNames(self.lines.as_ref().map(|lines| lines.name.clone()))
     }
 
     /// The bytes of the file, if they can be told.
@@ -138,11 +138,11 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Where sentences come from, for messages.
+/// What messages call sentences: the name of their file, if they have one, and a number.
 #[derive(Debug, Clone)]
-pub(crate) struct Place(Option<String>);
+pub(crate) struct SentenceNames(Option<String>);
 
-impl Place {
+impl SentenceNames {
     pub(crate) fn of(&self, number: u64) -> String {
         match &self.0 {
             Some(name) => format!("{name}: line {number}"),
@@ -178,7 +178,7 @@ impl<'a> Lines<'a> {
             self.number += 1;
             // A last line may have no end; that is one byte too many then.
             bytes += line.len() as u64 + 1;
-            let line = std::str::from_utf8(&line).with_context(|| self.place())?;
+            let line = std::str::from_utf8(&line).with_context(|| self.here())?;
             let line = line.trim();
             if !line.is_empty() {
                 return Ok(Some(Text {
@@ -205,7 +205,7 @@ impl<'a> Lines<'a> {
             let length = end.unwrap_or(piece.len());
             if line.len() + length > MAX_LINE {
                 self.number += 1;
-                bail!("{}: longer than {MAX_LINE} bytes", self.place());
+                bail!("{}: longer than {MAX_LINE} bytes", self.here());
             }
             line.extend_from_slice(&piece[..length]);
             self.reader.consume(length + usize::from(end.is_some()));
@@ -215,7 +215,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn place(&self) -> String {
+    fn here(&self) -> String {
         format!("{}: line {}", self.name, self.number)
     }
 }

@@ -10,7 +10,7 @@ use crate::sources::fetch;
 use crate::sources::file;
 use crate::sources::origin::{HubName, Origin};
 use crate::terminal::log::Log;
-use crate::terminal::page::{self, clean};
+use crate::terminal::width::{clean, clean_path};
 
 /// The tokenizer that the program carries; `assets/README.md` says how it was made.
 const BUILT_IN: &[u8] = include_bytes!("../../assets/tokenizer.json");
@@ -125,7 +125,7 @@ impl Tokenizer {
 
     fn from_file(path: &Path) -> Result<Self> {
         let bytes = file::bytes(path, MAX_BYTES, "a tokenizer")?;
-        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", page::path(path)))
+        Self::from_bytes(&bytes).with_context(|| format!("{}: not a tokenizer", clean_path(path)))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {

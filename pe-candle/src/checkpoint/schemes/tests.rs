@@ -6,11 +6,13 @@ use candle_core::{DType, Device, Result, Tensor};
 use pe_core::{Element, Error};
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::compare::compare;
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::load::{LoadOptions, load, load_as};
+use crate::checkpoint::pass::NonFinite;
+use crate::checkpoint::save::{SaveOptions, export, save};
 use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
-use crate::checkpoint::{
-    LoadOptions, NonFinite, SaveOptions, Spec, compare, export, load, load_as, save,
-};
+use crate::checkpoint::spec::Spec;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Learned(Config);

@@ -1,4 +1,4 @@
-//! AVX2 with FMA and F16C: a step in two registers.
+//! AVX2 with FMA and F16C: a chunk in two registers.
 
 use std::arch::x86_64::{__m128, __m128i, __m256, __m256d, __m256i, _CMP_UNORD_Q};
 
@@ -6,10 +6,11 @@ use pulp::cast;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
-use super::philox::{Keys, Lanes, pair};
-use super::{Call, Isa, STEP, Work, each};
+use super::level::Call;
+use super::philox::{Keys, Lanes, by_group, pair};
+use super::{CHUNK, Isa, Ops, Singles, Work, each};
 use crate::kernel::half_bits::narrow_bf16;
-use crate::kernel::mask::Mask;
+use crate::kernel::mask::{GROUP, Mask};
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -32,11 +33,11 @@ impl Avx2 {
 
     /// All bits of the words that are `threshold` or more.
     #[inline(always)]
-    fn kept(self, words: [__m256i; 2], threshold: u32) -> [__m256i; 2] {
+    fn kept(self, words: [u32; CHUNK], threshold: u32) -> [__m256i; 2] {
         let avx2 = self.v3.avx2;
         let threshold = self.v3.avx._mm256_set1_epi32(threshold as i32);
         both(
-            words,
+            cast(words),
             #[inline(always)]
             |words| {
                 // There is no comparison without sign.
@@ -58,64 +59,120 @@ impl Avx2 {
     }
 }
 
-/// A step that holds a NaN. Choosing one of two results in each lane would cost all others a third of their
+/// A chunk that holds a NaN. Choosing one of two results in each lane would cost all others a third of their
 /// instructions.
 #[cold]
 #[inline(never)]
-fn narrow_with_nan(singles: [f32; STEP]) -> [u16; STEP] {
+fn narrow_with_nan(singles: [f32; CHUNK]) -> [u16; CHUNK] {
     each(|lane| narrow_bf16(singles[lane]))
 }
 
-/// Both halves of a step.
+/// Both halves of a chunk.
 #[inline(always)]
-fn both<A: Copy, B>(step: [A; 2], f: impl Fn(A) -> B) -> [B; 2] {
+fn both<A: Copy, B>(chunk: [A; 2], f: impl Fn(A) -> B) -> [B; 2] {
     pair(
         #[inline(always)]
-        |i| f(step[i]),
+        |i| f(chunk[i]),
     )
 }
 
-/// The quarters of a step.
+/// The quarters of a chunk.
 #[inline(always)]
 fn quarters<B>(f: impl Fn(usize) -> B) -> [B; 4] {
     [f(0), f(1), f(2), f(3)]
 }
 
-impl Isa for Avx2 {
-    type Singles = [__m256; 2];
-    type Doubles = [__m256d; 4];
-    type Words = [__m256i; 2];
-    type Keys = Keys<__m256i>;
+impl Ops<f32> for Avx2 {
+    type Chunk = [__m256; 2];
 
     #[inline(always)]
-    fn singles(self, from: [f32; STEP]) -> Self::Singles {
+    fn load(self, from: [f32; CHUNK]) -> Self::Chunk {
         cast(from)
     }
 
     #[inline(always)]
-    fn array(self, singles: Self::Singles) -> [f32; STEP] {
-        cast(singles)
+    fn array(self, chunk: Self::Chunk) -> [f32; CHUNK] {
+        cast(chunk)
     }
 
     #[inline(always)]
-    fn splat(self, value: f32) -> Self::Singles {
+    fn splat(self, value: f32) -> Self::Chunk {
         [self.v3.avx._mm256_set1_ps(value); 2]
     }
 
     #[inline(always)]
-    fn add(self, a: Self::Singles, b: Self::Singles) -> Self::Singles {
+    fn add(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
         let avx = self.v3.avx;
         [avx._mm256_add_ps(a[0], b[0]), avx._mm256_add_ps(a[1], b[1])]
     }
 
     #[inline(always)]
-    fn mul(self, a: Self::Singles, b: Self::Singles) -> Self::Singles {
+    fn mul(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
         let avx = self.v3.avx;
         [avx._mm256_mul_ps(a[0], b[0]), avx._mm256_mul_ps(a[1], b[1])]
     }
 
     #[inline(always)]
-    fn widen_f16(self, bits: [u16; STEP]) -> Self::Singles {
+    fn select(self, words: [u32; CHUNK], threshold: u32, chunk: Self::Chunk) -> Self::Chunk {
+        let kept = self.kept(words, threshold);
+        let avx = self.v3.avx;
+        [
+            avx._mm256_and_ps(chunk[0], cast(kept[0])),
+            avx._mm256_and_ps(chunk[1], cast(kept[1])),
+        ]
+    }
+}
+
+impl Ops<f64> for Avx2 {
+    type Chunk = [__m256d; 4];
+
+    #[inline(always)]
+    fn load(self, from: [f64; CHUNK]) -> Self::Chunk {
+        cast(from)
+    }
+
+    #[inline(always)]
+    fn array(self, chunk: Self::Chunk) -> [f64; CHUNK] {
+        cast(chunk)
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f64) -> Self::Chunk {
+        [self.v3.avx._mm256_set1_pd(value); 4]
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
+        quarters(
+            #[inline(always)]
+            |i| self.v3.avx._mm256_add_pd(a[i], b[i]),
+        )
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
+        quarters(
+            #[inline(always)]
+            |i| self.v3.avx._mm256_mul_pd(a[i], b[i]),
+        )
+    }
+
+    #[inline(always)]
+    fn select(self, words: [u32; CHUNK], threshold: u32, chunk: Self::Chunk) -> Self::Chunk {
+        let kept: [__m128i; 4] = cast(self.kept(words, threshold));
+        quarters(
+            #[inline(always)]
+            |i| {
+                let kept = self.v3.avx2._mm256_cvtepi32_epi64(kept[i]);
+                self.v3.avx._mm256_and_pd(chunk[i], cast(kept))
+            },
+        )
+    }
+}
+
+impl Isa for Avx2 {
+    #[inline(always)]
+    fn widen_f16(self, bits: [u16; CHUNK]) -> Singles<Self> {
         both(
             cast(bits),
             #[inline(always)]
@@ -124,7 +181,7 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn narrow_f16(self, singles: Self::Singles) -> [u16; STEP] {
+    fn narrow_f16(self, singles: Singles<Self>) -> [u16; CHUNK] {
         cast(both(
             singles,
             #[inline(always)]
@@ -133,7 +190,7 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn widen_bf16(self, bits: [u16; STEP]) -> Self::Singles {
+    fn widen_bf16(self, bits: [u16; CHUNK]) -> Singles<Self> {
         let halves: [__m128i; 2] = cast(bits);
         both(
             halves,
@@ -146,7 +203,7 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn narrow_bf16(self, singles: Self::Singles) -> [u16; STEP] {
+    fn narrow_bf16(self, singles: Singles<Self>) -> [u16; CHUNK] {
         let avx = self.v3.avx;
         let nan = avx._mm256_cmp_ps::<_CMP_UNORD_Q>(singles[0], singles[1]);
         if avx._mm256_movemask_ps(nan) != 0 {
@@ -167,38 +224,7 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn doubles(self, from: [f64; STEP]) -> Self::Doubles {
-        cast(from)
-    }
-
-    #[inline(always)]
-    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP] {
-        cast(doubles)
-    }
-
-    #[inline(always)]
-    fn splat_double(self, value: f64) -> Self::Doubles {
-        [self.v3.avx._mm256_set1_pd(value); 4]
-    }
-
-    #[inline(always)]
-    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
-        quarters(
-            #[inline(always)]
-            |i| self.v3.avx._mm256_add_pd(a[i], b[i]),
-        )
-    }
-
-    #[inline(always)]
-    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
-        quarters(
-            #[inline(always)]
-            |i| self.v3.avx._mm256_mul_pd(a[i], b[i]),
-        )
-    }
-
-    #[inline(always)]
-    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles {
+    fn widen_f32(self, from: [f32; CHUNK]) -> <Self as Ops<f64>>::Chunk {
         let from: [__m128; 4] = cast(from);
         quarters(
             #[inline(always)]
@@ -207,50 +233,22 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn words(self, from: [u32; STEP]) -> Self::Words {
-        cast(from)
-    }
-
-    #[cfg(test)]
-    #[inline(always)]
-    fn word_array(self, words: Self::Words) -> [u32; STEP] {
-        cast(words)
-    }
-
-    #[inline(always)]
-    fn keep(self, words: Self::Words, threshold: u32, singles: Self::Singles) -> Self::Singles {
-        let kept = self.kept(words, threshold);
-        let avx = self.v3.avx;
-        [
-            avx._mm256_and_ps(singles[0], cast(kept[0])),
-            avx._mm256_and_ps(singles[1], cast(kept[1])),
-        ]
-    }
-
-    #[inline(always)]
-    fn keep_doubles(
-        self,
-        words: Self::Words,
-        threshold: u32,
-        doubles: Self::Doubles,
-    ) -> Self::Doubles {
-        let kept: [__m128i; 4] = cast(self.kept(words, threshold));
-        quarters(
+    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
+        let keys = Keys::new(self, mask);
+        by_group(
+            mask,
+            block,
+            groups,
             #[inline(always)]
-            |i| {
-                let kept = self.v3.avx2._mm256_cvtepi32_epi64(kept[i]);
-                self.v3.avx._mm256_and_pd(doubles[i], cast(kept))
-            },
-        )
+            |low, high| cast(self.group(&keys, low, high)),
+        );
     }
+}
 
+impl Avx2 {
+    /// Computes the random words of the 16 blocks from that of the low and high word on.
     #[inline(always)]
-    fn keys(self, mask: &Mask) -> Keys<__m256i> {
-        Keys::new(self, mask)
-    }
-
-    #[inline(always)]
-    fn group(self, _: &Mask, keys: &Keys<__m256i>, low: u32, high: u32) -> [Self::Words; 4] {
+    fn group(self, keys: &Keys<__m256i>, low: u32, high: u32) -> [[__m256i; 2]; 4] {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
         let low = avx._mm256_set1_epi32(low as i32);
         // In the order in which unpacking leaves them in sequence. In lanes of 32 bits, since the high ones are not

@@ -1,4 +1,4 @@
-//! AVX-512 with the parts F, BW, CD, DQ and VL: all of a step in one register.
+//! AVX-512 with the parts F, BW, CD, DQ and VL: all of a chunk in one register.
 
 use std::arch::x86_64::{
     __m256, __m512, __m512d, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
@@ -7,9 +7,9 @@ use std::arch::x86_64::{
 use pulp::cast;
 use pulp::x86::V4;
 
-use super::philox::{Keys, Lanes};
-use super::{Isa, STEP};
-use crate::kernel::mask::Mask;
+use super::philox::{Keys, Lanes, by_group};
+use super::{CHUNK, Isa, Ops};
+use crate::kernel::mask::{GROUP, Mask};
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
@@ -17,10 +17,10 @@ const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 const HIGH: u32 = 0xaaaa_aaaa;
 
 /// Where the halves of the lanes come from: the high ones from the first 16 in order.
-const INTO_HIGH: [u16; 2 * STEP] = {
-    let mut order = [0; 2 * STEP];
+const INTO_HIGH: [u16; 2 * CHUNK] = {
+    let mut order = [0; 2 * CHUNK];
     let mut lane = 0;
-    while lane < STEP {
+    while lane < CHUNK {
         order[2 * lane + 1] = lane as u16;
         lane += 1;
     }
@@ -28,30 +28,27 @@ const INTO_HIGH: [u16; 2 * STEP] = {
 };
 
 /// The way back: the first 16 from the high halves.
-const FROM_HIGH: [u16; 2 * STEP] = {
-    let mut order = [0; 2 * STEP];
+const FROM_HIGH: [u16; 2 * CHUNK] = {
+    let mut order = [0; 2 * CHUNK];
     let mut lane = 0;
-    while lane < STEP {
+    while lane < CHUNK {
         order[lane] = 2 * lane as u16 + 1;
         lane += 1;
     }
     order
 };
 
-impl Isa for V4 {
-    type Singles = __m512;
-    type Doubles = [__m512d; 2];
-    type Words = __m512i;
-    type Keys = Keys<__m512i>;
+impl Ops<f32> for V4 {
+    type Chunk = __m512;
 
     #[inline(always)]
-    fn singles(self, from: [f32; STEP]) -> __m512 {
+    fn load(self, from: [f32; CHUNK]) -> __m512 {
         cast(from)
     }
 
     #[inline(always)]
-    fn array(self, singles: __m512) -> [f32; STEP] {
-        cast(singles)
+    fn array(self, chunk: __m512) -> [f32; CHUNK] {
+        cast(chunk)
     }
 
     #[inline(always)]
@@ -70,18 +67,70 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
-    fn widen_f16(self, bits: [u16; STEP]) -> __m512 {
+    fn select(self, words: [u32; CHUNK], threshold: u32, chunk: __m512) -> __m512 {
+        let f = self.avx512f;
+        let threshold = f._mm512_set1_epi32(threshold as i32);
+        let kept = f._mm512_cmpge_epu32_mask(cast(words), threshold);
+        f._mm512_maskz_mov_ps(kept, chunk)
+    }
+}
+
+impl Ops<f64> for V4 {
+    type Chunk = [__m512d; 2];
+
+    #[inline(always)]
+    fn load(self, from: [f64; CHUNK]) -> Self::Chunk {
+        cast(from)
+    }
+
+    #[inline(always)]
+    fn array(self, chunk: Self::Chunk) -> [f64; CHUNK] {
+        cast(chunk)
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f64) -> Self::Chunk {
+        [self.avx512f._mm512_set1_pd(value); 2]
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
+        let f = self.avx512f;
+        [f._mm512_add_pd(a[0], b[0]), f._mm512_add_pd(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk {
+        let f = self.avx512f;
+        [f._mm512_mul_pd(a[0], b[0]), f._mm512_mul_pd(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn select(self, words: [u32; CHUNK], threshold: u32, chunk: Self::Chunk) -> Self::Chunk {
+        let f = self.avx512f;
+        let threshold = f._mm512_set1_epi32(threshold as i32);
+        let kept = f._mm512_cmpge_epu32_mask(cast(words), threshold);
+        [
+            f._mm512_maskz_mov_pd(kept as u8, chunk[0]),
+            f._mm512_maskz_mov_pd((kept >> 8) as u8, chunk[1]),
+        ]
+    }
+}
+
+impl Isa for V4 {
+    #[inline(always)]
+    fn widen_f16(self, bits: [u16; CHUNK]) -> __m512 {
         self.avx512f._mm512_cvtph_ps(cast(bits))
     }
 
     #[inline(always)]
-    fn narrow_f16(self, singles: __m512) -> [u16; STEP] {
+    fn narrow_f16(self, singles: __m512) -> [u16; CHUNK] {
         cast(self.avx512f._mm512_cvtps_ph::<NEAREST>(singles))
     }
 
     /// By one permutation, which leaves the low halves of the lanes zero.
     #[inline(always)]
-    fn widen_bf16(self, bits: [u16; STEP]) -> __m512 {
+    fn widen_bf16(self, bits: [u16; CHUNK]) -> __m512 {
         let all = self.avx512f._mm512_zextsi256_si512(cast(bits));
         let (bw, order) = (self.avx512bw, cast(INTO_HIGH));
         cast(bw._mm512_maskz_permutexvar_epi16(HIGH, order, all))
@@ -90,7 +139,7 @@ impl Isa for V4 {
     /// The last bit that stays is the tie's: with it the half of what goes is added, and without
     /// it one less.
     #[inline(always)]
-    fn narrow_bf16(self, singles: __m512) -> [u16; STEP] {
+    fn narrow_bf16(self, singles: __m512) -> [u16; CHUNK] {
         let f = self.avx512f;
         let bits: __m512i = cast(singles);
         let odd = f._mm512_test_epi32_mask(bits, f._mm512_set1_epi32(0x1_0000));
@@ -105,89 +154,40 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
-    fn doubles(self, from: [f64; STEP]) -> Self::Doubles {
-        cast(from)
-    }
-
-    #[inline(always)]
-    fn double_array(self, doubles: Self::Doubles) -> [f64; STEP] {
-        cast(doubles)
-    }
-
-    #[inline(always)]
-    fn splat_double(self, value: f64) -> Self::Doubles {
-        [self.avx512f._mm512_set1_pd(value); 2]
-    }
-
-    #[inline(always)]
-    fn add_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
-        let f = self.avx512f;
-        [f._mm512_add_pd(a[0], b[0]), f._mm512_add_pd(a[1], b[1])]
-    }
-
-    #[inline(always)]
-    fn mul_doubles(self, a: Self::Doubles, b: Self::Doubles) -> Self::Doubles {
-        let f = self.avx512f;
-        [f._mm512_mul_pd(a[0], b[0]), f._mm512_mul_pd(a[1], b[1])]
-    }
-
-    #[inline(always)]
-    fn widen_f32(self, from: [f32; STEP]) -> Self::Doubles {
+    fn widen_f32(self, from: [f32; CHUNK]) -> <Self as Ops<f64>>::Chunk {
         let [low, high]: [__m256; 2] = cast(from);
         let f = self.avx512f;
         [f._mm512_cvtps_pd(low), f._mm512_cvtps_pd(high)]
     }
 
     #[inline(always)]
-    fn words(self, from: [u32; STEP]) -> __m512i {
-        cast(from)
+    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
+        let keys = Keys::new(self, mask);
+        by_group(
+            mask,
+            block,
+            groups,
+            #[inline(always)]
+            |low, high| cast(group(self, &keys, low, high)),
+        );
     }
+}
 
-    #[cfg(test)]
-    #[inline(always)]
-    fn word_array(self, words: __m512i) -> [u32; STEP] {
-        cast(words)
-    }
-
-    #[inline(always)]
-    fn keep(self, words: __m512i, threshold: u32, singles: __m512) -> __m512 {
-        let f = self.avx512f;
-        let threshold = f._mm512_set1_epi32(threshold as i32);
-        let kept = f._mm512_cmpge_epu32_mask(words, threshold);
-        f._mm512_maskz_mov_ps(kept, singles)
-    }
-
-    #[inline(always)]
-    fn keep_doubles(self, words: __m512i, threshold: u32, doubles: Self::Doubles) -> Self::Doubles {
-        let f = self.avx512f;
-        let threshold = f._mm512_set1_epi32(threshold as i32);
-        let kept = f._mm512_cmpge_epu32_mask(words, threshold);
-        [
-            f._mm512_maskz_mov_pd(kept as u8, doubles[0]),
-            f._mm512_maskz_mov_pd((kept >> 8) as u8, doubles[1]),
-        ]
-    }
-
-    #[inline(always)]
-    fn keys(self, mask: &Mask) -> Keys<__m512i> {
-        Keys::new(self, mask)
-    }
-
-    #[inline(always)]
-    fn group(self, _: &Mask, keys: &Keys<__m512i>, low: u32, high: u32) -> [__m512i; 4] {
-        let f = self.avx512f;
-        // The order in which unpacking leaves them in sequence.
-        let order = f._mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
-        let first = f._mm512_add_epi64(order, f._mm512_set1_epi64(low.into()));
-        let second = f._mm512_add_epi64(first, f._mm512_set1_epi64(8));
-        let [[a01, a23], [b01, b23]] = keys.words(self, [first, second], high);
-        [
-            f._mm512_unpacklo_epi64(a01, a23),
-            f._mm512_unpackhi_epi64(a01, a23),
-            f._mm512_unpacklo_epi64(b01, b23),
-            f._mm512_unpackhi_epi64(b01, b23),
-        ]
-    }
+/// Computes the random words of the 16 blocks from that of the low and high word on.
+#[inline(always)]
+fn group(isa: V4, keys: &Keys<__m512i>, low: u32, high: u32) -> [__m512i; 4] {
+    let f = isa.avx512f;
+    // The order in which unpacking leaves them in sequence.
+    let order = f._mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+    let first = f._mm512_add_epi64(order, f._mm512_set1_epi64(low.into()));
+    let second = f._mm512_add_epi64(first, f._mm512_set1_epi64(8));
+    let [[a01, a23], [b01, b23]] = keys.words(isa, [first, second], high);
+    [
+        f._mm512_unpacklo_epi64(a01, a23),
+        f._mm512_unpackhi_epi64(a01, a23),
+        f._mm512_unpacklo_epi64(b01, b23),
+        f._mm512_unpackhi_epi64(b01, b23),
+    ]
 }
 
 impl Lanes for V4 {

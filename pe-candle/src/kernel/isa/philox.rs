@@ -1,6 +1,6 @@
 //! Philox4x32-10 in vector registers.
 
-use crate::kernel::mask::Mask;
+use crate::kernel::mask::{GROUP, LANES, Mask};
 use crate::kernel::philox::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Operations on lanes of 64 bits.
@@ -115,8 +115,26 @@ impl<V: Copy> Keys<V> {
     }
 }
 
-/// `f(0)` and `f(1)`. The array's own `map` would not be inlined, and compiled for the plain
-/// instruction set.
+/// Computes groups of words, by `group` where all blocks of a group have the same high word.
+#[inline(always)]
+pub(super) fn by_group(
+    mask: &Mask,
+    mut block: u64,
+    groups: &mut [[u32; GROUP]],
+    group: impl Fn(u32, u32) -> [u32; GROUP],
+) {
+    for words in groups {
+        let (low, high) = (block as u32, (block >> 32) as u32);
+        *words = if low > u32::MAX - LANES as u32 {
+            mask.group(block)
+        } else {
+            group(low, high)
+        };
+        block = block.wrapping_add(LANES as u64);
+    }
+}
+
+/// Returns `f(0)` and `f(1)`. The array's own `map` would not be inlined, but compiled for the baseline.
 #[inline(always)]
 pub(super) fn pair<A>(f: impl Fn(usize) -> A) -> [A; 2] {
     [f(0), f(1)]

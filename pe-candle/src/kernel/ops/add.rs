@@ -3,20 +3,19 @@
 mod run;
 
 use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::element::{Activation, Compute, Entry};
 use crate::kernel::isa::Level;
-use crate::kernel::mask::{Mask, Masking};
-use crate::kernel::number::{Entry, Number, Wide};
-use crate::kernel::place::Place;
+use crate::kernel::mask::{Mask, Masking, Words};
+use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
 use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
 use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor,
-    WithDType, bail,
+    CpuStorage, CustomOp1, CustomOp2, InplaceOp2, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 use pe_core::Backend;
-use run::{AddRows, MaskRows, RowMap};
+use run::{AddRows, Dropping, MaskRows, RowMap};
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
 /// [`reference::add_encoding`](crate::layers::reference::add_encoding) does.
@@ -47,7 +46,7 @@ impl AddEncoding {
         xs.inplace_op2(table, &self)
     }
 
-    fn pass<'a, T: Number, P>(
+    fn pass<'a, T: Activation, P>(
         &'a self,
         table: &'a [P],
         dims: &[usize],
@@ -63,15 +62,13 @@ impl AddEncoding {
             rows: &self.rows,
         };
         Ok(AddPass {
-            level: self.backend.into(),
             table,
             map,
-            scale: self.scale.map(T::Wide::from_f64),
-            masking: self.masking.map(widened),
+            scaling: Scaling::new(self.backend.into(), self.scale, self.masking),
         })
     }
 
-    fn map<T: Number + WithDType, P: Entry<T::Wide>>(
+    fn map<T: Activation + WithDType, P: Entry<T::Compute>>(
         &self,
         xs: &[T],
         layout: &Layout,
@@ -84,7 +81,7 @@ impl AddEncoding {
         Ok(T::to_cpu_storage_owned(ys))
     }
 
-    fn map_in_place<T: Number, P: Entry<T::Wide>>(
+    fn map_in_place<T: Activation, P: Entry<T::Compute>>(
         &self,
         xs: &mut [T],
         layout: &Layout,
@@ -96,18 +93,6 @@ impl AddEncoding {
         }
         Ok(())
     }
-}
-
-/// A masking in the type that is computed in.
-fn widened<W: Wide>(masking: Masking) -> (Mask, W) {
-    (masking.mask, W::from_f64(masking.factor))
-}
-
-fn mismatch(xs: DType, table: DType) -> Error {
-    let (xs, table) = (xs.as_str(), table.as_str());
-    Error::msg(format!(
-        "no kernel adds a table of {table} to an input of {xs}"
-    ))
 }
 
 impl CustomOp2 for AddEncoding {
@@ -122,7 +107,7 @@ impl CustomOp2 for AddEncoding {
         table: &CpuStorage,
         table_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let ys = by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+        let ys = by_type!("the sum", storage, table.dtype(), |xs, Entry| {
             self.map(xs, layout, part::<Entry>(table, table_layout)?)?
         });
         Ok((ys, layout.shape().clone()))
@@ -156,7 +141,7 @@ impl InplaceOp2 for AddEncoding {
         table: &CpuStorage,
         table_layout: &Layout,
     ) -> Result<()> {
-        by_type!(storage, table.dtype(), mismatch, |xs, Entry| {
+        by_type!("the sum", storage, table.dtype(), |xs, Entry| {
             self.map_in_place(xs, layout, part::<Entry>(table, table_layout)?)
         })
     }
@@ -166,21 +151,15 @@ impl InplaceOp2 for AddEncoding {
 /// activations that have gone through it meanwhile.
 const NEAR: usize = 256 << 10;
 
-fn parallel_from(masked: bool) -> usize {
-    if masked { PARALLEL_MASK } else { PARALLEL }
-}
-
-struct AddPass<'a, T: Number, P> {
-    level: Level,
+struct AddPass<'a, T: Activation, P> {
     table: &'a [P],
     map: RowMap<'a>,
-    scale: Option<T::Wide>,
-    masking: Option<(Mask, T::Wide)>,
+    scaling: Scaling<T>,
 }
 
-impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
+impl<T: Activation, P: Entry<T::Compute>> Pass<T> for AddPass<'_, T, P> {
     fn parallel_from(&self) -> usize {
-        parallel_from(self.masking.is_some())
+        self.scaling.parallel_from()
     }
 
     fn period(&self) -> Option<usize> {
@@ -188,14 +167,15 @@ impl<T: Number, P: Entry<T::Wide>> Pass<T> for AddPass<'_, T, P> {
         (period * size_of::<P>() > NEAR).then_some(period)
     }
 
-    fn apply(&self, first: usize, place: impl Place<T>) {
-        self.level.run(AddRows {
-            place,
+    fn apply(&self, first: usize, stream: &mut Stream<'_, T>) {
+        let (level, scale) = (self.scaling.level, self.scaling.scale);
+        level.run(AddRows {
+            stream,
             first,
             table: self.table,
             map: self.map,
-            scale: self.scale,
-            masking: self.masking,
+            scale,
+            dropping: self.scaling.dropping(&mut self.scaling.words()),
         });
     }
 }
@@ -225,12 +205,8 @@ impl ScaledDropout {
         }
     }
 
-    fn map<T: Number + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
-        let pass = MaskPass::<T> {
-            level: self.backend.into(),
-            scale: self.scale.map(T::Wide::from_f64),
-            masking: self.masking.map(widened),
-        };
+    fn map<T: Activation + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
+        let pass = Scaling::<T>::new(self.backend.into(), self.scale, self.masking);
         view::map(xs, layout, &pass).map(T::to_cpu_storage_owned)
     }
 
@@ -264,27 +240,51 @@ impl CustomOp1 for ScaledDropout {
     }
 }
 
-struct MaskPass<T: Number> {
+/// A scale and a masking in the type that is computed in, on an instruction set: the pass of [`ScaledDropout`].
+struct Scaling<T: Activation> {
     level: Level,
-    scale: Option<T::Wide>,
-    masking: Option<(Mask, T::Wide)>,
+    scale: Option<T::Compute>,
+    masking: Option<(Mask, T::Compute)>,
 }
 
-impl<T: Number> Pass<T> for MaskPass<T> {
+impl<T: Activation> Scaling<T> {
+    fn new(level: Level, scale: Option<f64>, masking: Option<Masking>) -> Self {
+        let computed = |Masking { mask, factor }| (mask, T::Compute::from_f64(factor));
+        Self {
+            level,
+            scale: scale.map(T::Compute::from_f64),
+            masking: masking.map(computed),
+        }
+    }
+
+    fn words(&self) -> Option<Words> {
+        self.masking.map(|(mask, _)| Words::new(self.level, mask))
+    }
+
+    fn dropping<'a>(&self, words: &'a mut Option<Words>) -> Option<Dropping<'a, T::Compute>> {
+        let (mask, factor) = self.masking?;
+        Some((words.as_mut()?, mask.threshold, factor))
+    }
+}
+
+impl<T: Activation> Pass<T> for Scaling<T> {
     fn parallel_from(&self) -> usize {
-        parallel_from(self.masking.is_some())
+        match self.masking {
+            Some(_) => PARALLEL_MASK,
+            None => PARALLEL,
+        }
     }
 
     fn period(&self) -> Option<usize> {
         None
     }
 
-    fn apply(&self, first: usize, place: impl Place<T>) {
+    fn apply(&self, first: usize, stream: &mut Stream<'_, T>) {
         self.level.run(MaskRows {
-            place,
+            stream,
             first,
             scale: self.scale,
-            masking: self.masking,
+            dropping: self.dropping(&mut self.words()),
         });
     }
 }

@@ -1,22 +1,22 @@
 //! The rotation as one operation, its gradient, and its variant in place.
 
 mod heads;
-mod rotate;
-mod turn;
+mod pairs;
+mod rows;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp3, DType, Error, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
+    CpuStorage, CustomOp3, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 
 use crate::kernel::dispatch::{by_type, part};
-use crate::kernel::number::{Entry, Number};
+use crate::kernel::element::{Activation, Entry};
 use crate::kernel::token_rows::TokenRows;
 use crate::tensors::axes::HeadOrder;
 use heads::Heads;
+pub(crate) use pairs::Direction;
 use pe_core::{Backend, PairLayout};
-use rotate::Rotate;
-pub(crate) use turn::Direction;
+use rows::{Rows, map, map_in_place};
 
 /// Turns the pairs of every head by the angles of its token, in one pass, rounded as
 /// [`reference::rotate`](crate::layers::rotary::reference) does.
@@ -51,33 +51,36 @@ impl Rotation {
         xs.inplace_op3(&self.cos, &self.sin, self)
     }
 
-    fn rotate<'a, T: Number, P>(
+    /// Returns the pass over a tensor of this layout.
+    fn rows<'a, T: Activation, P: WithDType>(
         &'a self,
         layout: &Layout,
-        cos: &'a [P],
-        sin: &'a [P],
-    ) -> Result<Rotate<'a, T, P>> {
+        [cos, sin]: [(&'a CpuStorage, &Layout); 2],
+    ) -> Result<Rows<'a, T, P>> {
         let Some(heads) = Heads::new(layout, self.order) else {
             bail!("{}, got {:?}", self.order.describe(), layout.dims());
         };
-        Ok(Rotate {
+        Ok(Rows {
             level: self.backend.into(),
             heads,
-            cos,
-            sin,
+            cos: part(cos.0, cos.1)?,
+            sin: part(sin.0, sin.1)?,
             pairs: self.cos.dims().last().copied().unwrap_or(0),
             tokens: &self.rows,
             layout: self.layout,
             sign: self.direction.sign(),
         })
     }
-}
 
-fn mismatch(xs: DType, table: DType) -> Error {
-    let (xs, table) = (xs.as_str(), table.as_str());
-    Error::msg(format!(
-        "no kernel rotates an input of {xs} by a table of {table}"
-    ))
+    fn map<T: Activation + WithDType, P: Entry<T::Compute> + WithDType>(
+        &self,
+        xs: &[T],
+        layout: &Layout,
+        tables: [(&CpuStorage, &Layout); 2],
+    ) -> Result<CpuStorage> {
+        let rows = self.rows::<T, P>(layout, tables)?;
+        Ok(T::to_cpu_storage_owned(map(&rows.heads, xs, &rows)))
+    }
 }
 
 impl CustomOp3 for Rotation {
@@ -94,19 +97,9 @@ impl CustomOp3 for Rotation {
         sin: &CpuStorage,
         sin_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        fn map<T: Number + WithDType, P: Entry<T::Wide> + WithDType>(
-            op: &Rotation,
-            xs: &[T],
-            layout: &Layout,
-            [cos, sin]: [(&CpuStorage, &Layout); 2],
-        ) -> Result<CpuStorage> {
-            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
-            let ys = op.rotate::<T, P>(layout, cos, sin)?.map(xs);
-            Ok(T::to_cpu_storage_owned(ys))
-        }
         let tables = [(cos, cos_layout), (sin, sin_layout)];
-        let ys = by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
-            map::<_, Entry>(self, xs, layout, tables)?
+        let ys = by_type!("the rotation", storage, cos.dtype(), |xs, Entry| {
+            self.map::<_, Entry>(xs, layout, tables)?
         });
         Ok((ys, layout.shape().clone()))
     }
@@ -141,19 +134,11 @@ impl InplaceOp3 for Rotation {
         sin: &CpuStorage,
         sin_layout: &Layout,
     ) -> Result<()> {
-        fn map<T: Number, P: Entry<T::Wide> + WithDType>(
-            op: &Rotation,
-            xs: &mut [T],
-            layout: &Layout,
-            [cos, sin]: [(&CpuStorage, &Layout); 2],
-        ) -> Result<()> {
-            let (cos, sin) = (part::<P>(cos.0, cos.1)?, part::<P>(sin.0, sin.1)?);
-            op.rotate::<T, P>(layout, cos, sin)?.map_in_place(xs);
-            Ok(())
-        }
         let tables = [(cos, cos_layout), (sin, sin_layout)];
-        by_type!(storage, cos.dtype(), mismatch, |xs, Entry| {
-            map::<_, Entry>(self, xs, layout, tables)
-        })
+        by_type!("the rotation", storage, cos.dtype(), |xs, Entry| {
+            let rows = self.rows::<_, Entry>(layout, tables)?;
+            map_in_place(&rows.heads, xs, &rows);
+        });
+        Ok(())
     }
 }

@@ -1,7 +1,5 @@
 //! Huge pages for large results.
 
-use std::mem::MaybeUninit;
-
 /// Bytes from which on huge pages are asked for.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) const LARGE: usize = 4 << 20;
@@ -10,21 +8,21 @@ pub(crate) const LARGE: usize = 4 << 20;
 /// do so, or not. It concerns the pages that lie within the slice as a whole, no more memory is
 /// taken than without.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub(crate) fn advise_huge_pages<T>(fresh: &mut [MaybeUninit<T>]) {
+pub(crate) fn advise_huge_pages<T>(memory: &mut [T]) {
     /// What a huge page is aligned to, on most machines. Where they are larger, fewer of them
     /// fit in.
     const HUGE: usize = 2 << 20;
-    let bytes = size_of_val(fresh);
+    let bytes = size_of_val(memory);
     if bytes < LARGE {
         return;
     }
-    let start = fresh.as_mut_ptr().cast::<u8>();
+    let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE);
     let inside = bytes.saturating_sub(before) / HUGE * HUGE;
     if inside == 0 {
         return;
     }
-    // SAFETY: the range lies within `fresh`: `before + inside <= bytes`. The advice changes no
+    // SAFETY: the range lies within `memory`: `before + inside <= bytes`. The advice changes no
     // byte and no access right. An error is no harm: the pages stay small.
     unsafe {
         libc::madvise(start.add(before).cast(), inside, libc::MADV_HUGEPAGE);
@@ -37,4 +35,4 @@ pub(crate) const LARGE: usize = usize::MAX;
 
 /// Nothing.
 #[cfg(any(not(target_os = "linux"), miri))]
-pub(crate) fn advise_huge_pages<T>(_: &mut [MaybeUninit<T>]) {}
+pub(crate) fn advise_huge_pages<T>(_: &mut [T]) {}

@@ -11,8 +11,9 @@ use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
 impl PositionalEncoding {
-    /// Adds the encodings of the positions `offset ..`, one per step along `T`.
+    /// Adds the encodings of the positions starting at `offset`, one for each index along `T`.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, ModuleT, Tensor};
     /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
@@ -27,8 +28,10 @@ impl PositionalEncoding {
     /// ```
     ///
     /// # Errors
-    /// An input whose shape is not that of the config's axis order, whose type does not go with
-    /// the table's, or that is on another device; positions beyond the table.
+    /// Returns an error if
+    /// - the shape of the input does not match the config's axis order and width,
+    /// - its type cannot be combined with the table's, or it is on another device,
+    /// - a position is beyond the table.
     pub fn forward_at(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
         let (_, time) = self.check_input(xs)?;
         memory::for_result("the result", xs)?;
@@ -43,14 +46,15 @@ impl PositionalEncoding {
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
     }
 
-    /// Adds the encodings of the positions `offset ..` to `xs` itself, without dropout: for
+    /// Adds the encodings of the positions starting at `offset` to `xs` in place, without dropout, for
     /// inference.
     ///
-    /// The numbers are those of [`forward_at`](Self::forward_at). No memory is asked for, which
-    /// makes this three to five times as fast where results are 32 MiB or more. Candle's clones,
-    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong.
+    /// The results are those of [`forward_at`](Self::forward_at). Nothing is allocated, which makes
+    /// this three to five times as fast for results of 32 MiB or more. Candle's clones, views, and
+    /// detached tensors share their memory. All tensors that share it with `xs` change as well, and
+    /// gradients that need the old values are wrong.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, ModuleT, Tensor};
     /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig};
@@ -65,10 +69,14 @@ impl PositionalEncoding {
     /// ```
     ///
     /// # Errors
-    /// An input that is a variable or was computed from one, since its gradient would be that
-    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
-    /// input that shares its memory with the table; an input that is not on the CPU; else as
-    /// [`forward_at`](Self::forward_at). The input is unchanged then.
+    /// Returns an error if the input
+    /// - is a variable or was computed from one, because its gradient would be wrong,
+    /// - is a view with overlapping elements, such as a broadcast one,
+    /// - shares its memory with the table,
+    /// - is not on the CPU.
+    ///
+    /// Also returns the errors of [`forward_at`](Self::forward_at). The input is unchanged after an
+    /// error.
     pub fn forward_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check_input(xs)?;
         if !xs.device().is_cpu() {
@@ -101,11 +109,12 @@ impl PositionalEncoding {
 
     /// Adds the encoding of each token's own position.
     ///
-    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike (`[T]` for unbatched input), or `[B, T]`; time comes
-    /// last, for sequence-first input too. They are `u32` or `i64`, on any device; those of a
-    /// GPU are copied to the host to be checked, since Candle reads certain wrong ids as a row
-    /// of zeros.
+    /// `position_ids` has shape `[T]` or `[1, T]` if all sequences have the same positions (`[T]` for
+    /// unbatched input), or `[B, T]`. Time is the last axis, also for sequence-first input. The ids are
+    /// `u32` or `i64`, on any device. Ids on a GPU are copied to the host and checked, because Candle
+    /// reads some invalid ids as a row of zeros.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{PositionalEncoding, PositionalEncodingConfig, position_ids_for_packed};
@@ -121,8 +130,8 @@ impl PositionalEncoding {
     /// ```
     ///
     /// # Errors
-    /// Ids of another shape or type; an id that the table has no row for, with its place; else
-    /// as [`forward_at`](Self::forward_at).
+    /// Returns an error if the ids have another shape or type, or the table has no row for an id. The
+    /// message names the id and its index. Also returns the errors of [`forward_at`](Self::forward_at).
     pub fn forward_with_positions(
         &self,
         xs: &Tensor,
@@ -163,7 +172,7 @@ impl PositionalEncoding {
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
 
-    /// [`forward_at`](Self::forward_at) composed of Candle's operations: for the tests, which
+    /// Computes [`forward_at`](Self::forward_at) by Candle's own operations, for the tests, which
     /// compare the two on the CPU.
     #[doc(hidden)]
     pub fn forward_at_composed(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
@@ -171,7 +180,7 @@ impl PositionalEncoding {
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
     }
 
-    /// [`forward_with_positions`](Self::forward_with_positions) composed of Candle's operations.
+    /// Computes [`forward_with_positions`](Self::forward_with_positions) by Candle's own operations.
     #[doc(hidden)]
     pub fn forward_with_positions_composed(
         &self,
@@ -185,7 +194,7 @@ impl PositionalEncoding {
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
 
-    /// The operation that does it all in one pass. A training call takes the next step.
+    /// Returns the operation that computes everything in one pass. A training call uses the next step.
     fn fused(&self, rows: TokenRows, train: bool) -> AddEncoding {
         AddEncoding {
             rows,
@@ -196,7 +205,7 @@ impl PositionalEncoding {
         }
     }
 
-    /// The rows from `offset` on, in a shape that broadcasts to the input's.
+    /// Returns the rows starting at `offset`, in a shape that broadcasts to the input's.
     fn broadcast_rows(&self, offset: usize, time: usize) -> Result<Tensor> {
         let pe = self.encoding(offset, time)?;
         match self.shared.config.axis_order {
@@ -205,7 +214,7 @@ impl PositionalEncoding {
         }
     }
 
-    /// The rows of position ids, in a shape that broadcasts to the input's.
+    /// Returns the rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
         let pe = reference::gather(table, checked.ids)?;
@@ -224,7 +233,7 @@ impl PositionalEncoding {
         reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
-    /// Checks shape, type and device, and returns batch and time.
+    /// Checks shape, type, and device, and returns batch and time.
     fn check_input(&self, xs: &Tensor) -> Result<(usize, usize)> {
         let (order, d_model) = (self.shared.config.axis_order, self.d_model());
         let dims = xs.dims();
@@ -244,7 +253,7 @@ impl PositionalEncoding {
 }
 
 impl ModuleT for PositionalEncoding {
-    /// Adds the encodings of the positions `0 ..`; with dropout if `train`.
+    /// Adds the encodings of the positions starting at 0, with dropout if `train`.
     fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         self.forward_at(xs, 0, train)
     }

@@ -21,7 +21,7 @@ fn unsupported(dtype: DType) -> Error {
     Error::msg(format!("dropout takes f32, f64, f16 or bf16, not {dtype}"))
 }
 
-/// One application of a mask; its own backward pass.
+/// One application of a mask. Its backward pass is the same operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DropoutOp {
     pub(super) masking: Masking,
@@ -29,8 +29,8 @@ pub(super) struct DropoutOp {
 }
 
 impl DropoutOp {
-    /// The masked elements through the operations that every backend has, with the mask made
-    /// here and copied to the device.
+    /// Applies the mask by the operations of every backend. The mask is computed here and copied to the
+    /// device.
     fn on_backend<S>(&self, storage: &S, layout: &Layout) -> Result<(S, Shape)>
     where
         S: BackendStorage,
@@ -80,7 +80,7 @@ impl CustomOp1 for DropoutOp {
         if let Some(ys) = kernel.on_cpu(storage, layout) {
             return Ok((ys, shape.clone()));
         }
-        // More than three axes in another order.
+        // The kernel does not support more than three axes in another order.
         let mut dense = storage.device().zeros_impl(shape, storage.dtype())?;
         storage.copy_strided_src(&mut dense, 0, layout)?;
         self.cpu_fwd(&dense, &Layout::contiguous(shape))
@@ -99,7 +99,7 @@ impl CustomOp1 for DropoutOp {
     }
 }
 
-/// [`DropoutOp`] by the route of the GPUs, on the CPU.
+/// [`DropoutOp`] by the code for GPUs, on the CPU.
 pub(super) struct Portable(pub(super) DropoutOp);
 
 impl CustomOp1 for Portable {

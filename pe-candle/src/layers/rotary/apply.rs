@@ -1,4 +1,4 @@
-//! The calls: one tensor or queries and keys, at an offset, with ids, or by angles from elsewhere.
+//! The calls: one tensor or queries and keys, at an offset, with ids, or by caller-supplied angles.
 
 use candle_core::{Result, Tensor};
 
@@ -6,8 +6,9 @@ use super::input::check_own;
 use super::{RotaryEmbedding, Turn};
 
 impl RotaryEmbedding {
-    /// Turns one tensor by the positions `offset ..`, one per step along `T`.
+    /// Rotates one tensor by the positions starting at `offset`, one for each index along `T`.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
@@ -23,14 +24,29 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// An input whose shape is not that of the config's axis order, whose type does not go with
-    /// the tables', or that is on another device; positions beyond the tables.
+    /// Returns an error if
+    /// - the shape of the input does not match the config's axis order and `head_dim`,
+    /// - its type cannot be combined with the tables', or it is on another device,
+    /// - a position is beyond the tables.
     pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
         Turn::one(self.at_offset(offset, time)?, xs)
     }
 
-    /// Turns queries and keys by the positions `offset ..`. Their numbers of heads may differ.
+    /// Rotates queries and keys by the positions starting at `offset`. Their numbers of heads may differ.
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
+    ///
+    /// let rotary = RotaryEmbedding::new(RotaryEmbeddingConfig::new(64), DType::F32, &Device::Cpu)?;
+    /// let q = Tensor::ones((1, 8, 5, 64), DType::F32, &Device::Cpu)?; // [B, H, T, head_dim]
+    /// let k = Tensor::ones((1, 2, 5, 64), DType::F32, &Device::Cpu)?;
+    /// let (q, k) = rotary.apply_qkv(&q, &k, 100)?;
+    /// # assert_eq!((q.dims(), k.dims()), (&[1, 8, 5, 64][..], &[1, 2, 5, 64][..]));
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if queries and keys differ in batch or length. Also returns the errors of
@@ -40,8 +56,7 @@ impl RotaryEmbedding {
         Turn::both(self.at_offset(offset, time)?, q, k)
     }
 
-    /// Does what [`apply_qkv`](Self::apply_qkv) does, under the name that it has in Candle's own
-    /// models.
+    /// Does the same as [`apply_qkv`](Self::apply_qkv), under the name used in Candle's own models.
     ///
     /// # Errors
     /// Returns the errors of [`apply_qkv`](Self::apply_qkv).
@@ -54,12 +69,13 @@ impl RotaryEmbedding {
         self.apply_qkv(q, k, seqlen_offset)
     }
 
-    /// Turns one tensor by each token's own position.
+    /// Rotates one tensor by each token's own position.
     ///
-    /// `position_ids` is `[T]` or `[1, T]` for all sequences alike, or `[B, T]`, for either axis
-    /// order; `u32` or `i64`, on any device. Those of a GPU are copied to the host to be
-    /// checked, since Candle reads certain wrong ids as a row of zeros.
+    /// `position_ids` has shape `[T]` or `[1, T]` if all sequences have the same positions, or `[B, T]`,
+    /// for every axis order. The ids are `u32` or `i64`, on any device. Ids on a GPU are copied to the
+    /// host and checked, because Candle reads some invalid ids as a row of zeros.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig, position_ids_for_packed};
@@ -76,17 +92,17 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Ids of another shape or type; an id that the tables have no row for, with its place; else
-    /// as [`apply`](Self::apply).
+    /// Returns an error if the ids have another shape or type, or the tables have no row for an id. The
+    /// message names the id and its index. Also returns the errors of [`apply`](Self::apply).
     pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
         Turn::one(self.at_ids(position_ids, batch, time)?, xs)
     }
 
-    /// Turns queries and keys by each token's own position.
+    /// Rotates queries and keys by each token's own position.
     ///
     /// # Errors
-    /// As [`apply_with_positions`](Self::apply_with_positions) and
+    /// Returns the errors of [`apply_with_positions`](Self::apply_with_positions) and
     /// [`apply_qkv`](Self::apply_qkv).
     pub fn apply_qkv_with_positions(
         &self,
@@ -98,10 +114,10 @@ impl RotaryEmbedding {
         Turn::both(self.at_ids(position_ids, batch, time)?, q, k)
     }
 
-    /// Turns one tensor by positions that begin at an offset of each sequence's own: `T`
-    /// positions from `offsets[b]` on, as a server has it that decodes sequences of different
-    /// lengths together.
+    /// Rotates one tensor by `T` positions of each sequence, starting at `offsets[b]`, for servers that
+    /// decode sequences of different lengths together.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
@@ -115,16 +131,17 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// A number of offsets that is not the batch; else as [`apply`](Self::apply).
+    /// Returns an error if there is not one offset per sequence. Also returns the errors of
+    /// [`apply`](Self::apply).
     pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
         Turn::one(self.at_offsets(offsets, batch, time)?, xs)
     }
 
-    /// Turns queries and keys by positions that begin at an offset of each sequence's own.
+    /// Rotates queries and keys by positions that start at an offset of each sequence.
     ///
     /// # Errors
-    /// As [`apply_at_offsets`](Self::apply_at_offsets) and
+    /// Returns the errors of [`apply_at_offsets`](Self::apply_at_offsets) and
     /// [`apply_qkv`](Self::apply_qkv).
     pub fn apply_qkv_at_offsets(
         &self,
@@ -136,12 +153,13 @@ impl RotaryEmbedding {
         Turn::both(self.at_offsets(offsets, batch, time)?, q, k)
     }
 
-    /// Turns one tensor by angles from elsewhere: cosines and sines of each step, `[T,
-    /// rotary_dim / 2]`, or of each token, `[B, T, rotary_dim / 2]`. The general door: positions
-    /// in several dimensions (M-RoPE, images), learned or interpolated angles.
+    /// Rotates one tensor by caller-supplied angles, such as those of positions in several dimensions
+    /// (M-RoPE, images), or learned or interpolated ones.
     ///
-    /// They are constants to this operation.
+    /// `cos` and `sin` have shape `[T, rotary_dim / 2]` for all sequences, or `[B, T, rotary_dim / 2]`.
+    /// They are constants of this operation.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
@@ -157,15 +175,19 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Cosines and sines of other or different shapes or types, on another device than the
-    /// input, or tracked for gradients, which would not reach them; else as
-    /// [`apply`](Self::apply).
+    /// Returns an error if `cos` or `sin`
+    /// - has another shape, or a type that cannot be combined with the input's,
+    /// - differs from the other in shape or type,
+    /// - is on another device than the input,
+    /// - is tracked for gradients, which would not reach it.
+    ///
+    /// Also returns the errors of [`apply`](Self::apply).
     pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
         let found = self.check("the input", xs)?;
         Turn::one(self.by_cos_sin(found, &[("the input", xs)], cos, sin)?, xs)
     }
 
-    /// Turns queries and keys by angles from elsewhere.
+    /// Rotates queries and keys by caller-supplied angles.
     ///
     /// # Errors
     /// Returns the errors of [`apply_with_cos_sin`](Self::apply_with_cos_sin) and
@@ -182,12 +204,13 @@ impl RotaryEmbedding {
         Turn::both(self.by_cos_sin(found, &inputs, cos, sin)?, q, k)
     }
 
-    /// Turns `xs` itself by the positions `offset ..`: for inference.
+    /// Rotates `xs` in place by the positions starting at `offset`, for inference.
     ///
-    /// The numbers are those of [`apply`](Self::apply). No memory is asked for. Candle's clones,
-    /// views and detached tensors share their memory: whatever shares it with `xs` changes as
-    /// well, and gradients that need the old numbers come out wrong.
+    /// The results are those of [`apply`](Self::apply). Nothing is allocated. Candle's clones, views, and
+    /// detached tensors share their memory. All tensors that share it with `xs` change as well, and
+    /// gradients that need the old values are wrong.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
@@ -202,20 +225,23 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// An input that is a variable or was computed from one, since its gradient would be that
-    /// of other numbers; a view with elements in the same place, such as a broadcast one; an
-    /// input that shares its memory with the tables; an input that is not on the CPU; else as
-    /// [`apply`](Self::apply). The input is unchanged then.
+    /// Returns an error if the input
+    /// - is a variable or was computed from one, because its gradient would be wrong,
+    /// - is a view with overlapping elements, such as a broadcast one,
+    /// - shares its memory with the tables,
+    /// - is not on the CPU.
+    ///
+    /// Also returns the errors of [`apply`](Self::apply). The input is unchanged after an error.
     pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check("the input", xs)?;
         check_own(xs)?;
         Turn::in_place(self.at_offset(offset, time)?, xs)
     }
 
-    /// Turns `xs` itself by each token's own position.
+    /// Rotates `xs` in place by each token's own position.
     ///
     /// # Errors
-    /// As [`apply_inplace`](Self::apply_inplace) and
+    /// Returns the errors of [`apply_inplace`](Self::apply_inplace) and
     /// [`apply_with_positions`](Self::apply_with_positions).
     pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;

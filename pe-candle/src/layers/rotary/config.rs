@@ -1,4 +1,4 @@
-//! What a rotary embedding is made from: frequencies, head, layout, axes, length.
+//! Configuration of the rotary layer: frequencies, head, layout, axes, length.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -9,12 +9,13 @@ use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 use crate::layers::config::{Growth, check_max_seq_len};
 use crate::tensors::axes::HeadOrder;
 
-/// The positions of a layer whose config says nothing of them.
+/// Maximum sequence length if neither the layer's nor the frequencies' configuration has one.
 const MAX_SEQ_LEN: usize = 4096;
 
-/// What a [`RotaryEmbedding`](crate::RotaryEmbedding) is made from: plain data, checked when
-/// the layer is made.
+/// Configuration of a [`RotaryEmbedding`](crate::RotaryEmbedding): plain data, checked by the layer's
+/// constructors.
 ///
+/// # Examples
 /// ```
 /// use pe_candle::{PairLayout, RotaryConfig, RotaryEmbeddingConfig};
 ///
@@ -32,47 +33,47 @@ const MAX_SEQ_LEN: usize = 4096;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RotaryEmbeddingConfig {
-    /// The frequencies, with the width `rotary_dim` that is rotated: the first columns of each
-    /// head. The others pass unchanged.
+    /// Frequencies, with the width `rotary_dim`: the first columns of each head, which are rotated. The
+    /// others pass unchanged.
     pub rotary: RotaryConfig,
-    /// The width of a head. `None`, the default, is the width that is rotated: the head as a whole.
+    /// Width of a head. `None`, the default, means `rotary_dim`: complete heads are rotated.
     pub head_dim: Option<usize>,
-    /// Which columns make a pair; half-split by default, as most models have it.
+    /// Columns that form a pair. Defaults to half-split, as in most models.
     pub layout: PairLayout,
-    /// Order of the axes of queries and keys; head first by default.
+    /// Order of the axes of queries and keys. Defaults to head first.
     pub axis_order: HeadOrder,
-    /// The most positions there may be: `0 .. max_seq_len`. `None`, the default, is
+    /// Maximum sequence length: positions are `0 .. max_seq_len`. `None`, the default, means
     /// `max_position_embeddings` of the frequencies, or 4096 without it.
     pub max_seq_len: Option<usize>,
-    /// When the rows of the tables are built. Defaults to [`Growth::AsNeeded`].
+    /// Time at which the rows of the tables are built. Defaults to [`Growth::AsNeeded`].
     pub growth: Growth,
-    /// Type of the tables, if it is not the default: `f64` for a layer made for `f64`, and
-    /// `f32` for all others. The one other choice is the type that the layer is made for, for
-    /// the numbers of models that round their tables.
+    /// Type of the tables. `None`, the default, means `f64` for a layer of type `f64`, and `f32` for all
+    /// others. The only other choice is the layer's type, which reproduces models that round their
+    /// tables.
     pub table_dtype: Option<DType>,
 }
 
 impl RotaryEmbeddingConfig {
-    /// Takes heads of the given width, rotated as a whole with base 10000, all else by default.
+    /// Returns the configuration for complete heads of a width, with base 10000 and all defaults.
     pub const fn new(head_dim: usize) -> Self {
         Self::with_base(head_dim, 10_000.0)
     }
 
-    /// Takes heads of the given width, rotated as a whole with the given base (`rope_theta`), all
-    /// else by default.
+    /// Returns the configuration for complete heads of a width, with the given base (`rope_theta`) and all
+    /// other defaults.
     pub const fn with_base(head_dim: usize, base: f64) -> Self {
         let mut rotary = RotaryConfig::new(head_dim);
         rotary.base = base;
-        Self::made(rotary, None)
+        Self::with_defaults(rotary, None)
     }
 
-    /// Takes the given frequencies for heads of the given width, all else by default: if
-    /// `rotary_dim` is less, the other columns of a head pass unchanged.
+    /// Returns the configuration for given frequencies and heads of a width, with all other defaults. If
+    /// `rotary_dim` is less than the width, the other columns of a head pass unchanged.
     pub const fn of(rotary: RotaryConfig, head_dim: usize) -> Self {
-        Self::made(rotary, Some(head_dim))
+        Self::with_defaults(rotary, Some(head_dim))
     }
 
-    const fn made(rotary: RotaryConfig, head_dim: Option<usize>) -> Self {
+    const fn with_defaults(rotary: RotaryConfig, head_dim: Option<usize>) -> Self {
         Self {
             rotary,
             head_dim,
@@ -84,10 +85,11 @@ impl RotaryEmbeddingConfig {
         }
     }
 
-    /// Reads a model's `config.json`, from its text or from a `serde_json::Value`, for the layers
-    /// of a type (`"sliding_attention"`), or without one for a model that has one set of
-    /// frequencies: base, scaling, part of the head, layout, and `max_position_embeddings`.
+    /// Reads a model's `config.json` from its text or from a `serde_json::Value`: base, scaling, rotated
+    /// part of the head, layout, and `max_position_embeddings`. `layer_type` selects layers such as
+    /// `"sliding_attention"`. Models with one set of frequencies need `None`.
     ///
+    /// # Examples
     /// ```
     /// use pe_candle::{RotaryEmbeddingConfig, RotaryRecipe};
     ///
@@ -97,15 +99,16 @@ impl RotaryEmbeddingConfig {
     /// }"#;
     /// let config = RotaryEmbeddingConfig::from_hf_config(json, None)?;
     /// assert_eq!((config.head_dim(), config.max_seq_len()), (64, 131_072));
-    /// // The numbers of transformers rather than the exact ones.
+    /// // The values of transformers instead of exact ones.
     /// let config = config.with_recipe(RotaryRecipe::HfF32);
     /// # assert_eq!(config.rotary.recipe, RotaryRecipe::HfF32);
     /// # Ok::<(), candle_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the file is not understood as a whole (see [`hf_config::read`], which can
-    /// also list keys without effect instead), or has no such type of layers.
+    /// Returns an error if
+    /// - a key of the file is invalid or unknown ([`hf_config::read`] can list unknown keys instead),
+    /// - the model has no layers of `layer_type`.
     pub fn from_hf_config<'a>(
         config: impl Into<HfConfig<'a>>,
         layer_type: Option<&str>,
@@ -114,7 +117,7 @@ impl RotaryEmbeddingConfig {
         Ok(model.layer(layer_type)?.into())
     }
 
-    /// Computes frequencies and tables by the given recipe: exact ones, or those of transformers.
+    /// Sets the recipe of frequencies and tables: exact values, or those of transformers.
     pub const fn with_recipe(mut self, recipe: RotaryRecipe) -> Self {
         self.rotary.recipe = recipe;
         self
@@ -125,14 +128,14 @@ impl RotaryEmbeddingConfig {
         self.head_dim.unwrap_or(self.rotary.rotary_dim)
     }
 
-    /// Returns the most positions there may be: `max_seq_len`, or `max_position_embeddings` of the
+    /// Returns the maximum sequence length: `max_seq_len`, or `max_position_embeddings` of the
     /// frequencies without it, or 4096 without both.
     pub fn max_seq_len(&self) -> usize {
         let trained = self.rotary.max_position_embeddings;
         self.max_seq_len.or(trained).unwrap_or(MAX_SEQ_LEN)
     }
 
-    /// Checks what does not concern the frequencies.
+    /// Checks the fields that do not affect the frequencies.
     pub(super) fn check(&self) -> Result<()> {
         let (rotary_dim, head_dim) = (self.rotary.rotary_dim, self.head_dim());
         if rotary_dim > head_dim {
@@ -141,7 +144,7 @@ impl RotaryEmbeddingConfig {
         check_max_seq_len(self.max_seq_len())
     }
 
-    /// The type of the tables of a layer made for inputs of a type.
+    /// Returns the type of the tables of a layer with inputs of a type.
     pub(super) fn table_dtype(&self, dtype: DType) -> DType {
         self.table_dtype.unwrap_or(match dtype {
             DType::F64 => DType::F64,
@@ -150,8 +153,8 @@ impl RotaryEmbeddingConfig {
     }
 }
 
-/// What a model's `config.json` says of a type of layers: frequencies, head, layout and
-/// `max_position_embeddings`; all else by default.
+/// Converts the settings of a type of layers in a model's `config.json`: frequencies, head, layout, and
+/// `max_position_embeddings`. All other fields have their defaults.
 impl From<&HfLayer> for RotaryEmbeddingConfig {
     fn from(layer: &HfLayer) -> Self {
         Self {

@@ -12,12 +12,13 @@ use crate::tensors::convert::table_to_tensor;
 use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
-    /// Cosines and sines of the positions `offset .. offset + len`, `[len, rotary_dim / 2]`
-    /// each, in the type that the layer was made for: what `candle_nn::rotary_emb::rope` takes.
+    /// Returns the cosines and sines of the positions `offset .. offset + len` for
+    /// `candle_nn::rotary_emb::rope`. Each tensor has shape `[len, rotary_dim / 2]` and the layer's type.
     ///
-    /// They are views of the tables where the types agree, and made afresh with one rounding
-    /// where not. Copy them before changing them in place.
+    /// They are views of the tables if the types agree. Otherwise they are computed in the layer's type
+    /// with one rounding. Copy them before changing them in place.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{RotaryEmbedding, RotaryEmbeddingConfig};
@@ -33,28 +34,30 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Positions beyond the tables.
+    /// Returns an error if a position is beyond the tables.
     pub fn cos_sin(&self, offset: usize, len: usize) -> Result<(Tensor, Tensor)> {
         let Shared { dtype, tables, .. } = &*self.shared;
         let end = self.end_of(offset, len)?;
         if *dtype != tables.dtype() || len == 0 {
             let frequencies = tables.rotary().frequencies(end)?;
-            let made = Angles::make(&frequencies, offset..end, *dtype, tables.device())?;
-            return Ok((made.cos, made.sin));
+            let angles = Angles::compute(&frequencies, offset..end, *dtype, tables.device())?;
+            return Ok((angles.cos, angles.sin));
         }
         let angles = tables.get(offset..end, end)?;
         let of = |table: &Tensor| table.narrow(0, offset.saturating_sub(angles.start), len);
         Ok((of(&angles.cos)?, of(&angles.sin)?))
     }
 
-    /// Cosines and sines of tokens with several coordinates, `[B, T, rotary_dim / 2]` each, for
-    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin): M-RoPE (P. Wang et al.: "Qwen2-VL", 2024)
-    /// and its like. They are made once for all blocks of a model.
+    /// Computes the cosines and sines of tokens with several coordinates, such as those of M-RoPE
+    /// (P. Wang et al.: "Qwen2-VL", 2024), for [`apply_with_cos_sin`](Self::apply_with_cos_sin). Each
+    /// tensor has shape `[B, T, rotary_dim / 2]` and the type of the tables. One call serves all blocks
+    /// of a model.
     ///
-    /// `axes` names the coordinate that each pair follows ([`Mrope::axes`](pe_core::Mrope::axes)
-    /// makes it), and `position_ids`, `[axes, B, T]`, holds the coordinates of each token, as
-    /// transformers has them; `u32` or `i64`, on any device. The type is that of the tables.
+    /// `axes` contains the coordinate of each pair ([`Mrope::axes`](pe_core::Mrope::axes) returns it).
+    /// `position_ids` of shape `[axes, B, T]` contains the coordinates of each token, as in
+    /// transformers. The ids are `u32` or `i64`, on any device.
     ///
+    /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{Mrope, MropeArrangement, RotaryEmbedding, RotaryEmbeddingConfig};
@@ -72,8 +75,10 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// A number of axes that is not that of the pairs; ids of another rank or type, or without
-    /// an axis that is named; an id beyond the tables.
+    /// Returns an error if
+    /// - `axes` does not have one entry per pair, or names a coordinate that the ids lack,
+    /// - the ids have another rank or type,
+    /// - an id is beyond the tables.
     pub fn cos_sin_by_axis(&self, axes: &[u8], position_ids: &Tensor) -> Result<(Tensor, Tensor)> {
         let [count, batch, time] = match *position_ids.dims() {
             [count, batch, time] if count != 0 => [count, batch, time],
@@ -90,29 +95,28 @@ impl RotaryEmbedding {
         }
         let tables = &self.shared.tables;
         let frequencies = tables.rotary().frequencies(rows)?;
-        let of = match tables.dtype() {
-            DType::F32 => made::<f32>,
-            DType::F64 => made::<f64>,
-            DType::F16 => made::<f16>,
-            DType::BF16 => made::<bf16>,
+        let compute = match tables.dtype() {
+            DType::F32 => on_host::<f32>,
+            DType::F64 => on_host::<f64>,
+            DType::F16 => on_host::<f16>,
+            DType::BF16 => on_host::<bf16>,
             other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
         };
         let shape = (batch, time, tables.rotary().pairs());
-        let [cos, sin] = of(&frequencies, axes, &lists)?;
-        let place = |table: Tensor| table.reshape(shape)?.to_device(tables.device());
-        Ok((place(cos)?, place(sin)?))
+        let [cos, sin] = compute(&frequencies, axes, &lists)?;
+        let to_device = |table: Tensor| table.reshape(shape)?.to_device(tables.device());
+        Ok((to_device(cos)?, to_device(sin)?))
     }
 }
 
-/// Cosines and sines on the host, `[tokens, pairs]` each.
-fn made<T: Element + WithDType>(
+/// Computes cosines and sines on the host, of shape `[tokens, pairs]` each.
+fn on_host<T: Element + WithDType>(
     frequencies: &RotaryFrequencies,
     axes: &[u8],
     lists: &[Vec<u32>],
 ) -> Result<[Tensor; 2]> {
     let lists: Vec<&[u32]> = lists.iter().map(Vec::as_slice).collect();
-    let tables = frequencies.tables_by_axis::<T>(axes, &lists);
-    let tables = tables?;
+    let tables = frequencies.tables_by_axis::<T>(axes, &lists)?;
     let host = &candle_core::Device::Cpu;
     Ok([
         table_to_tensor(tables.cos, host)?,

@@ -1,4 +1,4 @@
-//! Rotation by cosines and sines that the caller has, with a layer or without one.
+//! Rotation by caller-supplied cosines and sines, with a layer or without one.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -12,20 +12,21 @@ use crate::tensors::axes::HeadOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 
-/// Rotates pairs of columns by given cosines and sines, without a layer or tables: in place of
+/// Rotates pairs of columns by given cosines and sines, without a layer or tables. Replaces
 /// `candle_nn::rotary_emb::{rope, rope_i, rope_thd}`.
 ///
 /// ```text
 /// (a, b) -> (a cos - b sin, a sin + b cos)
 /// ```
 ///
-/// `cos` and `sin` are `[T, pairs]` for all sequences alike, or `[B, T, pairs]`. Pair `i` is
-/// columns `i` and `i + pairs`, or `2i` and `2i + 1`; columns from `2 * pairs` on pass unchanged.
-/// `xs` has the axes that `order` names, any strides, and the type of `cos` and `sin`, or any type
-/// with `cos` and `sin` in `f32`; the result has the type of `xs`. In `f32` the bits are those of
-/// Candle's functions, 16-bit types are computed in `f32` and rounded once. Gradients flow to
-/// `xs`; `cos` and `sin` are constants.
+/// `cos` and `sin` have shape `[T, pairs]` for all sequences, or `[B, T, pairs]`. Pair `i` is columns
+/// `i` and `i + pairs`, or `2i` and `2i + 1`. Columns after the first `2 * pairs` pass unchanged.
 ///
+/// `xs` has the axes of `order` and any strides. `cos` and `sin` have its type, or `f32`. The result has
+/// the type of `xs`. In `f32` the bits are those of Candle's functions. 16-bit float types are computed
+/// in `f32` and rounded once. Gradients flow to `xs`. `cos` and `sin` are constants.
+///
+/// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
 /// use pe_candle::{HeadOrder, PairLayout, rotary};
@@ -40,9 +41,10 @@ use crate::tensors::memory;
 /// ```
 ///
 /// # Errors
-/// Returns an error if the shapes do not go together, the types do not, an input is on another
-/// device than `cos` and `sin`, or `cos` or `sin` is tracked for gradients, which would not reach
-/// them.
+/// Returns an error if
+/// - the shapes do not match, or the types cannot be combined,
+/// - the input is on another device than `cos` and `sin`,
+/// - `cos` or `sin` is tracked for gradients, which would not reach it.
 pub fn rotate(
     xs: &Tensor,
     cos: &Tensor,
@@ -55,8 +57,23 @@ pub fn rotate(
     Turn::one(given.turn(found, &[("the input", xs)], layout, order)?, xs)
 }
 
-/// Rotates queries and keys by given cosines and sines: [`rotate`] for both, checked together.
-/// Their numbers of heads may differ.
+/// Rotates queries and keys by given cosines and sines, like [`rotate`]. Their numbers of heads may
+/// differ.
+///
+/// # Examples
+/// ```
+/// use candle_core::{DType, Device, Tensor};
+/// use pe_candle::{HeadOrder, PairLayout, rotary};
+///
+/// let q = Tensor::ones((1, 8, 5, 64), DType::F32, &Device::Cpu)?;
+/// let k = Tensor::ones((1, 2, 5, 64), DType::F32, &Device::Cpu)?;
+/// let angles = Tensor::randn(0f32, 1., (5, 32), &Device::Cpu)?;
+/// let (cos, sin) = (angles.cos()?, angles.sin()?);
+/// let (layout, order) = (PairLayout::HalfSplit, HeadOrder::HeadFirst);
+/// let (q, k) = rotary::rotate_qkv(&q, &k, &cos, &sin, layout, order)?;
+/// # assert_eq!((q.dims(), k.dims()), (&[1, 8, 5, 64][..], &[1, 2, 5, 64][..]));
+/// # Ok::<(), candle_core::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if queries and keys differ in batch or length. Also returns the errors
@@ -81,7 +98,7 @@ pub fn rotate_qkv(
     Turn::both(given.turn(found, &inputs, layout, order)?, q, k)
 }
 
-/// Checks that queries and keys, of a batch and time each, agree in both, and returns them.
+/// Checks that queries and keys agree in batch and time, and returns both.
 pub(super) fn check_same(
     q: &Tensor,
     of_q: (usize, usize),
@@ -99,7 +116,7 @@ pub(super) fn check_same(
     Ok(of_q)
 }
 
-/// Cosines and sines from elsewhere.
+/// Caller-supplied cosines and sines.
 pub(super) struct Given<'a> {
     pub(super) cos: &'a Tensor,
     pub(super) sin: &'a Tensor,
@@ -120,7 +137,7 @@ impl Given<'_> {
         Ok(found)
     }
 
-    /// The rotation of inputs of one batch and time without a layer.
+    /// Returns the rotation, without a layer, of inputs with one batch and time.
     fn turn(
         &self,
         (batch, time): (usize, usize),
@@ -138,12 +155,12 @@ impl Given<'_> {
         Ok(self.angles(inputs)?.map(turn))
     }
 
-    /// The columns of the cosines.
+    /// Returns the number of columns of the cosines.
     pub(super) fn pairs(&self) -> usize {
         self.cos.dims().last().copied().unwrap_or(0)
     }
 
-    /// Which rows tokens take; `None` if the shape is another.
+    /// Returns the rows of the tokens, or `None` for another shape.
     pub(super) fn tokens(&self, batch: usize, time: usize) -> Option<TokenRows> {
         match *self.cos.dims() {
             [t, _] if t == time => Some(TokenRows::From(0)),
@@ -152,7 +169,7 @@ impl Given<'_> {
         }
     }
 
-    /// The angles, checked against the inputs that they are for; `None` if all of those are empty.
+    /// Checks the angles against their inputs. Returns `None` if all inputs are empty.
     pub(super) fn angles(&self, inputs: &[(&str, &Tensor)]) -> Result<Option<Angles>> {
         let Self { cos, sin } = *self;
         if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {

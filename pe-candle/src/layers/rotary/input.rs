@@ -1,4 +1,4 @@
-//! What a call is given, checked, and the angles that it asks for.
+//! Checks of a call's inputs, and the angles of their positions.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -15,7 +15,7 @@ use crate::tensors::memory;
 use crate::tensors::positions::CheckedIds;
 
 impl RotaryEmbedding {
-    /// Checks shape, type and device, and returns batch and time.
+    /// Checks shape, type, and device, and returns batch and time.
     pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
         let (config, tables) = (&self.shared.config, &self.shared.tables);
         let (order, head_dim) = (config.axis_order, config.head_dim());
@@ -49,7 +49,7 @@ impl RotaryEmbedding {
         check_same(q, of_q, k, of_k)
     }
 
-    /// One past the last of `len` positions from `offset` on.
+    /// Returns the end of `len` positions starting at `offset`, which must be in the tables.
     pub(super) fn end_of(&self, offset: usize, len: usize) -> Result<usize> {
         end_of("the tables hold", offset, len, self.max_seq_len())
     }
@@ -60,7 +60,7 @@ impl RotaryEmbedding {
         Turn::new(angles, tokens, axes, self.backend)
     }
 
-    /// The positions `offset ..`; `None` if there are none.
+    /// Returns the rotation by the positions starting at `offset`, or `None` for an empty range.
     pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
         let end = self.end_of(offset, time)?;
         if time == 0 {
@@ -71,7 +71,7 @@ impl RotaryEmbedding {
         Ok(Some(self.turn(angles, tokens)))
     }
 
-    /// The positions `offsets[b] ..` of each sequence.
+    /// Returns the rotation by the positions starting at `offsets[b]` of each sequence.
     pub(super) fn at_offsets(
         &self,
         offsets: &[usize],
@@ -91,7 +91,7 @@ impl RotaryEmbedding {
             return Ok(None);
         }
         let angles = self.shared.tables.get(first..end, end)?;
-        // Positions are below 2^32: the limit is.
+        // The limit is at most 2^32, so positions fit.
         let starts = offsets
             .iter()
             .map(|offset| offset.saturating_sub(angles.start) as u32);
@@ -99,7 +99,7 @@ impl RotaryEmbedding {
         Ok(Some(self.turn(angles, tokens)))
     }
 
-    /// A position for each step or token.
+    /// Returns the rotation by one position per index along `T`, or per token.
     pub(super) fn at_ids(
         &self,
         position_ids: &Tensor,
@@ -133,7 +133,7 @@ impl RotaryEmbedding {
         Ok(Some(self.turn(angles, tokens)))
     }
 
-    /// Angles from elsewhere, for inputs of one batch and time.
+    /// Returns the rotation by caller-supplied angles, for inputs with one batch and time.
     pub(super) fn by_cos_sin(
         &self,
         (batch, time): (usize, usize),
@@ -156,8 +156,8 @@ impl RotaryEmbedding {
 }
 
 impl TokenRows {
-    /// The rows of a table that the tokens take, `[T, pairs]` or `[B, T, pairs]`. They must have
-    /// been checked: Candle reads some that are out of range as zeros.
+    /// Returns the tokens' rows of a table, of shape `[T, pairs]` or `[B, T, pairs]`. The ids must be
+    /// checked, because Candle reads some that are out of range as zeros.
     pub(super) fn rows_of(&self, table: &Tensor, batch: usize, time: usize) -> Result<Tensor> {
         let pairs = table.dim(D::Minus1)?;
         let per_token = |ids| reference::gather(table, ids)?.reshape((batch, time, pairs));

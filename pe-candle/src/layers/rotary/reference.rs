@@ -1,5 +1,5 @@
-//! The rotation composed of Candle's own operations: every device that Candle has can run it,
-//! and the kernel for the CPU is held against it.
+//! Reference of the rotary layer, composed of Candle's own operations. It runs on every device of
+//! Candle, and tests compare the CPU's fused pass with it.
 
 use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
@@ -8,17 +8,17 @@ use super::{RotaryEmbedding, Turn};
 use crate::layers::reference::compute_dtype;
 use crate::tensors::axes::HeadOrder;
 
-/// How the composition is made.
+/// Operations that the reference consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// `candle_nn::rotary_emb`, whose operations have no backward pass.
+    /// `candle_nn::rotary_emb`, which has no backward pass.
     Rope,
-    /// Products and sums, which gradients flow through.
+    /// Products and sums, with gradients.
     Operations,
 }
 
 impl RotaryEmbedding {
-    /// [`apply`](Self::apply) composed of Candle's operations: for the tests, which compare them
+    /// Computes [`apply`](Self::apply) by Candle's own operations, for the tests, which compare the two
     /// on the CPU.
     #[doc(hidden)]
     pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
@@ -26,7 +26,7 @@ impl RotaryEmbedding {
         composed(xs, self.at_offset(offset, time)?, route)
     }
 
-    /// [`apply_with_positions`](Self::apply_with_positions) composed of Candle's operations.
+    /// Computes [`apply_with_positions`](Self::apply_with_positions) by Candle's own operations.
     #[doc(hidden)]
     pub fn apply_with_positions_composed(
         &self,
@@ -38,7 +38,7 @@ impl RotaryEmbedding {
         composed(xs, self.at_ids(position_ids, batch, time)?, route)
     }
 
-    /// [`apply_at_offsets`](Self::apply_at_offsets) composed of Candle's operations.
+    /// Computes [`apply_at_offsets`](Self::apply_at_offsets) by Candle's own operations.
     #[doc(hidden)]
     pub fn apply_at_offsets_composed(
         &self,
@@ -50,7 +50,7 @@ impl RotaryEmbedding {
         composed(xs, self.at_offsets(offsets, batch, time)?, route)
     }
 
-    /// [`apply_with_cos_sin`](Self::apply_with_cos_sin) composed of Candle's operations.
+    /// Computes [`apply_with_cos_sin`](Self::apply_with_cos_sin) by Candle's own operations.
     #[doc(hidden)]
     pub fn apply_with_cos_sin_composed(
         &self,
@@ -73,7 +73,7 @@ fn composed(xs: &Tensor, turn: Option<Turn>, route: Route) -> Result<Tensor> {
 }
 
 impl Turn {
-    /// [`Turn::apply`] composed of Candle's operations.
+    /// Computes [`Turn::apply`] by Candle's own operations.
     pub(super) fn compose(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
         let Self(rotation) = self;
         let (order, layout) = (rotation.order, rotation.layout);
@@ -89,10 +89,10 @@ impl Turn {
     }
 }
 
-/// The heads `xs`, of the axes that `order` says, turned by the angles whose cosines and sines
-/// are given, `[T, pairs]` or `[B, T, pairs]`.
+/// Rotates heads with the axes of `order`. The cosines and sines have shape `[T, pairs]` or
+/// `[B, T, pairs]`.
 ///
-/// Everything happens in [`compute_dtype`], and the result is rounded to the type of `xs` once.
+/// All operations use [`compute_dtype`], and the result is rounded to the type of `xs` once.
 pub(super) fn rotate(
     xs: &Tensor,
     cos: &Tensor,
@@ -105,20 +105,20 @@ pub(super) fn rotate(
     let (cos, sin) = (cos.to_dtype(dtype)?, sin.to_dtype(dtype)?);
     let rotary_dim = 2 * cos.dim(D::Minus1)?;
     let rest = xs.dim(D::Minus1)? - rotary_dim;
-    let turning = xs.narrow(D::Minus1, 0, rotary_dim)?.to_dtype(dtype)?;
-    let turned = match route {
-        Route::Rope => kernels(&turning, &cos, &sin, layout, order)?,
-        Route::Operations => operations(&turning, &cos, &sin, layout, order)?,
+    let unrotated = xs.narrow(D::Minus1, 0, rotary_dim)?.to_dtype(dtype)?;
+    let rotated = match route {
+        Route::Rope => kernels(&unrotated, &cos, &sin, layout, order)?,
+        Route::Operations => operations(&unrotated, &cos, &sin, layout, order)?,
     };
-    let turned = turned.to_dtype(xs.dtype())?;
+    let rotated = rotated.to_dtype(xs.dtype())?;
     if rest == 0 {
-        return Ok(turned);
+        return Ok(rotated);
     }
     let rest = xs.narrow(D::Minus1, rotary_dim, rest)?;
-    Tensor::cat(&[turned, rest], D::Minus1)
+    Tensor::cat(&[rotated, rest], D::Minus1)
 }
 
-/// By Candle's own kernels.
+/// Rotates by Candle's own kernels.
 fn kernels(
     xs: &Tensor,
     cos: &Tensor,
@@ -138,13 +138,13 @@ fn kernels(
         }
         (_, HeadOrder::SequenceFirst) => {
             let time_first = xs.transpose(0, 1)?;
-            let turned = kernels(&time_first, &cos, &sin, layout, HeadOrder::TimeFirst)?;
-            turned.transpose(0, 1)
+            let rotated = kernels(&time_first, &cos, &sin, layout, HeadOrder::TimeFirst)?;
+            rotated.transpose(0, 1)
         }
     }
 }
 
-/// By products and sums.
+/// Rotates by products and sums.
 fn operations(
     xs: &Tensor,
     cos: &Tensor,
@@ -165,8 +165,8 @@ fn operations(
             (column(0)?, column(1)?)
         }
     };
-    // Views of their own: the backward pass of Candle's product files a gradient for both
-    // operands, and must not file one under the table's name.
+    // Separate views, because the backward pass of Candle's product stores a gradient for both
+    // operands, and must not store one for the tables.
     let (cos, sin) = (broadcast(cos, &a, order)?, broadcast(sin, &a, order)?);
     let y = ((&a * &cos)? - (&b * &sin)?)?;
     let z = ((&a * &sin)? + (&b * &cos)?)?;
@@ -176,7 +176,7 @@ fn operations(
     }
 }
 
-/// `[T, pairs]` or `[B, T, pairs]` in the shape of the heads.
+/// Broadcasts a table of shape `[T, pairs]` or `[B, T, pairs]` to the shape of the heads.
 fn broadcast(table: &Tensor, heads: &Tensor, order: HeadOrder) -> Result<Tensor> {
     let table = match (table.rank(), order) {
         (2, HeadOrder::HeadFirst) => table.clone(),

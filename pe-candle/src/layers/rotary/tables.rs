@@ -1,5 +1,5 @@
-//! The tables of a layer: cosines and sines of its positions, all of them, as many as were asked
-//! for, or one pair for each set of frequencies.
+//! Tables of a rotary layer: cosines and sines of its positions, built at once or as calls need them,
+//! for one or several sets of frequencies.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -12,11 +12,11 @@ use crate::layers::published::Published;
 use crate::layers::rows::{check_size, grown};
 use crate::tensors::convert::table_to_tensor;
 
-/// Sets of frequencies whose tables are kept: those that were used last. LongRoPE has two;
-/// dynamic scaling has a new one for each length.
+/// Number of sets of frequencies, the last ones used, that the layer keeps tables of. LongRoPE has two.
+/// Dynamic scaling has a new one for each length.
 const KEPT: usize = 2;
 
-/// Cosines and sines of the positions `start ..`, `[rows, pairs]` each.
+/// Cosines and sines of positions starting at `start`, of shape `[rows, pairs]` each.
 #[derive(Debug, Clone)]
 pub(super) struct Angles {
     pub(super) start: usize,
@@ -25,8 +25,8 @@ pub(super) struct Angles {
 }
 
 impl Angles {
-    /// Cosines and sines of a range of positions.
-    pub(super) fn make(
+    /// Computes the cosines and sines of a range of positions.
+    pub(super) fn compute(
         frequencies: &RotaryFrequencies,
         positions: Range<usize>,
         dtype: DType,
@@ -63,13 +63,13 @@ impl Angles {
     }
 }
 
-/// Where the tables come from.
+/// The tables of a layer.
 #[derive(Debug)]
 pub(super) struct Tables {
     rotary: Rotary,
     dtype: DType,
     device: Device,
-    /// The most positions there may be.
+    /// Maximum sequence length.
     limit: usize,
     state: State,
 }
@@ -78,10 +78,10 @@ pub(super) struct Tables {
 enum State {
     /// All positions up to the limit.
     Whole(Angles),
-    /// What was made until now; nothing at first.
+    /// The tables built so far, none at first.
     Kept {
         sets: Published<Vec<Set>>,
-        /// The frequencies of the longest sequence.
+        /// Frequencies of the longest sequence.
         longest: RotaryFrequencies,
     },
 }
@@ -89,15 +89,15 @@ enum State {
 /// The tables of one set of frequencies.
 #[derive(Debug, Clone)]
 struct Set {
-    /// Sequence lengths at which the set is known to hold.
+    /// Sequence lengths that are known to have these frequencies.
     seq_lens: RangeInclusive<usize>,
     frequencies: RotaryFrequencies,
     angles: Angles,
 }
 
 impl Tables {
-    /// The positions `0 .. limit`. Where the frequencies depend on the sequence length, nothing
-    /// is made before it is known.
+    /// Returns tables of the positions `0 .. limit`. If the frequencies depend on the sequence length,
+    /// nothing is built before a call.
     pub(super) fn new(
         rotary: Rotary,
         limit: usize,
@@ -108,7 +108,7 @@ impl Tables {
         check_size(limit, rotary.pairs(), dtype)?;
         let longest = rotary.frequencies(limit)?;
         let state = if growth == Growth::AtOnce && !rotary.depends_on_seq_len() {
-            State::Whole(Angles::make(&longest, 0..limit, dtype, device)?)
+            State::Whole(Angles::compute(&longest, 0..limit, dtype, device)?)
         } else {
             State::Kept {
                 sets: Published::new(Vec::new()),
@@ -140,7 +140,7 @@ impl Tables {
         self.limit
     }
 
-    /// The rows of the longest tables built until now.
+    /// Returns the number of rows of the longest tables built so far.
     pub(super) fn built(&self) -> usize {
         match &self.state {
             State::Whole(_) => self.limit,
@@ -151,8 +151,8 @@ impl Tables {
         }
     }
 
-    /// Tables that hold these positions, not none and within the limit, with the frequencies of
-    /// a sequence of `seq_len`.
+    /// Returns tables that contain the positions, with the frequencies of a sequence of `seq_len`. The
+    /// range must not be empty and must be within the limit.
     pub(super) fn get(&self, positions: Range<usize>, seq_len: usize) -> Result<Angles> {
         let (sets, longest) = match &self.state {
             State::Whole(angles) => return Ok(angles.clone()),
@@ -164,7 +164,7 @@ impl Tables {
         )
     }
 
-    /// The sets kept, with one more or a longer one, and the tables asked for.
+    /// Adds a set or extends one. Returns the kept sets and the requested tables.
     fn with(
         &self,
         mut kept: Vec<Set>,
@@ -184,7 +184,7 @@ impl Tables {
             ),
             None => (seq_len, seq_len),
         };
-        // A set holds for all lengths between two at which it does.
+        // A set is valid for all lengths between two for which it is valid.
         if last < self.limit && *longest == frequencies {
             last = self.limit;
         }
@@ -194,9 +194,9 @@ impl Tables {
         }
         let angles = match known.map(|set| set.angles) {
             Some(angles) if angles.cover(&positions) => angles,
-            // Dynamic scaling may want this set for one call.
-            None if depends => self.make(&frequencies, positions)?,
-            _ => self.make(&frequencies, 0..grown(positions.end, self.limit))?,
+            // Dynamic scaling may need this set for a single call.
+            None if depends => self.compute(&frequencies, positions)?,
+            _ => self.compute(&frequencies, 0..grown(positions.end, self.limit))?,
         };
         let set = Set {
             seq_lens: first..=last,
@@ -208,8 +208,8 @@ impl Tables {
         Ok((kept, angles))
     }
 
-    fn make(&self, frequencies: &RotaryFrequencies, positions: Range<usize>) -> Result<Angles> {
-        Angles::make(frequencies, positions, self.dtype, &self.device)
+    fn compute(&self, frequencies: &RotaryFrequencies, positions: Range<usize>) -> Result<Angles> {
+        Angles::compute(frequencies, positions, self.dtype, &self.device)
     }
 }
 

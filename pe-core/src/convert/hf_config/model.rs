@@ -118,7 +118,7 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
         ));
     }
     reader.take("position_encoding_2d", "false: one position per token");
-    // ChatGLM2-6B-32K alone divides positions by it instead; its file does not say so.
+    // Only ChatGLM2-6B-32K divides positions by it instead. Its file does not show that.
     if let Some(ratio) = reader.number("rope_ratio", "multiplies the base 10000")? {
         let theta = common.theta.unwrap_or(common.family.theta) * ratio;
         if !(theta.is_finite() && theta > 0.0) {

@@ -1,4 +1,4 @@
-//! How models without a rotary embedding encode positions, by model type and by key.
+//! Positional encodings of models without a rotary embedding, by model type and by key.
 
 use serde_json::Value;
 
@@ -102,17 +102,17 @@ impl HfScheme {
     }
 }
 
-/// How a model without a rotary embedding encodes positions.
+/// Positional encoding of a model without a rotary embedding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HfPositions {
-    /// The model type that the file states, that of the text model if there are several.
+    /// Model type in the file. If the file has several, the text model's type.
     pub model_type: Option<String>,
-    /// The schemes of the model, at least one; several where encoder and decoder differ or where
-    /// they are added up.
+    /// Schemes of the model, at least one. The model has several if encoder and decoder differ, or if it
+    /// adds several encodings.
     pub schemes: Vec<HfScheme>,
-    /// What transformers does beyond the scheme, such as the number of the first position.
+    /// Details of transformers beyond the scheme, such as the number of the first position.
     pub note: Option<&'static str>,
-    /// What each key that was read means, in the order of reading.
+    /// Every key that was read, with its meaning, in the order of reading.
     pub keys: Vec<HfKey>,
     /// Keys about rotary embeddings that have no effect in this model.
     pub warnings: Vec<String>,
@@ -140,20 +140,20 @@ impl HfPositions {
     }
 }
 
-/// A name from the file on one line.
+/// Returns a name from the file on one line.
 fn quoted(name: &str) -> String {
     let shown: String = name.chars().take(80).collect();
     format!("\"{}\"", shown.escape_debug())
 }
 
-/// A scheme found, and what there is to add to it.
+/// Schemes of a model, and a note on details.
 type Found = (Vec<HfScheme>, Option<&'static str>);
 
 const AFTER_TWO: &str = "row 2 of the table is position 0 (an offset of 2)";
 const AFTER_PADDING: &str = "the first position is pad_token_id + 1, and padding does not count";
 
-/// The key of models with code of their own that rotate, though they state the model type that they are
-/// derived from (Jina's). `rope_theta` and the like may be leftovers.
+/// Key of rotary models with their own code (Jina's), which keep the model type that they are derived
+/// from. `rope_theta` and similar keys may be leftovers.
 const ROTARY: &str = "rotary_emb_base";
 
 /// Returns the schemes of a model without a rotary embedding, or `None` for a rotary embedding.
@@ -202,7 +202,7 @@ pub(super) fn find(reader: &mut Reader, model_type: Option<&str>) -> Result<Opti
     })
 }
 
-/// Whether the file switches ALiBi on.
+/// Returns whether the file enables ALiBi.
 fn alibi(reader: &mut Reader) -> bool {
     const MEANING: &str = "adds ALiBi's biases to the scores in place of a rotary embedding";
     let inside = |value: &Value| value.get("alibi").cloned();
@@ -218,7 +218,7 @@ fn alibi(reader: &mut Reader) -> bool {
     false
 }
 
-/// What `position_embedding_type` asks for.
+/// Value of `position_embedding_type`.
 enum Stated {
     Rotary,
     Other(HfScheme),
@@ -450,7 +450,7 @@ fn by_type(reader: &mut Reader, model_type: Option<&str>) -> Option<Found> {
     })
 }
 
-/// Keys that are about a scheme, and what they mean.
+/// Keys about a scheme, and their meaning.
 const KEYS: [(HfScheme, &str, &str); 38] = [
     (HfScheme::Learned, "max_position_embeddings", ROWS),
     (HfScheme::Learned, "n_positions", ROWS),

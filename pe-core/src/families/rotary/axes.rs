@@ -81,6 +81,14 @@ impl Mrope {
 
     /// Returns the coordinate of each pair: 0 time, 1 height, 2 width.
     ///
+    /// ```
+    /// use pe_core::{Mrope, MropeArrangement};
+    ///
+    /// let mrope = Mrope { sections: [1, 1, 2], arrangement: MropeArrangement::Chunked };
+    /// assert_eq!(mrope.axes(4)?, [0, 1, 2, 2]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`Mrope::check`].
     pub fn axes(&self, pairs: usize) -> Result<Vec<u8>> {
@@ -103,6 +111,16 @@ impl Mrope {
 impl RotaryFrequencies {
     /// Computes cosines and sines of tokens with several coordinates. Pair `i` of token `t` is at
     /// position `positions[axes[i]][t]`.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(4))?.frequencies(0)?;
+    /// let tables = frequencies.tables_by_axis::<f32>(&[0, 1], &[&[7], &[3]])?;
+    /// let at = |position| frequencies.tables_at::<f32>(&[position]).map(|tables| tables.cos.into_vec());
+    /// assert_eq!(tables.cos.as_slice(), [at(7)?[0], at(3)?[1]]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if
@@ -339,6 +357,15 @@ pub(super) fn check_tokens(tokens: u64) -> Result<()> {
 /// Computes row and column of every patch of images and videos, in the order of Qwen2-VL's vision
 /// model: squares of `merge` x `merge` patches one after the other, repeated for each frame.
 /// `merge` 1 gives Pixtral's order, row after row.
+///
+/// ```
+/// use pe_core::{PatchGrid, vision_position_ids};
+///
+/// let patches = vision_position_ids(&[PatchGrid { frames: 1, rows: 2, columns: 4 }], 2)?;
+/// assert_eq!(patches.rows, [0, 0, 1, 1, 0, 0, 1, 1]);
+/// assert_eq!(patches.columns, [0, 1, 0, 1, 2, 3, 2, 3]);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if a grid cannot be divided into such squares, or if the grids have more

@@ -34,6 +34,15 @@ impl RotaryFrequencies {
     /// of `T` (or the values of the recipe `hf-f32`). The bits depend neither on the machine nor on
     /// how a range is divided into calls.
     ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let tables = Rotary::new(RotaryConfig::new(8))?.frequencies(0)?.tables::<f32>(0..10)?;
+    /// assert_eq!((tables.cos.rows(), tables.cos.width()), (10, 4));
+    /// assert_eq!(tables.sin.row(0), Some(&[0.0; 4][..]));
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if
     /// - the range descends or ends above 2^32,
@@ -85,6 +94,16 @@ impl RotaryFrequencies {
 
     /// Writes the rows of consecutive positions from `start` into `cos` and `sin` until they are
     /// full.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(8))?.frequencies(0)?;
+    /// let (mut cos, mut sin) = ([0f32; 2 * 4], [0f32; 2 * 4]);
+    /// frequencies.fill(5, &mut cos, &mut sin)?;
+    /// assert_eq!(cos, frequencies.tables::<f32>(5..7)?.cos.as_slice());
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if the lengths differ or are not a multiple of the number of pairs, or if

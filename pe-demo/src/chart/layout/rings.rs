@@ -11,7 +11,7 @@ use crate::chart::figure::{Content, Figure, Rings};
 use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
 use crate::chart::paint::scene::{Anchor, Closed, Ink, Item, Scene};
 use crate::chart::paint::{Raster, animation, canvas::UNITS};
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
 
 /// Corners of a circle.
 const CORNERS: usize = 56;

@@ -1,28 +1,28 @@
-//! Word and position vectors of real checkpoints, and how long they are.
+//! Token and position embeddings of real checkpoints, and their norms.
 
+mod norms;
 mod shards;
-mod sizes;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle_core::{DType, Tensor};
 use pe_candle::checkpoint::{self, Limits, LoadOptions, TensorReport, Verify};
 
-use crate::cli::{EncodeArgs, SAME};
-use crate::encoder::{MAX_PARAMETERS, Scheme};
+use super::options::{Options, Pretrained};
+use crate::encoder::{MAX_PARAMETERS, check_widths};
 use crate::sources::origin::Origin;
 use crate::sources::overwrite::Named;
 use crate::terminal::log::Log;
-use crate::terminal::page::{self, clean};
+use crate::terminal::width::{clean, clean_path};
 
-pub(super) use sizes::Sizes;
+pub(super) use norms::Norms;
 
 /// The name that checkpoints of one file have on the hub.
 pub(super) const FILE: &str = "model.safetensors";
 
-/// What the names of the tensors end in, in BERT, DistilBERT, RoBERTa and their kin.
-const WORDS: &str = "embeddings.word_embeddings.weight";
+/// The endings of the tensors' names in BERT, DistilBERT, RoBERTa, and similar models.
+const TOKENS: &str = "embeddings.word_embeddings.weight";
 const POSITIONS: &str = "embeddings.position_embeddings.weight";
 
 /// The largest file that is fetched.
@@ -31,9 +31,9 @@ const MAX_BYTES: u64 = 16 << 30;
 /// The types that such vectors have.
 const TYPES: [&str; 4] = ["F32", "F16", "BF16", "F64"];
 
-/// Vectors taken from a checkpoint.
-pub(super) struct Given {
-    pub(super) words: Vectors,
+/// Embeddings of a checkpoint.
+pub(super) struct Embeddings {
+    pub(super) tokens: Vectors,
     pub(super) positions: Option<Vectors>,
 }
 
@@ -49,47 +49,42 @@ pub(super) struct Vectors {
     files: Vec<PathBuf>,
 }
 
-impl Given {
-    /// Reads what `--embeddings` and `--position-embeddings` name; the words' origin too.
-    pub(super) fn load(args: &EncodeArgs, name: &str, log: &mut Log<'_>) -> Result<(Self, Origin)> {
+impl Embeddings {
+    /// Reads the embeddings that the options name. Also returns the origin of those of tokens.
+    pub(super) fn load(
+        options: &Options,
+        names: &Pretrained,
+        log: &mut Log<'_>,
+    ) -> Result<(Self, Origin)> {
         let here = || "--embeddings";
-        let (origin, tensor) = Origin::parse_tensor(name, FILE).with_context(here)?;
-        let words = Vectors::read(&origin, tensor.as_deref(), WORDS, log).with_context(here)?;
-        let (width, heads) = (words.width, args.heads);
-        ensure!(
-            width.is_multiple_of(2) && width.is_multiple_of(heads),
-            "--embeddings: vectors of width {width} (it must be even, and shared evenly by \
-             --heads {heads})"
-        );
-        ensure!(
-            Scheme::from(args.scheme) != Scheme::Rotary || (width / heads).is_multiple_of(2),
-            "--embeddings: vectors of width {width} by --heads {heads} make heads of width {}: \
-             rotary positions turn pairs",
-            width / heads
-        );
-        let positions = match args.position_embeddings.as_deref() {
+        let (origin, tensor) = Origin::parse_tensor(&names.tokens, FILE).with_context(here)?;
+        let tokens = Vectors::read(&origin, tensor.as_deref(), TOKENS, log).with_context(here)?;
+        let (width, heads) = (tokens.width, options.heads);
+        check_widths(width, heads, [options.scheme]).map_err(|error| {
+            let (width, heads) = (format!("the width {width}"), format!("--heads {heads}"));
+            anyhow!("--embeddings: {}", error.of(&width, &heads))
+        })?;
+        let positions = match &names.positions {
             None => None,
-            Some(name) => {
+            Some(positions) => {
                 let here = || "--position-embeddings";
-                let (origin, tensor) = match name {
-                    SAME => (origin.clone(), None),
-                    _ => Origin::parse_tensor(name, FILE).with_context(here)?,
+                let (origin, tensor) = match &positions.name {
+                    None => (origin.clone(), None),
+                    Some(name) => Origin::parse_tensor(name, FILE).with_context(here)?,
                 };
                 let all = Vectors::read(&origin, tensor.as_deref(), POSITIONS, log);
-                Some(
-                    all.and_then(|all| all.after(args.position_offset.unwrap_or(0), width))
-                        .with_context(here)?,
-                )
+                let rows = all.and_then(|all| all.starting_at(positions.offset, width));
+                Some(rows.with_context(here)?)
             }
         };
-        Ok((Self { words, positions }, origin))
+        Ok((Self { tokens, positions }, origin))
     }
 
     /// Returns the files that the vectors came from.
     pub(super) fn files(&self) -> impl Iterator<Item = Named> {
         let positions = self.positions.iter();
         let all = positions.map(|positions| ("--position-embeddings", positions));
-        std::iter::once(("--embeddings", &self.words))
+        std::iter::once(("--embeddings", &self.tokens))
             .chain(all)
             .flat_map(|(option, vectors)| vectors.files.iter().map(move |f| (option, f.clone())))
     }
@@ -109,7 +104,7 @@ impl Vectors {
             return vectors;
         };
         let mut vectors = vectors
-            .with_context(|| format!("{}: tensor {}", page::path(&index), clean(&tensor, 200)))?;
+            .with_context(|| format!("{}: tensor {}", clean_path(&index), clean(&tensor, 200)))?;
         vectors.files.push(index);
         Ok(vectors)
     }
@@ -121,7 +116,7 @@ impl Vectors {
         log: &mut Log<'_>,
     ) -> Result<Self> {
         let report = checkpoint::inspect(path)?;
-        let file = page::path(path);
+        let file = clean_path(path);
         let names = || report.tensors.iter().map(|entry| entry.name.as_str());
         let wanted = match tensor {
             Some(name) => Some(name),
@@ -180,8 +175,8 @@ impl Vectors {
         })
     }
 
-    /// The rows from one on, of a width that must be the words'.
-    fn after(mut self, first: usize, width: usize) -> Result<Self> {
+    /// Returns the rows starting at `first`. Their width must be that of the token embeddings.
+    fn starting_at(mut self, first: usize, width: usize) -> Result<Self> {
         let (name, rows) = (clean(&self.tensor, 200), self.rows);
         ensure!(
             self.width == width,
@@ -198,7 +193,7 @@ impl Vectors {
     }
 }
 
-/// The one name that has an ending, whatever module stands before it.
+/// Returns the one name that has an ending after the name of a module.
 fn by_ending<'a>(names: impl Iterator<Item = &'a str>, ending: &str) -> Result<Option<&'a str>> {
     let named = |name: &&str| {
         let before = name.strip_suffix(ending);
@@ -222,7 +217,7 @@ fn by_ending<'a>(names: impl Iterator<Item = &'a str>, ending: &str) -> Result<O
 /// The most names in a message.
 const SHOWN: usize = 8;
 
-/// Some of the tensors that could be meant.
+/// Lists some of the tensors that could be meant.
 fn matrices(tensors: &[TensorReport]) -> String {
     let all: Vec<&TensorReport> = tensors
         .iter()

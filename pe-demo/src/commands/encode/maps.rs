@@ -1,12 +1,17 @@
-//! Attention maps in blocks.
+//! Attention weights as maps of blocks, and as a figure.
 
-use candle_core::Result;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::chart::{Axis, Colors, Content, Figure, Map, Panel, Shape};
+use crate::chart::{self, Axis, Colors, Content, Figure, Panel, Shape};
+use crate::commands::studies::Section;
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode};
-use crate::terminal::page::{Page, columns, pad, prose};
+use crate::sources::write::write;
+use crate::terminal::page::Page;
+use crate::terminal::width::{WIDTH, clean_path, columns, pad, prose};
 use crate::text::tokenizer::Sentence;
 
 /// The most tokens of a sentence whose maps are shown.
@@ -24,37 +29,87 @@ const BLOCKS: [(f32, &str); 5] = [
     (0.0, " ·"),
 ];
 
-/// Where each token of a sentence looks, in every layer and head.
-#[derive(Debug, Serialize)]
+/// The attention weights of some sentences.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Maps {
+    #[serde(rename = "attention", skip_serializing_if = "Vec::is_empty")]
+    all: Vec<Map>,
+    /// The figure of the first of them.
+    #[serde(rename = "attention_file", skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+}
+
+/// The attention weights of a sentence, in every layer and head.
+#[derive(Debug, Serialize)]
+struct Map {
     /// The sentence, counted from 0.
-    pub(super) sentence: usize,
+    sentence: usize,
     /// Layer, head, query, key.
-    pub(super) weights: Vec<Vec<Vec<Vec<f32>>>>,
+    weights: Vec<Vec<Vec<Vec<f32>>>>,
 }
 
 impl Maps {
-    /// Of the first sentences that are short enough.
-    pub(super) fn of(encoder: &Encoder, sentences: &[Sentence], sight: Sight) -> Result<Vec<Self>> {
+    /// Encodes the first sentences that are short enough.
+    pub(super) fn of(encoder: &Encoder, sentences: &[Sentence], sight: Sight) -> Result<Self> {
         let short = sentences.iter().enumerate();
         let short = short.filter(|(_, sentence)| sentence.tokens.len() <= MAX_TOKENS);
-        let mut maps = Vec::new();
+        let mut all = Vec::new();
         for (index, sentence) in short.take(MAX_SENTENCES) {
             let batch = Batch::new(&[&sentence.ids()], 0, encoder.device())?;
             let output = encoder.forward(&batch, sight, Mode::Eval)?;
             let layers = output.attention.iter();
-            maps.push(Self {
+            all.push(Map {
                 sentence: index,
                 weights: layers
                     .map(|layer| layer.get(0)?.to_vec3())
-                    .collect::<Result<_>>()?,
+                    .collect::<candle_core::Result<_>>()?,
             });
         }
-        Ok(maps)
+        Ok(Self { all, file: None })
     }
 
-    /// The same as a figure: a panel for each layer and head.
-    pub(super) fn figure(&self, sentences: &[Sentence]) -> Figure {
+    /// Writes a figure of the first sentence's maps.
+    pub(super) fn draw(&mut self, file: &Path, sentences: &[Sentence]) -> Result<()> {
+        let Some(first) = self.all.first() else {
+            bail!("no sentence is short enough for a map of attention");
+        };
+        let figure = first.figure(sentences);
+        let png = file
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+        let picture = match png {
+            true => chart::png(&figure)?,
+            false => chart::svg(&figure)?,
+        };
+        write(file, &picture.bytes)?;
+        self.file = Some(file.to_owned());
+        Ok(())
+    }
+}
+
+impl Section for Maps {
+    fn print(&self, page: &mut Page, sentences: &[Sentence]) {
+        if self.all.is_empty() {
+            return;
+        }
+        page.heading("Where the tokens look");
+        page.paragraph(
+            "Who looks (a line each) at whom (columns in the same order): █ 3/4 of the \
+             attention or more, ▓ 1/2, ▒ 1/4, ░ 1/8, · less.",
+        );
+        for map in &self.all {
+            map.print(page, sentences);
+        }
+        if let Some(file) = &self.file {
+            page.line("");
+            page.wrap("the first of them as a figure: ", &clean_path(file));
+        }
+    }
+}
+
+impl Map {
+    /// Returns the maps as a figure: a panel for each layer and head.
+    fn figure(&self, sentences: &[Sentence]) -> Figure {
         let tokens = &sentences[self.sentence].tokens;
         let places: Vec<f64> = (0..tokens.len()).map(|place| place as f64).collect();
         let names = tokens.iter().enumerate();
@@ -69,7 +124,7 @@ impl Maps {
                     title: Some(format!("layer {} head {}", layer + 1, head + 1)),
                     x: Axis::of_cells("is looked at", &places),
                     y: Axis::of_cells("looks", &places).backward(),
-                    content: Content::Map(Map {
+                    content: Content::Map(chart::Map {
                         label: "share of attention".to_owned(),
                         columns: places.clone(),
                         rows: places.clone(),
@@ -95,13 +150,13 @@ impl Maps {
         }
     }
 
-    /// Maps side by side as far as they fit.
-    pub(super) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
+    /// Prints the maps next to each other as far as they fit.
+    fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         let tokens = &sentences[self.sentence].tokens;
         let names: Vec<String> = tokens.iter().map(|token| prose(&token.token, 10)).collect();
         let label = names.iter().map(|name| columns(name)).max().unwrap_or(0);
         let width = 2 * tokens.len();
-        let beside = ((crate::terminal::page::WIDTH - label - 2) / (width + 2)).max(1);
+        let beside = ((WIDTH - label - 2) / (width + 2)).max(1);
         page.line("");
         page.wrap(
             &format!("{:>3}  ", self.sentence + 1),

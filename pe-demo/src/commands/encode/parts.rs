@@ -1,4 +1,4 @@
-//! What sentences are encoded with: the tokenizer, and an encoder as long as it must be.
+//! What sentences are encoded with: the tokenizer, and an encoder with tables as long as they must be.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,33 +7,30 @@ use anyhow::{Context, Result, ensure};
 use candle_core::{DType, Device};
 use pe_candle::PositionalEncodingConfig;
 
-use super::embeddings::{self, Given};
-use crate::cli::{EncodeArgs, NormArg};
-use crate::encoder::mask::Sight;
+use super::embeddings::{self, Embeddings};
+use super::options::{self, Options};
 use crate::encoder::trained::checkpoint::{self, Checkpoint};
 use crate::encoder::trained::classifier::Classifier;
 use crate::encoder::weights::Seeded;
-use crate::encoder::{Encoder, EncoderConfig, Norm, Scheme};
+use crate::encoder::{Adds, DEFAULT_ROWS, Encoder, EncoderConfig, Scheme};
 use crate::sources::fetch;
 use crate::sources::origin::Origin;
 use crate::sources::overwrite::Named;
 use crate::terminal::log::Log;
-use crate::terminal::page::{clean, thousands};
+use crate::terminal::numbers::thousands;
+use crate::terminal::width::clean;
 use crate::text::tokenizer::{self, Sentence, Tokenizer, TokenizerSource};
-
-/// Rows of the table if no sentence needs more.
-pub(super) const ROWS: usize = 50;
 
 /// The most tokens of a sentence: attention takes memory of the square.
 pub(super) const MAX_TOKENS: usize = 2048;
 
-/// All but the encoder.
+/// All of it but the encoder.
 pub(super) struct Parts {
     pub(super) source: TokenizerSource,
     pub(super) tokenizer: Tokenizer,
     weights: Weights,
     device: Device,
-    /// The files that all of it came from.
+    /// The files that were read for it.
     pub(super) read: Vec<Named>,
 }
 
@@ -42,16 +39,24 @@ enum Weights {
     /// All from the seed.
     Seeded,
     /// All from the seed but these.
-    Given(Given),
-    /// All from a training.
+    Pretrained(Embeddings),
+    /// All from a training run.
     Trained(Checkpoint),
 }
 
 /// An encoder, and where it comes from.
-pub(super) struct Model<'a> {
+pub(super) struct Assembly<'a> {
     pub(super) encoder: Encoder,
-    pub(super) given: Option<&'a Given>,
+    pub(super) pretrained: Option<&'a Embeddings>,
     pub(super) trained: Option<(&'a Checkpoint, Classifier)>,
+}
+
+impl Assembly<'_> {
+    /// Returns the seed of the weights.
+    pub(super) fn seed(&self, options: &Options) -> u64 {
+        let trained = self.trained.as_ref();
+        trained.map_or(options.seed, |(checkpoint, _)| checkpoint.model.seed)
+    }
 }
 
 /// How many tokens a sentence may have, and why.
@@ -62,11 +67,11 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// Refuses a sentence that is too long.
-    pub(super) fn check(self, place: &str, tokens: usize) -> Result<()> {
+    /// Checks the length of a sentence, which messages call `name`.
+    pub(super) fn check(self, name: &str, tokens: usize) -> Result<()> {
         ensure!(
             tokens <= self.tokens,
-            "{place} has {tokens} tokens, at most {} can be encoded{}",
+            "{name} has {tokens} tokens, at most {} can be encoded{}",
             self.tokens,
             self.why.map_or(String::new(), |why| format!(" ({why})"))
         );
@@ -75,24 +80,27 @@ impl Limit {
 }
 
 impl Parts {
-    /// Reads what the arguments name.
-    pub(super) fn load(args: &EncodeArgs, log: &mut Log<'_>) -> Result<Self> {
-        let device = args.device.open()?;
+    /// Reads what the options name.
+    pub(super) fn load(options: &Options, log: &mut Log<'_>) -> Result<Self> {
+        let device = options.device.open()?;
         let mut read = Vec::new();
-        let (weights, beside) = if let Some(name) = &args.weights {
-            let origin = Origin::parse(name, embeddings::FILE).context("--weights")?;
-            let path = fetch::local(&origin, checkpoint::MAX_BYTES, log).context("--weights")?;
-            let trained = Checkpoint::read(&path)?;
-            read.push(("--weights", path));
-            (Weights::Trained(trained), None)
-        } else if let Some(name) = &args.embeddings {
-            let (given, origin) = Given::load(args, name, log)?;
-            read.extend(given.files());
-            (Weights::Given(given), Some(beside(origin)?))
-        } else {
-            (Weights::Seeded, None)
+        let (weights, beside) = match &options.weights {
+            options::Weights::Trained(name) => {
+                let origin = Origin::parse(name, embeddings::FILE).context("--weights")?;
+                let path = fetch::local(&origin, checkpoint::MAX_BYTES, log);
+                let path = path.context("--weights")?;
+                let trained = Checkpoint::read(&path)?;
+                read.push(("--weights", path));
+                (Weights::Trained(trained), None)
+            }
+            options::Weights::Pretrained(names) => {
+                let (embeddings, origin) = Embeddings::load(options, names, log)?;
+                read.extend(embeddings.files());
+                (Weights::Pretrained(embeddings), Some(beside(origin)?))
+            }
+            options::Weights::Seeded => (Weights::Seeded, None),
         };
-        let source = match (&args.tokenizer, beside) {
+        let source = match (&options.tokenizer, beside) {
             (Some(name), _) => name.parse().context("--tokenizer")?,
             (None, Some(source)) => source,
             (None, None) => TokenizerSource::BuiltIn,
@@ -115,16 +123,16 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Ids that the weights have no vector for would be an error of Candle's, late.
+    /// Checks that the weights have a vector for each token id: Candle would fail late.
     fn check_vocabulary(&self) -> Result<()> {
         let entries = self.tokenizer.vocab_size();
         match &self.weights {
             Weights::Seeded => {}
-            Weights::Given(given) => ensure!(
-                given.words.rows >= entries,
+            Weights::Pretrained(embeddings) => ensure!(
+                embeddings.tokens.rows >= entries,
                 "{} has vectors for {} tokens, the tokenizer {} has {entries}",
-                clean(&given.words.tensor, 200),
-                given.words.rows,
+                clean(&embeddings.tokens.tensor, 200),
+                embeddings.tokens.rows,
                 self.source
             ),
             Weights::Trained(checkpoint) => ensure!(
@@ -136,27 +144,25 @@ impl Parts {
         Ok(())
     }
 
-    /// Whether the weights were trained.
+    /// Returns whether the weights were trained.
     pub(super) fn trained(&self) -> bool {
         matches!(self.weights, Weights::Trained(_))
     }
 
-    /// How long a sentence may be.
-    pub(super) fn limit(&self, args: &EncodeArgs) -> Limit {
+    /// Returns how long a sentence may be.
+    pub(super) fn limit(&self, options: &Options) -> Limit {
+        const LEARNED: &str = "rows of the learned positions";
         let rows = match &self.weights {
-            Weights::Trained(checkpoint) => match checkpoint.model.scheme {
-                Scheme::Learned => Some((
-                    checkpoint.model.max_seq_len,
-                    "rows of the learned positions",
-                )),
-                Scheme::None | Scheme::Sinusoidal | Scheme::Rotary => None,
+            Weights::Trained(checkpoint) => match checkpoint.model.scheme.adds() {
+                Adds::TrainedRows => Some((checkpoint.model.max_seq_len, LEARNED)),
+                Adds::Nothing | Adds::Sinusoids => None,
             },
-            Weights::Given(Given {
+            Weights::Pretrained(Embeddings {
                 positions: Some(positions),
                 ..
-            }) => Some((positions.rows, "rows of the learned positions")),
-            Weights::Given(_) | Weights::Seeded => {
-                args.max_seq_len.map(|rows| (rows, "--max-seq-len"))
+            }) => Some((positions.rows, LEARNED)),
+            Weights::Pretrained(_) | Weights::Seeded => {
+                options.max_seq_len.map(|rows| (rows, "--max-seq-len"))
             }
         };
         match rows {
@@ -171,88 +177,82 @@ impl Parts {
         }
     }
 
-    /// Refuses sentences that are too long.
-    pub(super) fn check_lengths(&self, args: &EncodeArgs, sentences: &[Sentence]) -> Result<()> {
-        let limit = self.limit(args);
+    /// Checks the lengths of sentences.
+    pub(super) fn check_lengths(&self, options: &Options, sentences: &[Sentence]) -> Result<()> {
+        let limit = self.limit(options);
         for (sentence, number) in sentences.iter().zip(1..) {
             limit.check(&format!("sentence {number}"), sentence.tokens.len())?;
         }
         Ok(())
     }
 
-    /// The encoder, for sentences of up to `longest` tokens.
-    pub(super) fn model(&self, args: &EncodeArgs, longest: usize) -> Result<Model<'_>> {
-        let rows = longest.max(ROWS);
-        Ok(match &self.weights {
+    /// Builds the encoder for sentences of up to `longest` tokens.
+    pub(super) fn assemble(&self, options: &Options, longest: usize) -> Result<Assembly<'_>> {
+        let rows = longest.max(DEFAULT_ROWS);
+        let pretrained = match &self.weights {
             Weights::Trained(checkpoint) => {
                 let classifier = checkpoint.classifier(rows, &self.device)?;
-                Model {
+                return Ok(Assembly {
                     encoder: classifier.encoder.clone(),
-                    given: None,
+                    pretrained: None,
                     trained: Some((checkpoint, classifier)),
-                }
+                });
             }
-            Weights::Given(given) => Model {
-                encoder: self.encoder(args, rows, Some(given))?,
-                given: Some(given),
-                trained: None,
-            },
-            Weights::Seeded => Model {
-                encoder: self.encoder(args, rows, None)?,
-                given: None,
-                trained: None,
-            },
+            Weights::Pretrained(embeddings) => Some(embeddings),
+            Weights::Seeded => None,
+        };
+        Ok(Assembly {
+            encoder: self.encoder(options, rows, pretrained)?,
+            pretrained,
+            trained: None,
         })
     }
 
-    fn encoder(&self, args: &EncodeArgs, rows: usize, given: Option<&Given>) -> Result<Encoder> {
-        let d_model = given.map_or(args.d_model, |given| given.words.width);
-        let positions = given.and_then(|given| given.positions.as_ref());
+    /// Builds an encoder with weights from the seed, except for pretrained embeddings.
+    fn encoder(
+        &self,
+        options: &Options,
+        rows: usize,
+        pretrained: Option<&Embeddings>,
+    ) -> Result<Encoder> {
+        let d_model = pretrained.map_or(options.d_model, |embeddings| embeddings.tokens.width);
+        let positions = pretrained.and_then(|embeddings| embeddings.positions.as_ref());
         let position = PositionalEncodingConfig {
             max_seq_len: match positions {
                 Some(positions) => positions.rows,
-                None => args.max_seq_len.unwrap_or(rows),
+                None => options.max_seq_len.unwrap_or(rows),
             },
-            seed: args.seed,
+            seed: options.seed,
             ..PositionalEncodingConfig::new(d_model)
         };
-        let vocab_size = given.map_or(self.tokenizer.vocab_size(), |given| given.words.rows);
+        let own = self.tokenizer.vocab_size();
+        let vocab_size = pretrained.map_or(own, |embeddings| embeddings.tokens.rows);
         let config = EncoderConfig {
-            heads: args.heads,
-            layers: args.layers,
-            norm: match args.norm {
-                NormArg::Post => Norm::Post,
-                NormArg::Pre => Norm::Pre,
-            },
+            heads: options.heads,
+            layers: options.layers,
+            norm: options.norm,
             scheme: match positions {
                 Some(_) => Scheme::Learned,
-                None => args.scheme.into(),
+                None => options.scheme,
             },
             position,
             ..EncoderConfig::new(vocab_size, d_model)
         };
         let mut tensors = HashMap::new();
-        if let Some(given) = given {
-            tensors.insert("embedding.weight".to_owned(), given.words.vectors.clone());
+        if let Some(embeddings) = pretrained {
+            let vectors = embeddings.tokens.vectors.clone();
+            tensors.insert("embedding.weight".to_owned(), vectors);
         }
         if let Some(positions) = positions {
             tensors.insert("position.weight".to_owned(), positions.vectors.clone());
         }
-        let weights = Seeded::new(args.seed).with(tensors);
+        let weights = Seeded::new(options.seed).with(tensors);
         let weights = weights.var_builder(DType::F32, &self.device);
         Ok(Encoder::new(config, &weights)?)
     }
 }
 
-/// In which directions tokens look.
-pub(super) fn sight(args: &EncodeArgs) -> Sight {
-    match args.causal {
-        true => Sight::Past,
-        false => Sight::Whole,
-    }
-}
-
-/// The tokenizer that belongs to a checkpoint.
+/// Returns the tokenizer that belongs to a checkpoint.
 fn beside(origin: Origin) -> Result<TokenizerSource> {
     match origin {
         Origin::Hub(mut name) => {

@@ -8,22 +8,20 @@
 //! A batch holds sentences of one length, so that nothing is filled up and a sentence's vector has
 //! the bits that it has alone.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use rayon::ThreadPool;
 use serde::Serialize;
 
 use super::parts::Limit;
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode};
 use crate::terminal::interrupt::Interrupt;
-use crate::terminal::page::thousands;
-use crate::text::sentences::{Place, Text, Texts};
+use crate::terminal::numbers::thousands;
+use crate::terminal::workers::Workers;
+use crate::text::sentences::{SentenceNames, Text, Texts};
 use crate::text::tokenizer::Tokenizer;
 
 /// The most sentences of a window.
@@ -38,6 +36,9 @@ const BATCH_TOKENS: usize = 512;
 
 /// The most attention weights of a batch of several sentences and a layer: 4 MiB.
 const BATCH_WEIGHTS: usize = 1 << 20;
+
+/// Sentences are small: a worker takes some at a time.
+const SENTENCES_AT_A_TIME: usize = 4;
 
 /// What sentences are encoded with.
 pub(super) struct Job<'a> {
@@ -99,8 +100,8 @@ pub(super) fn run(
     sink: &mut dyn FnMut(&Done<'_>) -> Result<()>,
 ) -> Result<Option<Totals>> {
     let start = Instant::now();
-    let workers = Workers::new()?;
-    let place = texts.place();
+    let workers = Workers::new(usize::MAX, SENTENCES_AT_A_TIME)?;
+    let names = texts.names();
     let width = job.encoder.config().d_model();
     let window = WINDOW.min(VECTOR_BYTES / (4 * width)).max(1);
     let mut totals = Totals::default();
@@ -110,7 +111,7 @@ pub(super) fn run(
         if window.is_empty() {
             break;
         }
-        let ids = workers.each(window.len(), |at| tokens(job, &place, &window[at]))?;
+        let ids = workers.each(window.len(), |at| tokens(job, &names, &window[at]))?;
         let batches = batches(&ids, job.encoder.config().heads);
         let encode = |at: usize| -> Result<Vec<f32>> {
             if job.interrupt.asked() {
@@ -161,8 +162,8 @@ fn read(texts: &mut Texts<'_>, most: usize) -> Result<Vec<Text>> {
     Ok(window)
 }
 
-fn tokens(job: &Job<'_>, place: &Place, text: &Text) -> Result<Vec<u32>> {
-    let here = || place.of(text.number);
+fn tokens(job: &Job<'_>, names: &SentenceNames, text: &Text) -> Result<Vec<u32>> {
+    let here = || names.of(text.number);
     let ids = job.tokenizer.ids(&text.text).with_context(here)?;
     job.limit.check(&here(), ids.len())?;
     Ok(ids)
@@ -204,66 +205,6 @@ fn pooled(job: &Job<'_>, ids: &[Vec<u32>], batch: &[usize]) -> Result<Vec<f32>> 
     Ok(means)
 }
 
-/// Threads that work alone: each has a pool of one, so that Candle starts no others.
-struct Workers {
-    pools: Vec<ThreadPool>,
-}
-
-impl Workers {
-    /// As many as rayon's pool has (`RAYON_NUM_THREADS`).
-    fn new() -> Result<Self> {
-        let pool = || rayon::ThreadPoolBuilder::new().num_threads(1).build();
-        let pools = (0..rayon::current_num_threads()).map(|_| pool());
-        Ok(Self {
-            pools: pools
-                .collect::<Result<_, _>>()
-                .map_err(|error| anyhow!("cannot start the threads: {error}"))?,
-        })
-    }
-
-    /// Results in the order of their numbers; of several errors the first in that order.
-    fn each<T: Send>(
-        &self,
-        count: usize,
-        work: impl Fn(usize) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(count));
-        let run = || {
-            // Locked once in a while: sentences are small.
-            let mut own = Vec::new();
-            loop {
-                let first = next.fetch_add(TAKEN, Ordering::Relaxed);
-                if first >= count {
-                    break;
-                }
-                own.extend((first..(first + TAKEN).min(count)).map(|at| (at, work(at))));
-            }
-            done.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(own);
-        };
-        let joined: Result<()> = std::thread::scope(|scope| {
-            let handles: Vec<_> = self
-                .pools
-                .iter()
-                .map(|pool| scope.spawn(|| pool.install(run)))
-                .collect();
-            for handle in handles {
-                handle.join().map_err(|_| anyhow!("a worker panicked"))?;
-            }
-            Ok(())
-        });
-        joined?;
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|(at, _)| *at);
-        done.into_iter().map(|(_, result)| result).collect()
-    }
-}
-
-/// Pieces of work that a worker takes at a time.
-const TAKEN: usize = 4;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,32 +224,6 @@ mod tests {
         let sizes: Vec<usize> = found.iter().map(Vec::len).collect();
         assert_eq!(sizes.iter().sum::<usize>(), 1000);
         assert!(sizes.iter().all(|size| size * 8 <= BATCH_TOKENS));
-    }
-
-    #[test]
-    fn workers_keep_the_order_and_tell_the_first_error() -> Result<()> {
-        let workers = Workers::new()?;
-        let squares = workers.each(1000, |at| Ok(at * at))?;
-        assert!(
-            squares
-                .iter()
-                .enumerate()
-                .all(|(at, square)| at * at == *square)
-        );
-        assert!(
-            workers
-                .each(0, |_| Ok(()))
-                .is_ok_and(|none| none.is_empty())
-        );
-        let error = workers.each(100, |at| match at % 40 {
-            39 => Err(anyhow!("{at}")),
-            _ => Ok(()),
-        });
-        assert_eq!(
-            error.map_err(|error| error.to_string()),
-            Err("39".to_owned())
-        );
-        Ok(())
     }
 
     #[test]

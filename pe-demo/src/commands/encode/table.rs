@@ -1,4 +1,4 @@
-//! The table of encodings that `pe-demo encode` writes beside what it shows.
+//! The table of encodings that `pe-demo encode` writes.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,15 @@ use candle_core::{DType, Device};
 use pe_candle::checkpoint::{self, DEFAULT_TENSOR, SinusoidalSpec};
 use serde::Serialize;
 
-use crate::cli::EncodeArgs;
+use super::options::TableOption;
+use crate::commands::studies::Section;
 use crate::encoder::Encoder;
 use crate::terminal::log::Verbosity;
-use crate::terminal::page::{self, Page, clean};
+use crate::terminal::page::Page;
+use crate::terminal::width::{clean, clean_path};
+use crate::text::tokenizer::Sentence;
 
-/// The table, or why it is not there.
+/// The file of the table, or why it is missing.
 #[derive(Debug, Serialize)]
 pub(super) struct TableFile {
     /// The real path, once it is written.
@@ -20,6 +23,9 @@ pub(super) struct TableFile {
     /// Whether an option asked for it.
     #[serde(skip)]
     asked: bool,
+    /// Whether nothing is printed about it.
+    #[serde(skip)]
+    silent: bool,
     tensor: &'static str,
     shape: [usize; 2],
     dtype: &'static str,
@@ -29,25 +35,23 @@ pub(super) struct TableFile {
 }
 
 impl TableFile {
-    /// Writes the encoder's own table. Only a place that was asked for must be writable.
-    pub(super) fn write(args: &EncodeArgs, encoder: &Encoder) -> Result<Option<Self>> {
-        let Some(file) = args.table_file() else {
-            return Ok(None);
-        };
+    /// Writes the encoder's own table. It is an error if it cannot be written and was asked for.
+    pub(super) fn write(option: &TableOption, encoder: &Encoder) -> Result<Self> {
+        let file = &option.file;
         let position = &encoder.config().position;
         let rows = position.max_seq_len;
         let spec = SinusoidalSpec::new(position.sinusoidal, 0, rows, DType::F32)?;
         let table = encoder.position().encoding(0, rows)?;
         let table = table.to_device(&Device::Cpu)?;
         let result = checkpoint::save(file, &table, &spec);
-        let error = match (result, &args.table) {
+        let error = match (result, option.asked) {
             (Ok(()), _) => None,
-            (Err(error), None) => Some(error.to_string()),
-            (Err(error), Some(_)) => return Err(error).context("the table"),
+            (Err(error), false) => Some(error.to_string()),
+            (Err(error), true) => return Err(error).context("the table"),
         };
-        Ok(Some(Self {
+        Ok(Self {
             file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
-            asked: args.table.is_some(),
+            asked: option.asked,
             tensor: DEFAULT_TENSOR,
             shape: [rows, spec.config().d_model],
             dtype: "f32",
@@ -58,16 +62,23 @@ impl TableFile {
                 .take(4)
                 .collect(),
             error,
-        }))
+            silent: false,
+        })
     }
 
-    /// Prints where the table is; a quiet run prints only why it is not there.
-    pub(super) fn print(&self, page: &mut Page, verbosity: Verbosity) {
-        if self.error.is_none() && verbosity == Verbosity::Quiet {
+    /// Silences the section unless the table could not be written.
+    pub(super) fn silence(&mut self, verbosity: Verbosity) {
+        self.silent = verbosity == Verbosity::Quiet && self.error.is_none();
+    }
+}
+
+impl Section for TableFile {
+    fn print(&self, page: &mut Page, _: &[Sentence]) {
+        if self.silent {
             return;
         }
         page.heading("The table of encodings");
-        let path = page::path(&self.file);
+        let path = clean_path(&self.file);
         let [rows, width] = self.shape;
         match &self.error {
             None => {

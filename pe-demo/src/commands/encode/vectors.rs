@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::stream::{self, Done, Job, Totals};
-use crate::terminal::page::{self, Page};
+use crate::terminal::numbers::thousands;
+use crate::terminal::page::Page;
+use crate::terminal::width::clean_path;
 use crate::text::sentences::Texts;
 
 /// The tensor's name, and that of the one metadata key.
@@ -175,9 +177,9 @@ fn header(about: &About, rows: u64, width: u64) -> Result<Vec<u8>> {
 impl Written {
     pub(super) fn page(&self) -> Page {
         let mut page = Page::new();
-        page.wrap("wrote ", &page::path(&self.file));
+        page.wrap("wrote ", &clean_path(&self.file));
         let totals = &self.totals;
-        let rows = page::thousands(totals.sentences);
+        let rows = thousands(totals.sentences);
         page.line(match self.tensor {
             Some(tensor) => format!(
                 "  tensor {tensor} [{}, {}] f32",
@@ -189,7 +191,7 @@ impl Written {
             "  {rows} sentences of {} to {} tokens, {} in all",
             totals.shortest,
             totals.longest,
-            page::thousands(totals.tokens)
+            thousands(totals.tokens)
         ));
         page
     }

@@ -3,10 +3,12 @@
 use candle_core::{Result, Tensor};
 use serde::Serialize;
 
-use super::{max_difference, rows};
+use super::{Section, max_difference, rows};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode};
-use crate::terminal::page::{Page, clean, columns, difference, pad, pad_left, prose};
+use crate::terminal::numbers::difference;
+use crate::terminal::page::Page;
+use crate::terminal::width::{clean, columns, pad, pad_left, prose};
 use crate::text::tokenizer::Sentence;
 
 /// The most tokens of which a map of weights is shown.
@@ -113,8 +115,10 @@ impl Masks {
         }
         Ok(())
     }
+}
 
-    pub(crate) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
+impl Section for Masks {
+    fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.heading("What the masks hide");
         let tokens = &sentences[self.sentence].tokens;
         let shown = tokens.len().min(MAP_TOKENS);

@@ -3,10 +3,12 @@
 use candle_core::Result;
 use serde::Serialize;
 
-use super::{max_difference, rows};
+use super::{Section, max_difference, rows};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode, Scheme};
-use crate::terminal::page::{Page, difference, prose};
+use crate::terminal::numbers::difference;
+use crate::terminal::page::Page;
+use crate::terminal::width::prose;
 use crate::text::tokenizer::Sentence;
 
 /// The same tokens in two orders, encoded without positions and with them.
@@ -77,8 +79,10 @@ impl Order {
             scheme: encoder.config().scheme,
         }))
     }
+}
 
-    pub(crate) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
+impl Section for Order {
+    fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.heading("What the encoding does");
         let text = |index: usize| prose(&sentences[index].text, 200);
         page.wrap("  A  ", &text(self.sentence));
@@ -87,13 +91,9 @@ impl Order {
             None => page.line("  B  the tokens of A backwards"),
         }
         page.line("");
-        let columns = match self.scheme {
-            Scheme::None => "without",
-            Scheme::Sinusoidal | Scheme::Learned => "without  encoding",
-            Scheme::Rotary => "without    rotary",
-        };
         page.line(format!(
-            "Largest difference between A and B in                 {columns}"
+            "Largest difference between A and B in                 without  {:>8}",
+            self.scheme.beside_without()
         ));
         let line = |what: &str, without, with| {
             let with = match self.scheme {

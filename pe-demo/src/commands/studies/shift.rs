@@ -4,9 +4,11 @@ use candle_core::{Error, Result};
 use pe_core::Sinusoidal;
 use serde::Serialize;
 
-use super::max_difference;
+use super::{Section, max_difference};
 use crate::encoder::Encoder;
-use crate::terminal::page::{Page, difference, prose};
+use crate::terminal::numbers::difference;
+use crate::terminal::page::Page;
+use crate::terminal::width::prose;
 use crate::text::tokenizer::Sentence;
 
 /// The step that the study prefers.
@@ -121,8 +123,10 @@ impl SameShift {
             ),
         }))
     }
+}
 
-    pub(crate) fn print(&self, page: &mut Page, sentences: &[Sentence]) {
+impl Section for SameShift {
+    fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         let k = self.steps;
         let tokens = &sentences[self.sentence].tokens;
         let name = |position: usize| prose(&tokens[position].token, 16);

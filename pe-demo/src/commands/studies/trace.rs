@@ -3,7 +3,7 @@
 use candle_core::Result;
 use serde::Serialize;
 
-use super::rows;
+use super::{Section, rows};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, EncoderOutput, Mode, Residual, Scheme};
 use crate::terminal::page::Page;
@@ -77,8 +77,10 @@ impl Trace {
             tokens: lengths().sum(),
         })
     }
+}
 
-    pub(crate) fn print(&self, page: &mut Page) {
+impl Section for Trace {
+    fn print(&self, page: &mut Page, _: &[Sentence]) {
         page.heading("How much of the encoding is left");
         page.line("                             with residuals         without residuals");
         page.line("                          correlation  read back  correlation  read back");

@@ -49,8 +49,13 @@ pub(super) fn draw(page: &mut Page, curves: &[Curve<'_>]) {
         page.line(format!("  {label} | {}", cells.iter().collect::<String>()));
     }
     page.line(format!("         +{}", "-".repeat(columns + 1)));
-    let last = steps.to_string();
-    let room = columns.saturating_sub(1);
+    // A single step is at both ends.
+    let last = if steps > 1 {
+        steps.to_string()
+    } else {
+        String::new()
+    };
+    let room = columns.saturating_sub(1).max(last.len() + 1);
     page.line(format!("  steps    1{last:>room$}"));
     let names: Vec<String> = curves
         .iter()
@@ -95,6 +100,29 @@ mod tests {
         assert_eq!(crosses('c') + crosses('*'), 32);
         assert_eq!(crosses('f') + crosses('*'), 64);
         assert!(lines.iter().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn the_numbers_of_few_steps_do_not_run_together() {
+        for (steps, labels) in [
+            (1, "  steps    1"),
+            (2, "  steps    1 2"),
+            (3, "  steps    1 3"),
+        ] {
+            let mut page = Page::new();
+            let values = vec![1.0; steps];
+            let curve = Curve {
+                letter: 'c',
+                name: "curve",
+                values: &values,
+            };
+            draw(&mut page, &[curve]);
+            assert!(
+                page.text().lines().any(|line| line == labels),
+                "{}",
+                page.text()
+            );
+        }
     }
 
     #[test]

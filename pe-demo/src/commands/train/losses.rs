@@ -2,20 +2,48 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
 use super::session::Trained;
 use crate::chart::{self, Axis, Content, Curve, Figure, Mark, Panel, Shape};
+use crate::sources::file;
+use crate::sources::write::write as write_file;
+use crate::terminal::width::clean_path;
 
 /// Points of a curve, at most: each is the mean of as many steps.
 const POINTS: usize = 250;
 
+/// The names of the two files.
+const FILES: [&str; 2] = ["losses.csv", "losses.svg"];
+
+/// The title of the figure.
+const TITLE: &str = "Learning who does it, with and without positions";
+
 /// Writes `losses.csv`, a column for each scheme, and `losses.svg`.
 pub(super) fn write(directory: &Path, trained: &[Trained]) -> Result<[PathBuf; 2]> {
-    let [table, picture] = ["losses.csv", "losses.svg"].map(|name| directory.join(name));
-    chart::write(&table, csv(trained).as_bytes())?;
-    chart::write(&picture, &chart::svg(&figure(trained))?.bytes)?;
+    let [table, picture] = FILES.map(|name| directory.join(name));
+    write_file(&table, csv(trained).as_bytes())?;
+    write_file(&picture, &chart::svg(&figure(trained))?.bytes)?;
     Ok([table, picture])
+}
+
+/// Checks that neither file exists, unless a training run wrote it.
+pub(super) fn check_replaceable(directory: &Path) -> Result<()> {
+    let table = |start: &str| start.starts_with("step,");
+    let picture = |start: &str| start.starts_with("<svg") && start.contains(TITLE);
+    let ours: [&dyn Fn(&str) -> bool; 2] = [&table, &picture];
+    for (name, ours) in FILES.into_iter().zip(ours) {
+        let path = directory.join(name);
+        if path.exists() {
+            let start = file::start(&path, 1024).with_context(|| clean_path(&path))?;
+            ensure!(
+                ours(&String::from_utf8_lossy(&start)),
+                "{}: not written by pe-demo train",
+                clean_path(&path)
+            );
+        }
+    }
+    Ok(())
 }
 
 fn csv(trained: &[Trained]) -> String {
@@ -70,7 +98,7 @@ fn figure(trained: &[Trained]) -> Figure {
     });
     Figure {
         name: "losses",
-        title: "Learning who does it, with and without positions".to_owned(),
+        title: TITLE.to_owned(),
         note: match window {
             1 => "cross entropy of each step".to_owned(),
             _ => format!("cross entropy, mean of {window} steps"),

@@ -1,4 +1,4 @@
-//! The training of one scheme.
+//! The training run of one scheme.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use candle_core::{Device, Tensor, Var};
 use indicatif::ProgressBar;
 
 use super::optimizer::{AdamW, AdamWConfig};
-use super::task::{Example, Split, Task};
-use crate::encoder::trained::checkpoint::{Best, Checkpoint, Description};
-use crate::encoder::trained::classifier::{Classifier, Score};
-use crate::encoder::{Mode, Scheme};
+use super::task::{Split, Task};
+use crate::encoder::trained::checkpoint::Checkpoint;
+use crate::encoder::trained::classifier::{Classifier, Example, Score};
+use crate::encoder::trained::description::{Best, Description};
+use crate::encoder::{Adds, Mode, Scheme};
 use crate::terminal::interrupt::Interrupt;
 
 /// Steps between two looks at the validation sentences.
@@ -21,8 +22,8 @@ pub(super) const LOOK: u64 = 50;
 /// Steps between two writings of the state, for runs that are killed.
 const SAVE: u64 = 500;
 
-/// Pairs of twins to choose the best weights by.
-pub(super) const VALIDATION_TWINS: usize = 150;
+/// Minimal pairs to choose the best weights by.
+pub(super) const VALIDATION_PAIRS: usize = 150;
 
 /// Steps of warm-up.
 const WARM_UP: u64 = 100;
@@ -47,7 +48,7 @@ pub(super) struct Session {
     files: Files,
 }
 
-/// Where a scheme's files are.
+/// The files of a scheme.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) weights: PathBuf,
@@ -64,14 +65,14 @@ impl Files {
     }
 }
 
-/// How a training ended.
+/// How a training run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Finished,
     Interrupted,
 }
 
-/// What came out.
+/// The result of a training run.
 #[derive(Debug)]
 pub(super) struct Trained {
     pub(super) scheme: Scheme,
@@ -87,7 +88,7 @@ pub(super) struct Trained {
 }
 
 impl Session {
-    /// A new training, or the one in the files.
+    /// Starts a training run, or continues the one in the files.
     pub(super) fn new(
         model: Description,
         task: Task,
@@ -104,7 +105,7 @@ impl Session {
             weight_decay: 0.01,
         };
         let mut session = Self {
-            validation: task.twins(Split::Validation, VALIDATION_TWINS, model.max_seq_len),
+            validation: task.minimal_pairs(Split::Validation, VALIDATION_PAIRS, model.max_seq_len),
             optimizer: AdamW::new(config, &vars),
             model,
             task,
@@ -132,7 +133,7 @@ impl Session {
 
     /// Trains up to a number of steps, then tests the best weights at each of the lengths.
     ///
-    /// What is written by then does not depend on earlier interruptions, bit for bit.
+    /// The files written do not depend on earlier interruptions, bit for bit.
     pub(super) fn run(
         mut self,
         steps: u64,
@@ -175,7 +176,7 @@ impl Session {
         Ok(Trained {
             scheme: self.model.scheme,
             ending,
-            weights: self.model.weights(&self.classifier),
+            weights: self.classifier.weights(),
             step: self.step,
             losses: self.losses,
             best: self.best.map(|(best, _)| best),
@@ -319,8 +320,8 @@ impl Session {
             }
         }
         let (scheme, rows) = (self.model.scheme, self.model.max_seq_len);
-        let score = |(len, examples): &(usize, Vec<Example>)| match scheme {
-            Scheme::Learned if *len > rows => Ok(None),
+        let score = |(len, examples): &(usize, Vec<Example>)| match scheme.adds() {
+            Adds::TrainedRows if *len > rows => Ok(None),
             _ => Ok(Some(self.classifier.score(examples)?.accuracy)),
         };
         tests.iter().map(score).collect()

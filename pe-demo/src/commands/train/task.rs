@@ -15,6 +15,7 @@ use anyhow::Result;
 
 use self::draws::{Draws, Stream};
 use self::words::{PHRASES, Plan, SLOTS, Words};
+use crate::encoder::trained::classifier::Example;
 use crate::text::tokenizer::Tokenizer;
 
 /// The people, one token each; the answer is one of them.
@@ -29,8 +30,8 @@ pub(crate) const SHORTEST: usize = 8;
 
 /// Pairs of people whose sentences are for choosing the best weights, and for the test. The
 /// training has the rest, 84 of 120.
-const VALIDATION_PAIRS: usize = 12;
-const TEST_PAIRS: usize = 24;
+const VALIDATION_COUNT: usize = 12;
+const TEST_COUNT: usize = 24;
 
 /// What sentences are for. No pair of people stands in two of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +39,6 @@ pub(crate) enum Split {
     Train,
     Validation,
     Test,
-}
-
-/// A sentence and its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Example {
-    pub(crate) ids: Vec<u32>,
-    /// The index of the doer among [`PEOPLE`].
-    pub(crate) answer: u32,
 }
 
 /// Makes sentences, always the same for the same seed.
@@ -83,8 +76,8 @@ impl Task {
         self.words.example(&plan)
     }
 
-    /// Sentences of `len` tokens each, in twins that differ in nothing but who stands where.
-    pub(crate) fn twins(&self, split: Split, count: usize, len: usize) -> Vec<Example> {
+    /// Returns sentences of `len` tokens each, in minimal pairs: the two people change places.
+    pub(crate) fn minimal_pairs(&self, split: Split, count: usize, len: usize) -> Vec<Example> {
         let stream = match split {
             Split::Train => Stream::Train,
             Split::Validation => Stream::Validation,
@@ -94,19 +87,19 @@ impl Task {
             .flat_map(|index| {
                 let mut draws = Draws::new(self.seed, stream, index);
                 let plan = self.plan(split, len, &mut draws);
-                let twin = Plan {
+                let mirrored = Plan {
                     doer: plan.other,
                     other: plan.doer,
                     ..plan.clone()
                 };
-                [self.words.example(&plan), self.words.example(&twin)]
+                [self.words.example(&plan), self.words.example(&mirrored)]
             })
             .collect()
     }
 
     fn pairs(&self, split: Split) -> &[(usize, usize)] {
-        let (validation, rest) = self.pairs.split_at(VALIDATION_PAIRS);
-        let (test, train) = rest.split_at(TEST_PAIRS);
+        let (validation, rest) = self.pairs.split_at(VALIDATION_COUNT);
+        let (test, train) = rest.split_at(TEST_COUNT);
         match split {
             Split::Train => train,
             Split::Validation => validation,
@@ -167,7 +160,7 @@ mod tests {
     fn sentences_have_the_length_asked_for_and_the_tokens_of_their_text() {
         let (task, tokenizer) = task();
         for len in [8, 9, 16, 32, 64] {
-            for example in task.twins(Split::Test, 50, len) {
+            for example in task.minimal_pairs(Split::Test, 50, len) {
                 assert_eq!(example.ids.len(), len);
             }
         }
@@ -189,7 +182,7 @@ mod tests {
     #[test]
     fn twins_have_the_same_words_and_other_answers() {
         let (task, _) = task();
-        for twins in task.twins(Split::Test, 100, 24).chunks(2) {
+        for twins in task.minimal_pairs(Split::Test, 100, 24).chunks(2) {
             let sorted = |example: &Example| {
                 let mut ids = example.ids.clone();
                 ids.sort_unstable();
@@ -206,7 +199,7 @@ mod tests {
         let of = |split| -> HashSet<(usize, usize)> {
             let examples = match split {
                 Split::Train => (0..4000).map(|index| task.train(index, 16)).collect(),
-                split => task.twins(split, 1000, 16),
+                split => task.minimal_pairs(split, 1000, 16),
             };
             examples
                 .iter()

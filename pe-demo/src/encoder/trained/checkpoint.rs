@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::classifier::Classifier;
-use crate::encoder::{Norm, Scheme};
+use super::description::{Best, Description};
 use crate::sources::file;
+use crate::sources::write::write;
 
 /// The one metadata key.
 const METADATA_KEY: &str = "pe_demo";
@@ -28,37 +29,6 @@ pub(crate) const MAX_BYTES: u64 = 4 << 30;
 
 /// The most tokens that a sentence in training may have had.
 const MAX_ROWS: usize = 4096;
-
-/// What a model is and how it is trained: what has to be the same for a training to go on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Description {
-    pub(crate) scheme: Scheme,
-    pub(crate) d_model: usize,
-    pub(crate) heads: usize,
-    pub(crate) layers: usize,
-    pub(crate) d_ff: usize,
-    pub(crate) norm: Norm,
-    pub(crate) vocab_size: usize,
-    /// Tokens of the longest sentence in training.
-    pub(crate) max_seq_len: usize,
-    /// The names of the answers.
-    pub(crate) answers: Vec<String>,
-    pub(crate) seed: u64,
-    pub(crate) batch: usize,
-    pub(crate) learning_rate: f64,
-    pub(crate) dropout: f32,
-}
-
-/// The best weights on sentences that were not trained on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Best {
-    /// The number of steps after which they were found.
-    pub(crate) step: u64,
-    pub(crate) accuracy: f64,
-    pub(crate) loss: f64,
-}
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,8 +69,7 @@ impl Checkpoint {
         };
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), serde_json::to_string(&header)?)]);
         let bytes = safetensors::serialize(tensors, Some(metadata))?;
-        pe_candle::checkpoint::replace(path, |out| out.write_all(&bytes))
-            .with_context(|| path.display().to_string())
+        write(path, &bytes)
     }
 
     /// Reads a file of either kind.
@@ -205,7 +174,7 @@ impl Checkpoint {
         let vb = VarBuilder::from_tensors(self.tensors.clone(), DType::F32, device);
         let classifier = Classifier::new(&self.model, rows, &vb).with_context(|| name.clone())?;
         let weights: usize = self.tensors.values().map(Tensor::elem_count).sum();
-        let wanted = self.model.weights(&classifier);
+        let wanted = classifier.weights();
         ensure!(
             weights as u64 == wanted,
             "{name}: {weights} weights, the model has {wanted}"
@@ -232,31 +201,8 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Refuses to go on with a model that is not the one wanted.
+    /// Checks that the model is the one wanted, before its training resumes.
     pub(crate) fn check_same(&self, wanted: &Description) -> Result<()> {
-        let fields = |model: &Description| match serde_json::to_value(model) {
-            Ok(Value::Object(fields)) => fields,
-            _ => serde_json::Map::new(),
-        };
-        let (found, wanted) = (fields(&self.model), fields(wanted));
-        // What follows from another field comes after it.
-        let first = wanted.get_key_value("d_model");
-        for (field, wanted) in first.into_iter().chain(&wanted) {
-            let found = found.get(field).unwrap_or(&Value::Null);
-            ensure!(
-                found == wanted,
-                "{}: trained with {field} {found}, not {wanted}",
-                self.name
-            );
-        }
-        Ok(())
-    }
-}
-
-impl Description {
-    /// The number of weights, the answer's included.
-    pub(crate) fn weights(&self, classifier: &Classifier) -> u64 {
-        let encoder = classifier.encoder.config().parameters().unwrap_or(0);
-        encoder + ((self.d_model + 1) * self.answers.len()) as u64
+        self.model.check_same(wanted, &self.name)
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 use candle_nn::{Linear, Module, VarBuilder};
-use pe_candle::PositionalEncodingConfig;
 
-use super::checkpoint::Description;
-use crate::commands::train::task::Example;
-use crate::encoder::attention::linear;
+use super::description::Description;
+use crate::encoder::batch::Batch;
+use crate::encoder::config::Mode;
+use crate::encoder::linear::linear;
 use crate::encoder::mask::Sight;
+use crate::encoder::stack::{Encoder, EncoderOutput};
 use crate::encoder::weights::Seeded;
-use crate::encoder::{Batch, Encoder, EncoderConfig, EncoderOutput, Mode, Residual, Scheme};
 
 /// Tokens evaluated together, in sentences of one length.
 const EVALUATED: usize = 384;
@@ -25,6 +25,14 @@ pub(crate) struct Classifier {
     answer: Linear,
 }
 
+/// A sentence and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Example {
+    pub(crate) ids: Vec<u32>,
+    /// The index of the right answer.
+    pub(crate) answer: u32,
+}
+
 /// How well the answers of a set of sentences were found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Score {
@@ -35,34 +43,15 @@ pub(crate) struct Score {
 }
 
 impl Classifier {
-    /// The model of a description, with a fixed table (if its scheme has one) of `rows` rows.
+    /// Builds the model of a description, with a fixed table (if its scheme has one) of `rows` rows.
     pub(crate) fn new(model: &Description, rows: usize, vb: &VarBuilder<'_>) -> Result<Self> {
-        let position = PositionalEncodingConfig {
-            max_seq_len: match model.scheme {
-                Scheme::Learned => model.max_seq_len,
-                Scheme::None | Scheme::Sinusoidal | Scheme::Rotary => rows,
-            },
-            dropout: model.dropout,
-            seed: model.seed,
-            ..PositionalEncodingConfig::new(model.d_model)
-        };
-        let config = EncoderConfig {
-            vocab_size: model.vocab_size,
-            heads: model.heads,
-            layers: model.layers,
-            d_ff: model.d_ff,
-            norm: model.norm,
-            residual: Residual::Added,
-            scheme: model.scheme,
-            position,
-        };
         Ok(Self {
-            encoder: Encoder::new(config, &vb.pp("encoder"))?,
+            encoder: Encoder::new(model.encoder(rows), &vb.pp("encoder"))?,
             answer: linear(model.d_model, model.answers.len(), vb.pp("answer"))?,
         })
     }
 
-    /// A model to be trained, its weights drawn from the description's seed.
+    /// Builds a model to be trained, its weights drawn from the description's seed.
     pub(crate) fn trainable(
         model: &Description,
         rows: usize,
@@ -74,19 +63,26 @@ impl Classifier {
         Ok((classifier, source.vars()))
     }
 
-    /// A score for each answer [B, A], and all that the encoder made.
+    /// Returns the number of weights, the answer's included.
+    pub(crate) fn weights(&self) -> u64 {
+        let answer =
+            self.answer.weight().elem_count() + self.answer.bias().map_or(0, Tensor::elem_count);
+        self.encoder.config().parameters().unwrap_or(0) + answer as u64
+    }
+
+    /// Returns a score for each answer [B, A], and the output of the encoder.
     pub(crate) fn forward(&self, batch: &Batch, mode: Mode) -> Result<(Tensor, EncoderOutput)> {
         let output = self.encoder.forward(batch, Sight::Whole, mode)?;
         let first = output.last()?.narrow(1, 0, 1)?.squeeze(1)?;
         Ok((self.answer.forward(&first)?, output))
     }
 
-    /// The probability of each answer [B, A].
+    /// Returns the probability of each answer [B, A].
     pub(crate) fn probabilities(&self, scores: &Tensor) -> Result<Tensor> {
         candle_nn::ops::softmax(scores, D::Minus1)
     }
 
-    /// The mean cross entropy of the answers in nats, and the scores that it came from.
+    /// Returns the mean cross entropy of the answers in nats, and the scores.
     pub(crate) fn loss(&self, examples: &[Example], mode: Mode) -> Result<(Tensor, Tensor)> {
         let device = self.encoder.device();
         let ids: Vec<&[u32]> = examples

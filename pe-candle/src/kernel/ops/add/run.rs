@@ -1,13 +1,14 @@
 //! The inner loops, on the instruction set chosen.
 
-use crate::kernel::isa::{Isa, STEP, Work};
-use crate::kernel::mask::{GROUP, Mask};
-use crate::kernel::number::{Entry, Number, Wide};
-use crate::kernel::place::Place;
-use crate::kernel::token_rows::TokenRows;
-use crate::kernel::words::Words;
+use std::mem::take;
 
-/// Which row of the table each row of an input takes.
+use crate::kernel::element::{Activation, Compute, Entry};
+use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
+use crate::kernel::mask::Words;
+use crate::kernel::raw::Stream;
+use crate::kernel::token_rows::TokenRows;
+
+/// The row of the table that each row of an input uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowMap<'a> {
     pub(crate) width: usize,
@@ -19,7 +20,7 @@ pub(crate) struct RowMap<'a> {
 }
 
 impl RowMap<'_> {
-    /// After how many elements the same rows are taken again, in the same order.
+    /// Returns the number of elements after which the same rows follow again, in the same order.
     pub(crate) fn period(&self) -> Option<usize> {
         let again = match self.rows {
             TokenRows::From(_) | TokenRows::PerStep(_) => !self.sequence_first && self.batch > 1,
@@ -28,8 +29,8 @@ impl RowMap<'_> {
         again.then_some(self.time * self.width)
     }
 
-    /// Where the entries for the elements `first ..` begin in the table, and for how many of
-    /// `len` elements they follow each other there.
+    /// Returns the index of the entry for element `first`, and the number of elements, at most `len`, whose entries
+    /// follow it.
     #[inline(always)]
     fn run(&self, first: usize, len: usize) -> (usize, usize) {
         let (row, column) = (first / self.width, first % self.width);
@@ -50,87 +51,84 @@ impl RowMap<'_> {
     }
 }
 
-/// Dropout of a run: the mask, and what the elements that stay are multiplied by.
-pub(crate) type Drop<W> = (Mask, W);
+/// The words of a mask, its threshold, and the factor of the elements that it keeps.
+pub(crate) type Dropping<'a, C> = (&'a mut Words, u32, C);
 
-/// `mask(x * scale + table[row])`.
-pub(crate) struct AddRows<'a, T: Number, P, L> {
-    pub(crate) place: L,
+/// `mask(x * scale + table[row])` for the run of a stream.
+pub(crate) struct AddRows<'a, 's, T: Activation, P> {
+    pub(crate) stream: &'a mut Stream<'s, T>,
     /// The index of the first element in the whole tensor.
     pub(crate) first: usize,
     pub(crate) table: &'a [P],
     pub(crate) map: RowMap<'a>,
-    pub(crate) scale: Option<T::Wide>,
-    pub(crate) masking: Option<Drop<T::Wide>>,
+    pub(crate) scale: Option<T::Compute>,
+    pub(crate) dropping: Option<Dropping<'a, T::Compute>>,
 }
 
-impl<T: Number, P: Entry<T::Wide>, L: Place<T>> AddRows<'_, T, P, L> {
+impl<'s, T: Activation, P: Entry<T::Compute>> AddRows<'_, 's, T, P> {
     /// Calls `f` for each run of elements with its entries.
     #[inline(always)]
-    fn runs(mut self, mut f: impl FnMut(&mut L, usize, &[P])) {
-        while self.place.left() > 0 {
-            let (start, len) = self.map.run(self.first, self.place.left());
-            f(&mut self.place, self.first, &self.table[start..start + len]);
-            self.first += len;
+    fn runs(self, mut f: impl FnMut(&mut Stream<'s, T>, usize, &[P])) {
+        let mut first = self.first;
+        while self.stream.left() > 0 {
+            let (start, len) = self.map.run(first, self.stream.left());
+            f(self.stream, first, &self.table[start..start + len]);
+            first += len;
         }
     }
 }
 
-impl<T: Number, P: Entry<T::Wide>, L: Place<T>> Work for AddRows<'_, T, P, L> {
+impl<T: Activation, P: Entry<T::Compute>> Work for AddRows<'_, '_, T, P> {
     type Output = ();
 
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        match self.scale.map(|scale| T::Wide::splat(isa, scale)) {
-            None => self.add(
-                isa,
-                #[inline(always)]
-                |x| x,
-            ),
-            Some(scale) => self.add(
-                isa,
-                #[inline(always)]
-                |x| scaled::<I, T::Wide>(isa, x, scale),
-            ),
-        }
-    }
-}
+    const AVX512: bool = T::AVX512_PAYS;
 
-type Step<I, T> = <<T as Number>::Wide as Wide>::Step<I>;
-
-impl<T: Number, P: Entry<T::Wide>, L: Place<T>> AddRows<'_, T, P, L> {
     #[inline(always)]
-    fn add<I: Isa>(self, isa: I, scale: impl Fn(Step<I, T>) -> Step<I, T> + Copy) {
-        let sum = inlined(
-            #[inline(always)]
-            |x: [T; STEP], entries: [P; STEP]| {
-                let x = scale(T::load(isa, x));
-                T::Wide::sum(isa, x, P::load(isa, entries))
-            },
-        );
-        match self.masking {
-            None => self.runs(
+    fn run<I: Isa>(mut self, isa: I) {
+        let ops = T::Compute::ops(isa);
+        let scale = splat_scale(ops, self.scale);
+        match (self.dropping.take(), self.scale) {
+            (None, None) => self.runs(
                 #[inline(always)]
-                |place, _, entries| {
-                    place.steps(
+                |stream, _, entries| {
+                    replace_aligned(
+                        stream,
                         entries,
                         #[inline(always)]
-                        |x, entries| T::store(isa, sum(x, entries)),
+                        |x, e| T::store(isa, ops.add(T::load(isa, x), P::load(isa, e))),
                     );
                 },
             ),
-            Some(masking) => {
-                let mut dropping = Dropping::new(isa, &masking);
+            (None, Some(_)) => self.runs(
+                #[inline(always)]
+                |stream, _, entries| {
+                    replace_aligned(
+                        stream,
+                        entries,
+                        #[inline(always)]
+                        |x, e| {
+                            let x = scaled::<T::Compute, _>(ops, T::load(isa, x), scale);
+                            T::store(isa, ops.add(x, P::load(isa, e)))
+                        },
+                    );
+                },
+            ),
+            (Some((words, threshold, factor)), _) => {
+                let factor = ops.splat(factor);
                 self.runs(
                     #[inline(always)]
-                    |place, first, entries| {
-                        dropping.run::<T, _>(
-                            place,
+                    |stream, first, entries| {
+                        replace_masked(
+                            stream,
+                            words,
                             first,
                             entries,
-                            sum,
                             #[inline(always)]
-                            |x| x,
+                            |x, e, words| {
+                                let x = scaled::<T::Compute, _>(ops, T::load(isa, x), scale);
+                                let sum = ops.add(x, P::load(isa, e));
+                                T::store(isa, ops.select(words, threshold, ops.mul(sum, factor)))
+                            },
                         );
                     },
                 );
@@ -139,160 +137,165 @@ impl<T: Number, P: Entry<T::Wide>, L: Place<T>> AddRows<'_, T, P, L> {
     }
 }
 
-/// `mask(x) * scale`: dropout alone, and the gradient of [`AddRows`]. With neither there is
-/// nothing to do.
-pub(crate) struct MaskRows<T: Number, L> {
-    pub(crate) place: L,
+/// `mask(x) * scale` for the run of a stream: dropout alone, and the gradient of [`AddRows`].
+pub(crate) struct MaskRows<'a, 's, T: Activation> {
+    pub(crate) stream: &'a mut Stream<'s, T>,
     /// As in [`AddRows`].
     pub(crate) first: usize,
-    pub(crate) scale: Option<T::Wide>,
-    pub(crate) masking: Option<Drop<T::Wide>>,
+    pub(crate) scale: Option<T::Compute>,
+    pub(crate) dropping: Option<Dropping<'a, T::Compute>>,
 }
 
-impl<T: Number, L: Place<T>> Work for MaskRows<T, L> {
+impl<T: Activation> Work for MaskRows<'_, '_, T> {
     type Output = ();
+
+    const AVX512: bool = T::AVX512_PAYS;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self { mut place, .. } = self;
-        let entries = &NOTHING[..place.left()];
-        let load = inlined(
-            #[inline(always)]
-            |x, _| T::load(isa, x),
-        );
-        match (self.masking, self.scale) {
-            (None, None) => {}
-            (None, Some(scale)) => {
-                let scale = T::Wide::splat(isa, scale);
-                place.steps(
-                    entries,
-                    #[inline(always)]
-                    |x, _| T::store(isa, scaled::<I, T::Wide>(isa, T::load(isa, x), scale)),
-                );
-            }
-            (Some(masking), None) => Dropping::new(isa, &masking).run::<T, _>(
-                &mut place,
-                self.first,
+        let Self { stream, first, .. } = self;
+        let ops = T::Compute::ops(isa);
+        let scale = splat_scale(ops, self.scale);
+        let entries = &NOTHING[..stream.left()];
+        match self.dropping {
+            None => replace_aligned(
+                stream,
                 entries,
-                load,
                 #[inline(always)]
-                |x| x,
+                |x, _| T::store(isa, scaled::<T::Compute, _>(ops, T::load(isa, x), scale)),
             ),
-            (Some(masking), Some(scale)) => {
-                let scale = T::Wide::splat(isa, scale);
-                Dropping::new(isa, &masking).run::<T, _>(
-                    &mut place,
-                    self.first,
+            Some((words, threshold, factor)) => {
+                let factor = ops.splat(factor);
+                replace_masked(
+                    stream,
+                    words,
+                    first,
                     entries,
-                    load,
                     #[inline(always)]
-                    |x| scaled::<I, T::Wide>(isa, x, scale),
+                    |x, _, words| {
+                        let product = ops.mul(T::load(isa, x), factor);
+                        let kept = ops.select(words, threshold, product);
+                        T::store(isa, scaled::<T::Compute, _>(ops, kept, scale))
+                    },
                 );
             }
         }
     }
 }
 
-/// The closure itself: only one that is an argument may be marked to be inlined.
-#[inline(always)]
-fn inlined<A, B, C>(f: impl Fn(A, B) -> C + Copy) -> impl Fn(A, B) -> C + Copy {
-    f
-}
-
-/// For runs without entries of a table.
+/// For runs without entries of a table, or without words.
 const NOTHING: &[(); usize::MAX] = &[(); usize::MAX];
 
-/// Dropout on an instruction set.
-struct Dropping<I: Isa, W: Wide> {
-    isa: I,
-    words: Words<I>,
-    threshold: u32,
-    factor: W::Step<I>,
-}
-
-impl<I: Isa, W: Wide> Dropping<I, W> {
-    #[inline(always)]
-    fn new(isa: I, (mask, factor): &Drop<W>) -> Self {
-        Self {
-            isa,
-            words: Words::new(isa, *mask),
-            threshold: mask.threshold,
-            factor: W::splat(isa, *factor),
-        }
-    }
-
-    /// Takes a run of elements from `first` on, each with its entry: what `before` makes of
-    /// them is dropped or kept, and goes through `after`.
-    #[inline(always)]
-    fn run<T: Number<Wide = W>, P: Copy + Default>(
-        &mut self,
-        place: &mut impl Place<T>,
-        mut first: usize,
-        mut entries: &[P],
-        before: impl Fn([T; STEP], [P; STEP]) -> W::Step<I> + Copy,
-        after: impl Fn(W::Step<I>) -> W::Step<I> + Copy,
-    ) {
-        let (isa, threshold, factor) = (self.isa, self.threshold, self.factor);
-        let drop = inlined(
-            #[inline(always)]
-            |x, (entries, words)| {
-                let product = W::product(isa, before(x, entries), factor);
-                T::store(isa, after(W::keep(isa, words, threshold, product)))
-            },
-        );
-        while !entries.is_empty() {
-            let within = first % 4;
-            // So that groups begin where lines of the cache do, if blocks can.
-            let lead = place.lead(entries.len());
-            let lead = if (first + lead).is_multiple_of(4) {
-                lead
-            } else {
-                0
-            };
-            let len = if lead == 0 && within == 0 && entries.len() >= GROUP {
-                let len = entries.len() / GROUP * GROUP;
-                let mut block = first as u64 / 4;
-                place.groups(
-                    &entries[..len],
-                    #[inline(always)]
-                    || {
-                        let words = self.words.make(block);
-                        block += GROUP as u64 / 4;
-                        words
-                    },
-                    #[inline(always)]
-                    |words, x, entries| drop(x, (entries, words)),
-                );
-                len
-            } else {
-                let few = if entries.len() < GROUP {
-                    entries.len()
-                } else if lead != 0 {
-                    lead
-                } else {
-                    4 - within
-                };
-                let mut words = self.words.from(first, few);
-                place.steps(
-                    &entries[..few],
-                    #[inline(always)]
-                    |x, entries| {
-                        let Some((now, rest)) = words.split_first_chunk() else {
-                            return x;
-                        };
-                        words = rest;
-                        drop(x, (entries, isa.words(*now)))
-                    },
-                );
-                few
-            };
-            (first, entries) = (first + len, &entries[len..]);
-        }
-    }
-}
-
-/// As Candle's `affine(scale, 0)`, which makes -0 to +0.
+/// The factor and the zero of [`scaled`], in all lanes. Without a scale they are 1 and -0, which leave every number as
+/// it is.
 #[inline(always)]
-fn scaled<I: Isa, W: Wide>(isa: I, value: W::Step<I>, scale: W::Step<I>) -> W::Step<I> {
-    W::sum(isa, W::product(isa, value, scale), W::splat(isa, W::ZERO))
+fn splat_scale<C: Compute, O: Ops<C>>(ops: O, scale: Option<C>) -> (O::Chunk, O::Chunk) {
+    let (factor, zero) = match scale {
+        Some(scale) => (scale, C::default()),
+        None => (C::from_f64(1.0), C::from_f64(-0.0)),
+    };
+    (ops.splat(factor), ops.splat(zero))
+}
+
+/// Computes `x * factor + zero`, as Candle's `affine(factor, 0)` does, which turns -0 into +0.
+#[inline(always)]
+fn scaled<C, O: Ops<C>>(ops: O, x: O::Chunk, (factor, zero): (O::Chunk, O::Chunk)) -> O::Chunk {
+    ops.add(ops.mul(x, factor), zero)
+}
+
+/// Elements from which on it pays to begin at a cache line.
+const LONG: usize = 1024;
+
+/// Returns how many of `len` elements to replace before the others, so that the results of those begin at a cache line:
+/// vectors that cross lines cost up to twice as much. None where it does not pay.
+#[inline(always)]
+fn lead<T: Activation>(stream: &Stream<'_, T>, len: usize) -> usize {
+    let to_line = stream.to_line();
+    if len >= LONG && to_line < LONG {
+        to_line
+    } else {
+        0
+    }
+}
+
+/// Replaces as many elements as there are entries.
+#[inline(always)]
+fn replace_aligned<T: Activation, P: Copy + Default>(
+    stream: &mut Stream<'_, T>,
+    entries: &[P],
+    f: impl Fn([T; CHUNK], [P; CHUNK]) -> [T; CHUNK],
+) {
+    let (first, others) = entries.split_at(lead(stream, entries.len()));
+    for entries in [first, others] {
+        replace(
+            stream,
+            entries,
+            &NOTHING[..entries.len()],
+            #[inline(always)]
+            |x, entries, _| f(x, entries),
+        );
+    }
+}
+
+/// Replaces as many elements as there are entries, from the index `first` on, with the words of a mask.
+#[inline(always)]
+fn replace_masked<T: Activation, P: Copy + Default>(
+    stream: &mut Stream<'_, T>,
+    words: &mut Words,
+    mut first: usize,
+    mut entries: &[P],
+    f: impl Fn([T; CHUNK], [P; CHUNK], [u32; CHUNK]) -> [T; CHUNK],
+) {
+    let mut lead = lead(stream, entries.len());
+    // Words come in blocks of four.
+    if !(first + lead).is_multiple_of(4) {
+        lead = 0;
+    }
+    while !entries.is_empty() {
+        let wanted = match take(&mut lead) {
+            0 => entries.len(),
+            lead => lead,
+        };
+        let words = words.from(first, wanted);
+        let len = if words.len() < wanted {
+            words.len() / CHUNK * CHUNK
+        } else {
+            wanted
+        };
+        let (now, later) = entries.split_at(len);
+        replace(stream, now, &words[..len], &f);
+        (first, entries) = (first + len, later);
+    }
+}
+
+/// Replaces as many elements as there are entries and words, a chunk at a time. Where less than a chunk is left, its
+/// other elements are made up, and their results are dropped.
+#[inline(always)]
+fn replace<T: Activation, P: Copy + Default, W: Copy + Default>(
+    stream: &mut Stream<'_, T>,
+    entries: &[P],
+    words: &[W],
+    f: impl Fn([T; CHUNK], [P; CHUNK], [W; CHUNK]) -> [T; CHUNK],
+) {
+    let ((chunks, last), (of_words, last_words)) = (entries.as_chunks(), words.as_chunks());
+    stream.replace(
+        chunks.iter().zip(of_words),
+        #[inline(always)]
+        |x, (entries, words)| f(x, *entries, *words),
+    );
+    if !last.is_empty() {
+        stream.replace_few(
+            last.len(),
+            #[inline(always)]
+            |x| f(x, padded(last), padded(last_words)),
+        );
+    }
+}
+
+/// Returns the elements, and as many more as make a chunk.
+#[inline(always)]
+fn padded<T: Copy + Default>(from: &[T]) -> [T; CHUNK] {
+    let mut chunk = [T::default(); CHUNK];
+    chunk[..from.len()].copy_from_slice(from);
+    chunk
 }

@@ -18,12 +18,12 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// `None` for other than four axes.
+    /// Returns `None` for other than four axes.
     pub(super) fn new(layout: &Layout, order: HeadOrder) -> Option<Self> {
         let (&[i, j, k, width], &[a, b, c, step]) = (layout.dims(), layout.stride()) else {
             return None;
         };
-        // With one position, as in decoding, the order is a matter of words; time-first rows
+        // With one position, as in decoding, the order makes no difference; time-first rows
         // come in longer runs.
         let (order, dims, strides) = match order {
             HeadOrder::HeadFirst if k == 1 => (HeadOrder::TimeFirst, [i, 1, j], [a, c, b]),
@@ -39,12 +39,12 @@ impl Heads {
         })
     }
 
-    /// The number of rows, one for each token and head.
+    /// Returns the number of rows, one for each token and head.
     pub(super) fn rows(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// Whether the rows follow each other in memory.
+    /// Returns whether the rows follow each other in memory.
     pub(super) fn contiguous(&self) -> bool {
         let ([_, j, k], row) = (self.dims, self.width);
         self.step == 1
@@ -53,7 +53,7 @@ impl Heads {
             && self.strides[0] == j * k * row
     }
 
-    /// The length of the runs of rows along time, where heads lie closer together in memory than
+    /// Returns the length of the runs of rows along time, where heads lie closer together in memory than
     /// positions: as they do where a projection's result is seen head first.
     pub(super) fn scattered_runs(&self) -> Option<usize> {
         let ([_, heads, time], [_, of_head, of_time]) = (self.dims, self.strides);
@@ -61,7 +61,7 @@ impl Heads {
         (scattered && heads > 1).then_some(time)
     }
 
-    /// The length of the axis of time.
+    /// Returns the length of the axis of time.
     pub(super) fn time(&self) -> usize {
         match self.order {
             HeadOrder::HeadFirst => self.dims[2],
@@ -70,8 +70,8 @@ impl Heads {
         }
     }
 
-    /// Visits the rows `first .. end` in their order, with the place where each begins, its
-    /// batch and its time.
+    /// Visits the rows `first .. end` in their order, with the index of the first element of each, its batch and its
+    /// time.
     #[inline(always)]
     pub(super) fn visit(&self, first: usize, end: usize, mut f: impl FnMut(usize, usize, usize)) {
         let ([_, middle, inner], [a, b, c]) = (self.dims, self.strides);

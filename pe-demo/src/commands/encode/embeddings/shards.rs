@@ -14,7 +14,8 @@ use crate::sources::fetch;
 use crate::sources::file;
 use crate::sources::origin::Origin;
 use crate::terminal::log::Log;
-use crate::terminal::page::{self, clean};
+use crate::terminal::numbers::thousands;
+use crate::terminal::width::{clean, clean_path};
 
 /// The usual name of an index, beside which [`FILE`] is not expected.
 const INDEX: &str = "model.safetensors.index.json";
@@ -55,7 +56,7 @@ pub(super) fn find(
             index: None,
         });
     }
-    let shown = page::path(&path);
+    let shown = clean_path(&path);
     let index = Index::read(&path)?;
     let tensor = index
         .tensor(tensor, ending)
@@ -89,7 +90,7 @@ fn resolve(origin: &Origin, log: &mut Log<'_>) -> Result<(PathBuf, Origin)> {
             let Some(found) = named.into_iter().find(|path| path.exists()) else {
                 bail!(
                     "{}: is a directory with neither {FILE} nor {INDEX}",
-                    page::path(path)
+                    clean_path(path)
                 );
             };
             Ok((found.clone(), Origin::File(found)))
@@ -138,11 +139,11 @@ impl Index {
         ensure!(
             text.trim_start().starts_with('{'),
             "{}: not a JSON object",
-            page::path(path)
+            clean_path(path)
         );
         // The parser quotes what it does not expect, however long it is.
         serde_json::from_str(&text)
-            .map_err(|e| anyhow!("{}: {}", page::path(path), clean(&e.to_string(), 400)))
+            .map_err(|e| anyhow!("{}: {}", clean_path(path), clean(&e.to_string(), 400)))
     }
 
     /// The full name of a tensor: the one given, or the only one that has an ending.
@@ -155,7 +156,7 @@ impl Index {
         if let Some(found) = found {
             return Ok(found.to_owned());
         }
-        let count = page::thousands(self.weight_map.len() as u64);
+        let count = thousands(self.weight_map.len() as u64);
         match name {
             Some(name) => bail!("no tensor {} among {count}", clean(name, 200)),
             None => bail!("no tensor among {count} whose name ends in {ending}"),

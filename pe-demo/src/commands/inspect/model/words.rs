@@ -3,11 +3,12 @@
 use pe_core::hf_config::{HfKey, HfPositions, HfRotary};
 use pe_core::{Mrope, MropeArrangement, RopeScaling, RotaryConfig};
 
-use super::{Layer, Set, Within};
-use crate::cli::InspectArgs;
-use crate::terminal::page::{self, Page, clean};
-use crate::words::model;
-use crate::words::model::lengths::{Rates, number};
+use super::{Layer, Source};
+use crate::terminal::numbers::{short, wavelength};
+use crate::terminal::page::Page;
+use crate::terminal::width::{clean, clean_path};
+use crate::words::lengths::{Rates, Set, Within, number};
+use crate::words::rotary;
 
 /// `3, 5 to 7` of 3, 5, 6, 7.
 fn ranges(pairs: &[usize]) -> String {
@@ -22,13 +23,8 @@ fn ranges(pairs: &[usize]) -> String {
         .join(", ")
 }
 
-pub(super) fn page(
-    args: &InspectArgs,
-    bytes: usize,
-    model: &HfRotary,
-    layers: &[Layer<'_>],
-) -> Page {
-    let mut page = start(args, bytes, model.model_type.as_deref());
+pub(super) fn page(source: &Source<'_>, model: &HfRotary, layers: &[Layer<'_>]) -> Page {
+    let mut page = start(source, model.model_type.as_deref());
     if layers.is_empty() {
         page.line("  no type of layers has a rotary embedding");
     }
@@ -40,8 +36,8 @@ pub(super) fn page(
 }
 
 /// A model without a rotary embedding.
-pub(super) fn other(args: &InspectArgs, bytes: usize, positions: &HfPositions) -> Page {
-    let mut page = start(args, bytes, positions.model_type.as_deref());
+pub(super) fn other(source: &Source<'_>, positions: &HfPositions) -> Page {
+    let mut page = start(source, positions.model_type.as_deref());
     page.heading("Positions");
     page.line("  no rotary embedding");
     for scheme in &positions.schemes {
@@ -57,16 +53,19 @@ pub(super) fn other(args: &InspectArgs, bytes: usize, positions: &HfPositions) -
     page
 }
 
-fn start(args: &InspectArgs, bytes: usize, model_type: Option<&str>) -> Page {
+fn start(source: &Source<'_>, model_type: Option<&str>) -> Page {
     let mut page = Page::new();
-    page.wrap("", &page::path(&args.file));
+    page.wrap("", &clean_path(source.file));
     let of = match model_type {
         Some(name) => format!("model_type {}", clean(name, 80)),
         None => "no model_type".to_owned(),
     };
     page.wrap(
         "  ",
-        &format!("{} bytes; a model's configuration, {of}", number(bytes)),
+        &format!(
+            "{} bytes; a model's configuration, {of}",
+            number(source.bytes)
+        ),
     );
     page
 }
@@ -114,9 +113,9 @@ fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
         ),
     );
     page.wrap("  ", &format!("type: {}", meaning(config)));
-    page.wrap("  ", &format!("base {}", page::short(config.base)));
+    page.wrap("  ", &format!("base {}", short(config.base)));
     if config.scaling != RopeScaling::Default {
-        page.wrap("  ", &model::scaling(&config.scaling));
+        page.wrap("  ", &rotary::scaling(&config.scaling));
     }
     if let Some(mrope) = &layer.mrope {
         page.wrap("  ", &axes(mrope));
@@ -147,8 +146,8 @@ fn turns(page: &mut Page, set: &Set) {
             &format!(
                 "a turn takes {} positions in pair {fast}, the fastest, and {} in pair {slow}, \
                  the slowest",
-                model::wavelength(*shortest),
-                model::wavelength(*longest)
+                wavelength(*shortest),
+                wavelength(*longest)
             ),
         );
     }
@@ -172,7 +171,7 @@ fn turns(page: &mut Page, set: &Set) {
             1.0 => "cosines and sines are multiplied by nothing (attention factor 1)".to_owned(),
             factor => format!(
                 "cosines and sines are multiplied by the attention factor {}",
-                page::short(factor)
+                short(factor)
             ),
         },
     );

@@ -2,7 +2,8 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Example, PEOPLE};
+use super::PEOPLE;
+use crate::encoder::trained::classifier::Example;
 use crate::text::tokenizer::Tokenizer;
 
 /// What they do.

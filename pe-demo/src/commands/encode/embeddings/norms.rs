@@ -1,28 +1,32 @@
-//! How long vectors are.
+//! The norms of embeddings.
 
 use anyhow::Result;
 use candle_core::Tensor;
 use serde::Serialize;
 
-use super::Given;
-use crate::encoder::{Encoder, Scheme};
-use crate::terminal::page::{Page, clean, thousands};
+use super::{Embeddings, Vectors};
+use crate::commands::studies::Section;
+use crate::encoder::{Adds, Encoder};
+use crate::terminal::numbers::{thousands, three_digits};
+use crate::terminal::page::Page;
+use crate::terminal::width::clean;
+use crate::text::tokenizer::Sentence;
 
-/// How long the vectors of words and positions are.
+/// The norms of token and position embeddings.
 #[derive(Debug, Serialize)]
-pub(in crate::commands::encode) struct Sizes {
+pub(in crate::commands::encode) struct Norms {
     words: Lengths,
-    /// Null where positions are not added.
+    /// Null if positions are not added.
     positions: Option<Lengths>,
-    /// The mean length of a word's vector over that of a position's.
+    /// The mean norm of token embeddings over that of position embeddings.
     ratio: Option<f64>,
 }
 
-/// Euclidean lengths of the vectors that are not zero.
+/// Euclidean norms of the vectors that are not zero.
 #[derive(Debug, Serialize)]
 struct Lengths {
     tensor: String,
-    /// The type in the file; null where there is none.
+    /// The type in the file; null if there is none.
     dtype: Option<String>,
     vectors: usize,
     width: usize,
@@ -32,26 +36,23 @@ struct Lengths {
     max: f64,
 }
 
-impl Sizes {
-    /// Of an encoder with the vectors given, and its table as long as `rows`.
+impl Norms {
+    /// Measures pretrained embeddings, and the first `rows` rows of the encoder's own table if that
+    /// is added to them.
     pub(in crate::commands::encode) fn of(
         encoder: &Encoder,
-        given: &Given,
+        pretrained: &Embeddings,
         rows: usize,
     ) -> Result<Self> {
-        let words = &given.words;
-        let words = Lengths::of(&words.vectors, &words.tensor, Some(&words.dtype))?;
-        let positions = match (&given.positions, encoder.config().scheme) {
-            (Some(given), _) => Some(Lengths::of(
-                &given.vectors,
-                &given.tensor,
-                Some(&given.dtype),
-            )?),
-            (None, Scheme::Sinusoidal) => {
+        let of = |all: &Vectors| Lengths::of(&all.vectors, &all.tensor, Some(&all.dtype));
+        let words = of(&pretrained.tokens)?;
+        let positions = match (&pretrained.positions, encoder.config().scheme.adds()) {
+            (Some(positions), _) => Some(of(positions)?),
+            (None, Adds::Sinusoids) => {
                 let table = encoder.position().encoding(0, rows)?;
                 Some(Lengths::of(&table, "sines and cosines", None)?)
             }
-            (None, Scheme::None | Scheme::Rotary | Scheme::Learned) => None,
+            (None, Adds::Nothing | Adds::TrainedRows) => None,
         };
         let ratio = positions
             .as_ref()
@@ -63,32 +64,31 @@ impl Sizes {
         })
     }
 
-    pub(in crate::commands::encode) fn print(&self, page: &mut Page) {
-        page.heading("How long the vectors are");
+    /// Returns what was measured, by name.
+    fn named(&self) -> impl Iterator<Item = (&'static str, &Lengths)> {
+        let positions = self.positions.iter().map(|lengths| ("positions", lengths));
+        std::iter::once(("words", &self.words)).chain(positions)
+    }
+
+    fn print_table(&self, page: &mut Page) {
         page.line(format!(
             "  {:<10} {:>9} {:>6}  {:>9} {:>9} {:>9}",
             "", "vectors", "width", "mean", "min", "max"
         ));
-        for (name, lengths) in [
-            ("words", Some(&self.words)),
-            ("positions", self.positions.as_ref()),
-        ] {
-            let Some(l) = lengths else { continue };
+        for (name, lengths) in self.named() {
             page.line(format!(
                 "  {name:<10} {:>9} {:>6}  {:>9} {:>9} {:>9}",
-                thousands(l.vectors as u64),
-                l.width,
-                number(l.mean),
-                number(l.min),
-                number(l.max)
+                thousands(lengths.vectors as u64),
+                lengths.width,
+                three_digits(lengths.mean),
+                three_digits(lengths.min),
+                three_digits(lengths.max)
             ));
         }
-        page.line("");
-        for (name, lengths) in [
-            ("words", Some(&self.words)),
-            ("positions", self.positions.as_ref()),
-        ] {
-            let Some(lengths) = lengths else { continue };
+    }
+
+    fn print_origins(&self, page: &mut Page) {
+        for (name, lengths) in self.named() {
             let dtype = lengths
                 .dtype
                 .as_ref()
@@ -102,22 +102,35 @@ impl Sizes {
                 &format!("{}{dtype}{zeros}", clean(&lengths.tensor, 200)),
             );
         }
-        page.line("");
+    }
+
+    fn print_ratio(&self, page: &mut Page) {
         match self.ratio {
             Some(ratio) if ratio >= 1.0 => page.paragraph(&format!(
                 "A word's vector is {} times as long as a position's, in the mean.",
-                number(ratio)
+                three_digits(ratio)
             )),
             Some(ratio) => page.paragraph(&format!(
                 "A position's vector is {} times as long as a word's, in the mean: added as they \
                  are, positions drown the words. The paper multiplies the words' vectors by the \
                  root of d_model first, {} here; trained encoders of this kind normalize the sum \
                  instead.",
-                number(1.0 / ratio),
-                number((self.words.width as f64).sqrt())
+                three_digits(1.0 / ratio),
+                three_digits((self.words.width as f64).sqrt())
             )),
             None => page.paragraph("No vectors of positions are added in this encoder."),
         }
+    }
+}
+
+impl Section for Norms {
+    fn print(&self, page: &mut Page, _: &[Sentence]) {
+        page.heading("How long the vectors are");
+        self.print_table(page);
+        page.line("");
+        self.print_origins(page);
+        page.line("");
+        self.print_ratio(page);
         page.paragraph(
             "Only these vectors are the checkpoint's: the layers' weights come from the seed, and \
              are not trained.",
@@ -161,17 +174,5 @@ impl Lengths {
             min: if counted == 0 { 0.0 } else { min },
             max,
         })
-    }
-}
-
-/// A length with three digits or more: `1.23e-2`, `1.41`, `19.6`, `1234`.
-fn number(value: f64) -> String {
-    match value {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        1.0.. => format!("{value:.2}"),
-        0.1.. => format!("{value:.3}"),
-        _ if value == 0.0 => "0".to_owned(),
-        _ => format!("{value:.2e}"),
     }
 }

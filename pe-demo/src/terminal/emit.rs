@@ -1,4 +1,4 @@
-//! JSON for people and programs: results on standard output.
+//! Results on standard output, as text or as JSON.
 
 use std::io::{self, BufWriter, Write};
 
@@ -6,11 +6,31 @@ use anyhow::Result;
 use pe_core::text::is_invisible;
 use serde::Serialize;
 
+use super::page::Page;
+
+/// Writes a result as one JSON document or as a page of text.
+pub(crate) fn emit(
+    out: &mut dyn Write,
+    as_json: bool,
+    value: &impl Serialize,
+    page: impl FnOnce() -> Result<Page>,
+) -> Result<()> {
+    match as_json {
+        true => json(out, value),
+        false => print(out, &page()?),
+    }
+}
+
+/// Writes a page of text.
+pub(crate) fn print(out: &mut dyn Write, page: &Page) -> Result<()> {
+    Ok(out.write_all(page.text().as_bytes())?)
+}
+
 /// Writes a document and ends its last line.
 ///
-/// A character that a terminal obeys or does not show is an escape such as `\u200b`, which reads back as that
-/// character.
-pub(crate) fn write(out: &mut dyn Write, document: &impl Serialize) -> Result<()> {
+/// A character that a terminal obeys or does not show is an escape such as `\u200b`, which reads
+/// back as that character.
+fn json(out: &mut dyn Write, document: &impl Serialize) -> Result<()> {
     let mut out = Visible(BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, document)?;
     out.write_all(b"\n")?;
@@ -55,7 +75,7 @@ mod tests {
         let document =
             serde_json::json!({ invisible.as_str(): [invisible.as_str(), "é語\u{1f600}\\\""] });
         let mut out = Vec::new();
-        write(&mut out, &document)?;
+        json(&mut out, &document)?;
         let text = String::from_utf8(out)?;
         assert!(!text.contains(|c| c != '\n' && is_invisible(c)));
         assert!(text.contains("\\u200b\\u200c") && text.contains("\\udb40\\udc41"));

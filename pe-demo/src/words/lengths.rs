@@ -2,7 +2,7 @@
 
 use pe_core::{RopeScaling, Rotary, RotaryConfig, RotaryFrequencies};
 
-use crate::terminal::page::thousands;
+use crate::terminal::numbers::thousands;
 
 /// The frequencies of a rotary embedding, and which of its pairs complete a turn.
 pub(crate) struct Rates {

@@ -1,25 +1,27 @@
-//! What `pe-demo train` shows, as text and as JSON.
+//! The results of `pe-demo train`, as text and as JSON.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::TEST_PAIRS;
 use super::chart::{self, Curve};
-use super::session::{Ending, LOOK, Trained, VALIDATION_TWINS};
-use super::task::{Example, PEOPLE, SHORTEST};
-use super::{TEST_TWINS, seconds};
-use crate::cli::TrainArgs;
+use super::options::{Options, Settings};
+use super::session::{Ending, LOOK, Trained, VALIDATION_PAIRS};
+use super::task::{PEOPLE, SHORTEST};
 use crate::encoder::Scheme;
 use crate::terminal::log::Verbosity;
-use crate::terminal::page::{self, Page, pad_left};
+use crate::terminal::numbers::{percent, seconds, thousands};
+use crate::terminal::page::Page;
+use crate::terminal::width::{clean_path, pad_left};
 
 /// The steps at the end over which the training loss is averaged.
 const LAST: usize = 50;
 
 /// All that is shown.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct Results {
     program: &'static str,
     version: &'static str,
     settings: Settings,
@@ -33,19 +35,6 @@ pub(super) struct Report {
     parallel: usize,
     losses_files: [PathBuf; 2],
     seconds: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Settings {
-    steps: u64,
-    batch: usize,
-    seed: u64,
-    length: usize,
-    d_model: usize,
-    heads: usize,
-    layers: usize,
-    learning_rate: f64,
-    dropout: f32,
 }
 
 #[derive(Debug, Serialize)]
@@ -73,10 +62,10 @@ struct Line {
     losses: Vec<f32>,
 }
 
-impl Report {
+impl Results {
     pub(super) fn of(
-        args: &TrainArgs,
-        tests: &[(usize, Vec<Example>)],
+        options: &Options,
+        test_lengths: Vec<usize>,
         trained: &[Trained],
         parallel: usize,
         losses_files: [PathBuf; 2],
@@ -85,20 +74,10 @@ impl Report {
         Self {
             program: env!("CARGO_PKG_NAME"),
             version: env!("CARGO_PKG_VERSION"),
-            settings: Settings {
-                steps: args.steps,
-                batch: args.batch,
-                seed: args.seed,
-                length: args.length,
-                d_model: args.d_model,
-                heads: args.heads,
-                layers: args.layers,
-                learning_rate: args.learning_rate,
-                dropout: args.dropout,
-            },
+            settings: options.settings,
             chance: 0.5,
-            test_sentences: 2 * TEST_TWINS,
-            test_lengths: tests.iter().map(|(len, _)| *len).collect(),
+            test_sentences: 2 * TEST_PAIRS,
+            test_lengths,
             schemes: trained.iter().map(Line::of).collect(),
             parallel,
             losses_files,
@@ -106,7 +85,7 @@ impl Report {
         }
     }
 
-    /// All of it; a quiet run shows the figures alone.
+    /// Returns all of it as text; a quiet run shows the figures alone.
     pub(super) fn page(&self, verbosity: Verbosity) -> Page {
         let mut page = Page::new();
         let quiet = verbosity == Verbosity::Quiet;
@@ -180,7 +159,7 @@ impl Report {
     fn accuracies(&self, page: &mut Page) {
         page.heading(&format!(
             "Right answers to {} new sentences of each length",
-            page::thousands(self.test_sentences as u64)
+            thousands(self.test_sentences as u64)
         ));
         let mut header = format!("  {:<11}{:>9}", "scheme", "weights");
         for (index, len) in self.test_lengths.iter().enumerate() {
@@ -193,11 +172,7 @@ impl Report {
         }
         page.line(header);
         for line in &self.schemes {
-            let mut text = format!(
-                "  {:<11}{:>9}",
-                line.scheme.name(),
-                page::thousands(line.weights)
-            );
+            let mut text = format!("  {:<11}{:>9}", line.scheme.name(), thousands(line.weights));
             for accuracy in &line.accuracy {
                 let cell = accuracy.map_or("no rows".to_owned(), percent);
                 text += &pad_left(&cell, 12);
@@ -223,7 +198,7 @@ impl Report {
         ));
         let number = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
         for line in &self.schemes {
-            let step = line.best_step.map(page::thousands);
+            let step = line.best_step.map(thousands);
             page.line(format!(
                 "  {:<11}{:>11}{:>11}{:>9}{:>11}{:>11}",
                 line.scheme.name(),
@@ -244,7 +219,7 @@ impl Report {
              those of the last step; they are looked at every {LOOK} steps and at the end. Training \
              loss: the mean of the last {LAST} steps, with dropout. Knowing both names and guessing \
              between them is ln 2 = 0.693.",
-            2 * VALIDATION_TWINS
+            2 * VALIDATION_PAIRS
         ));
         let together = seconds(Duration::from_secs_f64(self.seconds));
         page.paragraph(&match (self.schemes.len(), self.parallel) {
@@ -263,7 +238,7 @@ impl Report {
             .schemes
             .iter()
             .map(|line| Curve {
-                letter: line.scheme.name().chars().next().unwrap_or('?'),
+                letter: line.scheme.letter(),
                 name: line.scheme.name(),
                 values: &line.losses,
             })
@@ -276,22 +251,18 @@ impl Report {
         page.heading("Files");
         for line in &self.schemes {
             if let Some(file) = &line.weights_file {
-                page.wrap("  weights  ", &page::path(file));
+                page.wrap("  weights  ", &clean_path(file));
             }
         }
         for line in &self.schemes {
-            page.wrap("  state    ", &page::path(&line.state_file));
+            page.wrap("  state    ", &clean_path(&line.state_file));
         }
         for file in &self.losses_files {
-            page.wrap("  losses   ", &page::path(file));
+            page.wrap("  losses   ", &clean_path(file));
         }
         page.line("  state is what --resume goes on from");
         page.line("  look at what was learned with: pe-demo encode --weights FILE");
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 impl Line {
@@ -316,7 +287,7 @@ impl Line {
         }
     }
 
-    /// What the figures say, in words.
+    /// Returns the meaning of the figures, in words.
     fn verdict(&self, lengths: &[usize]) -> String {
         let Some(Some(trained)) = self.accuracy.first().copied() else {
             return "not tested".to_owned();
@@ -329,7 +300,7 @@ impl Line {
             }
             _ => format!(
                 "no better than a guess: {} {} too short a training to tell",
-                page::thousands(self.steps),
+                thousands(self.steps),
                 if self.steps == 1 {
                     "step is"
                 } else {

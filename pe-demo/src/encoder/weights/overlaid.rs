@@ -1,4 +1,4 @@
-//! Weights of which some come from elsewhere.
+//! Seeded weights, some of them replaced.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use candle_nn::{Init, VarBuilder};
 
 use super::Seeded;
 
-/// Weights that are given by name; the others are seeded ones.
+/// Seeded weights of which those of some names are replaced.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -24,23 +24,23 @@ use super::Seeded;
 /// # Ok::<(), candle_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct Overlaid {
     seeded: Seeded,
     tensors: HashMap<String, Tensor>,
 }
 
-impl Given {
+impl Overlaid {
     pub(super) fn new(seeded: Seeded, tensors: HashMap<String, Tensor>) -> Self {
         Self { seeded, tensors }
     }
 
-    /// A builder that hands out constants: nothing is trained through it.
+    /// Returns a builder that hands out constants: nothing is trained through it.
     pub fn var_builder(self, dtype: DType, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self), dtype, device.clone())
     }
 }
 
-impl SimpleBackend for Given {
+impl SimpleBackend for Overlaid {
     fn get(
         &self,
         shape: Shape,

@@ -1,21 +1,21 @@
-//! Matrix products whose rows do not depend on their number.
+//! Linear maps with rows that do not depend on their number.
 
 use candle_core::{Result, Tensor};
-use candle_nn::{Linear, Module};
+use candle_nn::{Init, Linear, Module, VarBuilder};
 
-/// The fewest rows for which Candle's matrix product on the CPU (the gemm crate) takes the same way
-/// as for more. With a single row it is a product of matrix and vector; results of up to 256 numbers
-/// come from a kernel that adds in another order; and up to 64 rows and columns long sums are cut
-/// at other places. Beyond that a row's sums are the same, bit for bit, whatever else there is.
+/// Returns the fewest rows for which Candle's matrix product on the CPU (the gemm crate) adds in the
+/// same order as for more rows. A single row is a product of matrix and vector. Results of up to 256
+/// elements come from a kernel that adds in another order. Up to 64 rows and columns, long sums are
+/// cut at other points. Beyond that a row's sums have the same bits whatever the other rows are.
 const fn least_rows(outputs: usize) -> usize {
     let small = 256 / if outputs == 0 { 1 } else { outputs } + 1;
     if small > 65 { small } else { 65 }
 }
 
-/// `xs` wᵀ + b, for `xs` [B, T, in]. What comes of a token has the same bits in every batch: few
-/// rows are filled up with zeros, which are cut off again.
+/// Returns `xs` wᵀ + b, for `xs` [B, T, in]. A token's result has the same bits in every batch,
+/// because few rows are padded with zeros, which are cut off again.
 ///
-/// BLAS libraries (features `mkl`, `accelerate`) and other devices give no such promise.
+/// BLAS libraries (features `mkl`, `accelerate`) and other devices do not promise that.
 pub(crate) fn forward(linear: &Linear, xs: &Tensor) -> Result<Tensor> {
     let (batch, len, inputs) = xs.dims3()?;
     let (outputs, _) = linear.weight().dims2()?;
@@ -30,6 +30,20 @@ pub(crate) fn forward(linear: &Linear, xs: &Tensor) -> Result<Tensor> {
         .forward(&filled)?
         .narrow(0, 0, rows)?
         .reshape((batch, len, outputs))
+}
+
+/// Builds a linear map with the initial weights of X. Glorot and Y. Bengio, "Understanding the
+/// difficulty of training deep feedforward neural networks", 2010: uniform, variance
+/// 2 / (inputs + outputs), no bias.
+pub(crate) fn linear(inputs: usize, outputs: usize, vb: VarBuilder<'_>) -> Result<Linear> {
+    let bound = (6.0 / (inputs + outputs) as f64).sqrt();
+    let init = Init::Uniform {
+        lo: -bound,
+        up: bound,
+    };
+    let weight = vb.get_with_hints((outputs, inputs), "weight", init)?;
+    let bias = vb.get_with_hints(outputs, "bias", Init::Const(0.0))?;
+    Ok(Linear::new(weight, Some(bias)))
 }
 
 #[cfg(test)]

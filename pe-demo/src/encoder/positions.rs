@@ -1,47 +1,48 @@
-//! How positions come in.
+//! The positional encodings of an encoder.
 
 use candle_core::{ModuleT, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_candle::{PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig};
 
-use super::{EncoderConfig, Scheme};
+use super::config::EncoderConfig;
+use super::scheme::{Adds, Scheme};
 
-/// What an encoder has for each scheme.
+/// What an encoder holds for its schemes.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
-    /// Always there: it needs no weights, and studies compare with it.
+pub(super) struct Positions {
+    /// Always present: it needs no weights, and studies compare with it.
     pub(super) sinusoidal: PositionalEncoding,
     /// [rows, d_model], a weight.
     learned: Option<Tensor>,
-    /// Shared by all layers; its tables are no weights.
+    /// Shared by all layers; its tables are not weights.
     rotary: Option<RotaryEmbedding>,
 }
 
-impl Place {
-    /// For a config that was checked.
+impl Positions {
+    /// Builds what the scheme of a checked config needs.
     pub(super) fn new(
         config: &EncoderConfig,
         sinusoidal: PositionalEncoding,
         vb: &VarBuilder<'_>,
     ) -> Result<Self> {
         let position = &config.position;
-        let learned = match config.scheme {
-            Scheme::Learned => {
+        let learned = match config.scheme.adds() {
+            Adds::TrainedRows => {
                 let shape = (position.max_seq_len, config.d_model());
                 let vb = vb.pp("position");
                 Some(vb.get_with_hints(shape, "weight", AS_LARGE_AS_SINUSOIDS)?)
             }
-            Scheme::None | Scheme::Sinusoidal | Scheme::Rotary => None,
+            Adds::Nothing | Adds::Sinusoids => None,
         };
-        let rotary = match config.scheme {
-            Scheme::Rotary => {
+        let rotary = match config.scheme.rotates() {
+            true => {
                 let config = RotaryEmbeddingConfig {
                     max_seq_len: Some(position.max_seq_len),
                     ..RotaryEmbeddingConfig::new(config.d_model() / config.heads)
                 };
                 Some(RotaryEmbedding::new(config, vb.dtype(), vb.device())?)
             }
-            Scheme::None | Scheme::Sinusoidal | Scheme::Learned => None,
+            false => None,
         };
         Ok(Self {
             sinusoidal,
@@ -50,14 +51,14 @@ impl Place {
         })
     }
 
-    /// What goes into the first layer: the words' vectors [B, T, d], plus an encoding where the
+    /// Returns the input of the first layer: the token embeddings [B, T, d], plus an encoding if the
     /// scheme adds one, with dropout.
     pub(super) fn add(&self, words: &Tensor, scheme: Scheme, train: bool) -> Result<Tensor> {
         let dropout = self.sinusoidal.dropout();
-        match scheme {
-            Scheme::Sinusoidal => self.sinusoidal.forward_t(words, train),
-            Scheme::None | Scheme::Rotary => dropout.forward(words, train),
-            Scheme::Learned => {
+        match scheme.adds() {
+            Adds::Sinusoids => self.sinusoidal.forward_t(words, train),
+            Adds::Nothing => dropout.forward(words, train),
+            Adds::TrainedRows => {
                 let Some(table) = &self.learned else {
                     return absent(scheme);
                 };
@@ -71,12 +72,12 @@ impl Place {
         }
     }
 
-    /// What turns queries and keys, where the scheme does.
+    /// Returns what rotates queries and keys, if the scheme does.
     pub(super) fn rotary(&self, scheme: Scheme) -> Result<Option<&RotaryEmbedding>> {
-        match (scheme, &self.rotary) {
-            (Scheme::Rotary, None) => absent(scheme),
-            (Scheme::Rotary, rotary) => Ok(rotary.as_ref()),
-            (Scheme::None | Scheme::Sinusoidal | Scheme::Learned, _) => Ok(None),
+        match (scheme.rotates(), &self.rotary) {
+            (true, None) => absent(scheme),
+            (true, rotary) => Ok(rotary.as_ref()),
+            (false, _) => Ok(None),
         }
     }
 }

@@ -1,0 +1,92 @@
+//! What every processor has: loops that the compiler turns into its vectors.
+
+use std::ops::{Add, Mul};
+
+use super::{CHUNK, Isa, Ops};
+use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
+use crate::kernel::mask::{GROUP, LANES, Mask};
+
+/// What every processor of the architecture has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Baseline;
+
+impl<C: Copy + Default + Add<Output = C> + Mul<Output = C>> Ops<C> for Baseline {
+    type Chunk = [C; CHUNK];
+
+    #[inline(always)]
+    fn load(self, from: [C; CHUNK]) -> [C; CHUNK] {
+        from
+    }
+
+    #[inline(always)]
+    fn array(self, chunk: [C; CHUNK]) -> [C; CHUNK] {
+        chunk
+    }
+
+    #[inline(always)]
+    fn splat(self, value: C) -> [C; CHUNK] {
+        [value; CHUNK]
+    }
+
+    #[inline(always)]
+    fn add(self, a: [C; CHUNK], b: [C; CHUNK]) -> [C; CHUNK] {
+        each(|lane| a[lane] + b[lane])
+    }
+
+    #[inline(always)]
+    fn mul(self, a: [C; CHUNK], b: [C; CHUNK]) -> [C; CHUNK] {
+        each(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn select(self, words: [u32; CHUNK], threshold: u32, chunk: [C; CHUNK]) -> [C; CHUNK] {
+        each(|lane| match words[lane] >= threshold {
+            true => chunk[lane],
+            false => C::default(),
+        })
+    }
+}
+
+impl Isa for Baseline {
+    #[inline(always)]
+    fn widen_f16(self, bits: [u16; CHUNK]) -> [f32; CHUNK] {
+        each(|lane| widen_f16(bits[lane]))
+    }
+
+    #[inline(always)]
+    fn narrow_f16(self, singles: [f32; CHUNK]) -> [u16; CHUNK] {
+        each(|lane| narrow_f16(singles[lane]))
+    }
+
+    #[inline(always)]
+    fn widen_bf16(self, bits: [u16; CHUNK]) -> [f32; CHUNK] {
+        each(|lane| widen_bf16(bits[lane]))
+    }
+
+    #[inline(always)]
+    fn narrow_bf16(self, singles: [f32; CHUNK]) -> [u16; CHUNK] {
+        each(|lane| narrow_bf16(singles[lane]))
+    }
+
+    #[inline(always)]
+    fn widen_f32(self, from: [f32; CHUNK]) -> [f64; CHUNK] {
+        each(|lane| f64::from(from[lane]))
+    }
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
+        for (index, group) in (0..).zip(groups) {
+            *group = mask.group(block.wrapping_add(index * LANES as u64));
+        }
+    }
+}
+
+/// Computes an array lane by lane, in a loop that becomes vector code.
+#[inline(always)]
+pub(crate) fn each<T: Copy + Default>(f: impl Fn(usize) -> T) -> [T; CHUNK] {
+    let mut out = [T::default(); CHUNK];
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = f(lane);
+    }
+    out
+}
