@@ -17,13 +17,16 @@ pub trait Values: Sealed {
     fn views(&self) -> Result<Vec<View<'_>>>;
 }
 
+/// Writer of the entries of a table.
+type Entries<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
+
 /// A table to save.
 #[doc(hidden)]
 pub struct View<'a> {
     pub(crate) shape: Vec<usize>,
     pub(crate) dtype: &'static str,
     /// Writes the entries as little-endian bytes.
-    pub(crate) write: Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>,
+    pub(crate) write: Entries<'a>,
 }
 
 /// Keeps the list of types in this crate.
@@ -36,7 +39,7 @@ impl Values for Tensor {
         // Neither copies a contiguous tensor on the CPU.
         let table = self.to_device(&Device::Cpu)?.contiguous()?;
         let (shape, dtype) = (table.dims().to_vec(), table.dtype());
-        let write: Box<dyn Fn(&mut dyn Write) -> io::Result<()>> = Box::new(move |out| {
+        let write: Entries<'_> = Box::new(move |out| {
             with_element!(dtype, T => write_tensor::<T>(&table, out)).map_err(io::Error::other)
         });
         let dtype = dtype.as_str();

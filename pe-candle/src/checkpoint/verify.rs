@@ -91,7 +91,9 @@ impl<'a, S: Scheme, T: Element> Checker<'a, S, T> {
             Verify::None => Ok(()),
             Verify::All => self.rows(row, found),
             Verify::Sample => {
-                let rows = found.first().map_or(0, |bytes| bytes.len() / row_bytes);
+                let rows = found
+                    .first()
+                    .map_or(0, |bytes| bytes.chunks_exact(row_bytes).len());
                 for at in (0..rows).filter(|at| sampled(row.saturating_add(*at), tables.rows)) {
                     let mut rows: Vec<&[u8]> = Vec::new();
                     for bytes in found {
@@ -115,7 +117,8 @@ impl<'a, S: Scheme, T: Element> Checker<'a, S, T> {
             expected.resize(elements::<T>(found).len(), T::default());
         }
         let scheme = spec.scheme();
-        let rows = self.expected.first().map_or(0, Vec::len) / tables.width.max(1);
+        let entries = self.expected.first().map_or(0, Vec::len);
+        let rows = entries.checked_div(tables.width).unwrap_or(0);
         let begin = spec.position(first_row);
         let mut write = scheme.writer(begin..begin.saturating_add(rows as u64))?;
         write(&mut self.expected)?;
