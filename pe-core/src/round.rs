@@ -5,5 +5,5 @@ mod rounding_test;
 mod wide;
 
 pub(crate) use nearest::{Float, Magnitude, nearest};
-pub(crate) use rounding_test::{SINGLE_ERROR, decided, decided_f64, decided_within};
+pub(crate) use rounding_test::{SINGLE_ERROR, decided, decided_f64};
 pub(crate) use wide::{magnitude, to_f32, to_f64};

@@ -5,9 +5,8 @@ pub(crate) mod double_f64;
 pub(crate) mod fixed;
 pub(crate) mod hi_lo;
 mod ladder;
-pub(crate) mod scaled;
 pub(crate) mod single_f64;
 
 pub(crate) use fixed::sin_cos_320;
 pub use ladder::Rungs;
-pub(crate) use ladder::sin_cos;
+pub(crate) use ladder::{sin_cos, single_error};

@@ -5,7 +5,7 @@
 //!         └─► data ─► JSON, CSV
 //! ```
 //!
-//! What is drawn and what is written as data are the same numbers.
+//! Pictures and data files show the same numbers.
 
 mod data;
 mod figure;
@@ -17,15 +17,17 @@ use anyhow::Result;
 
 pub(crate) use data::{csv, json};
 pub(crate) use figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Rings, Shape};
+pub(crate) use layout::{PROPORTIONS as RINGS, SIZES as AXES};
 pub(crate) use paint::color::Colors;
+pub(crate) use paint::escape;
 #[cfg(test)]
 pub(crate) use paint::scene::Image;
-pub(crate) use ticks::{label, power_of_ten, step, ticks};
+pub(crate) use ticks::{label, step, ticks};
 
-use paint::color::{AXIS, GRID, INK, MUTED, NEGATIVE, POSITIVE, Rgb};
-use paint::{Background, Raster};
+use paint::color::{Rgb, Tone, tones};
+use paint::{Raster, Target};
 
-/// Pixels of a PNG for each of the layout's.
+/// Pixels of a PNG per pixel of the layout.
 pub(crate) const SCALE: u32 = 2;
 
 /// The bytes of a picture, and its width and height in pixels.
@@ -37,7 +39,7 @@ pub(crate) struct Picture {
 /// Draws a figure as an SVG document.
 pub(crate) fn svg(figure: &Figure) -> Result<Picture> {
     let scene = layout::scene(figure, layout::fitted(figure, None))?;
-    let document = paint::document(&scene, Background::White, &figure.title)?;
+    let document = paint::document(&scene, Target::File, &figure.title)?;
     Ok(Picture {
         bytes: document.into_bytes(),
         size: scene.size,
@@ -54,42 +56,27 @@ pub(crate) fn png(figure: &Figure) -> Result<Picture> {
     })
 }
 
-/// Draws a figure that moves as a GIF, at most `width` pixels wide.
+/// Draws an animated figure as a GIF, at most `width` pixels wide.
 pub(crate) fn gif(figure: &Figure, width: u32) -> Result<Option<Vec<u8>>> {
     layout::frames(figure, layout::fitted(figure, Some(width)), 1)
 }
 
-/// A figure inside a page, at most `width` pixels wide.
+/// Draws a figure as SVG for inside a page, at most `width` pixels wide.
 pub(crate) fn inline_svg(figure: &Figure, width: u32) -> Result<String> {
     let scene = layout::scene(figure, layout::fitted(figure, Some(width)))?;
-    paint::document(&scene, Background::Clear, &figure.title)
+    paint::document(&scene, Target::Page, &figure.title)
 }
 
-/// A text inside markup.
-pub(crate) fn escape(text: &str) -> String {
-    paint::escape(text)
+/// Returns the colors of figures as variables of a style sheet, for a light page and for a dark one.
+pub(crate) fn theme() -> [String; 2] {
+    [|tone: Tone| tone.light, |tone: Tone| tone.dark].map(|of| {
+        tones()
+            .map(|tone| format!("--{}: {}; ", tone.name, of(tone).hex()))
+            .collect()
+    })
 }
 
-/// Style rules by which figures inside a page follow the page's colors.
-pub(crate) fn theme() -> String {
-    let mut rules = String::new();
-    for (rgb, name) in [
-        (INK, "ink"),
-        (MUTED, "muted"),
-        (AXIS, "axis"),
-        (GRID, "grid"),
-        (POSITIVE, "positive"),
-        (NEGATIVE, "negative"),
-    ] {
-        let hex = rgb.hex();
-        for property in ["fill", "stroke"] {
-            rules += &format!("svg [{property}=\"{hex}\"] {{ {property}: var(--{name}); }}\n");
-        }
-    }
-    rules
-}
-
-/// The colors from -1 to 1 as numbers 0xrrggbb, from step 1 to step 255.
+/// Returns the colors from -1 to 1 as numbers 0xrrggbb, from step 1 to step 255.
 pub(crate) fn diverging_palette() -> Vec<u32> {
     let number = |rgb: &Rgb| u32::from_be_bytes([0, rgb.0, rgb.1, rgb.2]);
     Colors::Diverging.palette().iter().map(number).collect()

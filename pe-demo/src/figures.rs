@@ -1,8 +1,9 @@
-//! The figures, one file per group.
+//! The figures: their catalog, and builders with one file per group.
 
 mod binary;
 mod catalog;
 mod curves;
+mod entry;
 mod maps;
 mod rates;
 mod rings;
@@ -10,12 +11,13 @@ mod rotary;
 mod similarity;
 mod source;
 
-pub(crate) use catalog::{CATALOG, Entry, Setting};
+pub(crate) use catalog::{CATALOG, SECTIONS};
+pub(crate) use entry::{Entry, Setting};
 pub(crate) use source::Settings;
 
 use source::Source;
 
-// What axes are called.
+// Names of axes.
 const POSITION: &str = "position";
 const COLUMN: &str = "column";
 const PAIR: &str = "pair";

@@ -5,10 +5,11 @@
 //! down; the medians of all turns are compared. A first argument picks the rows that contain it,
 //! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use candle_core::{DType, Device, Result, Tensor, Var};
+use candle_core::{DType, Device, Error, Result, Tensor, Var};
 use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
 use pe_candle::rotary::reference::Route;
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
@@ -22,6 +23,13 @@ const ORDERS: [HeadOrder; 2] = [HeadOrder::HeadFirst, HeadOrder::TimeFirst];
 const LARGE: [(usize, usize, usize, usize); 2] = [(8, 32, 512, 128), (1, 32, 2048, 128)];
 
 type Work<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
+
+/// What the names of the rows to measure contain, and whether one did.
+#[derive(Default)]
+struct Filter {
+    word: String,
+    matched: Cell<bool>,
+}
 
 /// A row of the table: ours, and what it is held against.
 struct Row<'a> {
@@ -43,10 +51,11 @@ impl<'a> Row<'a> {
     }
 
     /// Runs the works in turns for about `budget` and prints their medians.
-    fn run(mut self, filter: &str, budget: Duration) -> Result<()> {
-        if !self.name.contains(filter) {
+    fn run(mut self, filter: &Filter, budget: Duration) -> Result<()> {
+        if !self.name.contains(&filter.word) {
             return Ok(());
         }
+        filter.matched.set(true);
         // Short works are repeated until they last for a tenth of a millisecond.
         let mut repeats = Vec::new();
         for (_, work) in &mut self.works {
@@ -169,7 +178,7 @@ fn candle(
 }
 
 /// Queries of prompts, in every layout and axis order, with an offset and with positions.
-fn prompts(filter: &str) -> Result<()> {
+fn prompts(filter: &Filter) -> Result<()> {
     for (batch, heads, steps, head_dim) in LARGE {
         for dtype in TYPES {
             for order in ORDERS {
@@ -179,7 +188,7 @@ fn prompts(filter: &str) -> Result<()> {
                         (batch, heads, steps, head_dim),
                         dtype.as_str()
                     );
-                    if !name.contains(filter) {
+                    if !name.contains(&filter.word) {
                         continue;
                     }
                     let shape = match order {
@@ -221,7 +230,7 @@ fn prompts(filter: &str) -> Result<()> {
 }
 
 /// A step of decoding: the call alone, and as a model makes it.
-fn steps(filter: &str) -> Result<()> {
+fn steps(filter: &Filter) -> Result<()> {
     for dtype in TYPES {
         for order in ORDERS {
             for layout in LAYOUTS {
@@ -252,7 +261,7 @@ fn steps(filter: &str) -> Result<()> {
 }
 
 /// A step of decoding where the frequencies depend on the length: one more position each time.
-fn lengths(filter: &str) -> Result<()> {
+fn lengths(filter: &Filter) -> Result<()> {
     let divisors = |step: f64| (0..64).map(|pair| 1.0 + step * f64::from(pair)).collect();
     let longrope = LongRopeScaling::new(divisors(0.1), divisors(0.7), 1024);
     for scaling in [
@@ -284,7 +293,7 @@ fn lengths(filter: &str) -> Result<()> {
 }
 
 /// From 16 KiB to 64 MiB, to see where threads begin to pay.
-fn sizes(filter: &str) -> Result<()> {
+fn sizes(filter: &Filter) -> Result<()> {
     for log in 0..=12 {
         let steps = 1usize << log;
         let rotary = layer(128, PairLayout::HalfSplit, HeadOrder::HeadFirst, DType::F32)?;
@@ -302,7 +311,7 @@ fn sizes(filter: &str) -> Result<()> {
 
 /// Forward and backward. Candle's kernel has no backward pass: its models would have to be
 /// composed of products and sums.
-fn gradients(filter: &str) -> Result<()> {
+fn gradients(filter: &Filter) -> Result<()> {
     for dtype in [DType::F32, DType::BF16] {
         let rotary = layer(128, PairLayout::HalfSplit, HeadOrder::HeadFirst, dtype)?;
         let xs = Tensor::randn(0f32, 1., (1, 32, 2048, 128), CPU)?.to_dtype(dtype)?;
@@ -322,14 +331,14 @@ fn gradients(filter: &str) -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    let mut filter = String::new();
+    let mut filter = Filter::default();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--isa" => isa::force(&arguments.next().unwrap_or_default())?,
             // Cargo's own.
             "--bench" => {}
-            _ => filter = argument,
+            _ => filter.word = argument,
         }
     }
     println!(
@@ -340,5 +349,9 @@ fn main() -> Result<()> {
     lengths(&filter)?;
     sizes(&filter)?;
     prompts(&filter)?;
-    gradients(&filter)
+    gradients(&filter)?;
+    if filter.matched.get() {
+        return Ok(());
+    }
+    Err(Error::Msg(format!("no row contains {}", filter.word)))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use pe_core::{Backend, Element, Rungs, SinusoidLayout, Sinusoidal, SinusoidalConfig, bf16, f16};
+use pe_core::testing::{self, Backend, Method, Plan, Rungs};
+use pe_core::{Element, SinusoidLayout, Sinusoidal, SinusoidalConfig, bf16, f16};
 use pe_tests::golden::{self, Entry};
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,7 @@ fn key(entry: &Entry) -> String {
 
 /// The sine and cosine bits of one entry.
 fn bits<T: Element>(encoding: &Sinusoidal, entry: &Entry, rungs: Rungs) -> (u64, u64) {
-    let (sine, cosine): (T, T) = encoding.entry_pair(entry.pair, entry.position, rungs);
+    let (sine, cosine): (T, T) = testing::entry_pair(encoding, entry.pair, entry.position, rungs);
     (sine.pattern(), cosine.pattern())
 }
 
@@ -116,9 +117,8 @@ fn block_entry<T: Element>(
     expected: (u64, u64),
 ) {
     let mut table = vec![T::default(); 40 * entry.d];
-    encoding
-        .fill_with(Backend::best(), Rungs::Recurrence, start, &mut table)
-        .unwrap();
+    let plan = Plan::on(Backend::best(), Method::Recurrence);
+    testing::fill(encoding, plan, start, &mut table).unwrap();
     let row = &table[at as usize * entry.d..][..entry.d];
     let found = (
         row[entry.pair].pattern(),
@@ -178,18 +178,15 @@ fn digests<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) -> Vec<(S
     let mut digests = Vec::new();
     for (name, backend) in Backend::available() {
         out.fill(T::default());
-        encoding
-            .fill_with(backend, Rungs::Ladder, start, &mut out)
-            .unwrap();
+        let plan = Plan::on(backend, Method::Auto);
+        testing::fill(encoding, plan, start, &mut out).unwrap();
         digests.push((format!("{name}, whole"), sha256(&out)));
         out.fill(T::default());
         let mut first = 0;
         for piece in (1..).map(|n| n * 37 % 211 + 1) {
             let last = (first + piece).min(rows);
             let slice = &mut out[first * width..last * width];
-            encoding
-                .fill_with(backend, Rungs::Ladder, start + first as u64, slice)
-                .unwrap();
+            testing::fill(encoding, plan, start + first as u64, slice).unwrap();
             first = last;
             if first == rows {
                 break;

@@ -1,19 +1,19 @@
 //! The fast paths against the slow one, exhaustively.
 
 use pe_core::{
-    Backend, Element, OddWidth, Rungs, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
-    Threads, bf16, f16,
+    Element, OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, bf16, f16,
+    testing::{self, Backend, Method, Plan, Rungs, Threads},
 };
 
 fn table<T: Element>(
     encoding: &Sinusoidal,
     backend: Backend,
-    rungs: Rungs,
+    method: Method,
     start: u64,
     rows: usize,
 ) -> Vec<T> {
     let mut out = vec![T::default(); rows * encoding.d_model()];
-    encoding.fill_with(backend, rungs, start, &mut out).unwrap();
+    testing::fill(encoding, Plan::on(backend, method), start, &mut out).unwrap();
     out
 }
 
@@ -33,12 +33,24 @@ fn assert_same<T: Element>(found: &[T], expected: &[T], width: usize, what: &str
 /// All rungs and backends of one table against the 320-bit path alone.
 fn exhaustive<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
     let width = encoding.d_model();
-    let full: Vec<T> = table(encoding, Backend::best(), Rungs::Only320, start, rows);
+    let full: Vec<T> = table(
+        encoding,
+        Backend::best(),
+        Method::Entries(Rungs::Only320),
+        start,
+        rows,
+    );
     for (name, backend) in Backend::available() {
-        let ladder: Vec<T> = table(encoding, backend, Rungs::Ladder, start, rows);
+        let ladder: Vec<T> = table(encoding, backend, Method::Auto, start, rows);
         assert_same(&ladder, &full, width, name);
     }
-    let narrow: Vec<T> = table(encoding, Backend::best(), Rungs::From128, start, rows);
+    let narrow: Vec<T> = table(
+        encoding,
+        Backend::best(),
+        Method::Entries(Rungs::From128),
+        start,
+        rows,
+    );
     assert_same(&narrow, &full, width, "narrow");
 }
 
@@ -98,14 +110,20 @@ fn every_specification_and_width() {
                     };
                     let encoding = Sinusoidal::new(config).unwrap();
                     let narrow = |start, rows| {
-                        table::<f32>(&encoding, Backend::best(), Rungs::From128, start, rows)
+                        table::<f32>(
+                            &encoding,
+                            Backend::best(),
+                            Method::Entries(Rungs::From128),
+                            start,
+                            rows,
+                        )
                     };
                     let expected = narrow(990, 70);
                     for (name, backend) in Backend::available() {
                         for rows in [1, 23, 31, 32, 33, 70] {
-                            for rungs in [Rungs::Ladder, Rungs::Recurrence] {
-                                let found = table::<f32>(&encoding, backend, rungs, 990, rows);
-                                let what = format!("{name}, {rungs:?}, {config:?}");
+                            for method in [Method::Auto, Method::Recurrence] {
+                                let found = table::<f32>(&encoding, backend, method, 990, rows);
+                                let what = format!("{name}, {method:?}, {config:?}");
                                 assert_same(&found, &expected[..rows * width], width, &what);
                             }
                         }
@@ -121,9 +139,15 @@ fn every_specification_and_width() {
 fn single_rows() {
     fn check<T: Element>(encoding: &Sinusoidal, position: u64) {
         let width = encoding.d_model();
-        let expected: Vec<T> = table(encoding, Backend::best(), Rungs::From128, position, 1);
+        let expected: Vec<T> = table(
+            encoding,
+            Backend::best(),
+            Method::Entries(Rungs::From128),
+            position,
+            1,
+        );
         for (name, backend) in Backend::available() {
-            let found: Vec<T> = table(encoding, backend, Rungs::Ladder, position, 1);
+            let found: Vec<T> = table(encoding, backend, Method::Auto, position, 1);
             assert_same(
                 &found,
                 &expected,
@@ -242,12 +266,16 @@ fn any_number_of_pool_threads_gives_the_same_bits() {
     fn check<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
         let width = encoding.d_model();
         let mut alone = vec![T::default(); rows * width];
-        encoding.fill_on(Threads::One, start, &mut alone).unwrap();
+        let plan = |threads| Plan {
+            threads,
+            ..Plan::default()
+        };
+        testing::fill(encoding, plan(Threads::One), start, &mut alone).unwrap();
         for count in [1, 2, 3, 7] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
             let mut found = vec![T::default(); rows * width];
             pool.build().unwrap().install(|| {
-                encoding.fill_on(Threads::Pool, start, &mut found).unwrap();
+                testing::fill(encoding, plan(Threads::Pool), start, &mut found).unwrap();
             });
             assert_same(&found, &alone, width, &format!("{count} threads"));
         }

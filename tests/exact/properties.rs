@@ -1,8 +1,9 @@
 //! Properties over drawn specifications and positions.
 
 use pe_core::{
-    Base, Element, OddWidth, Rungs, Similarity, SinusoidLayout, Sinusoidal, SinusoidalConfig,
-    Spacing, bf16, f16,
+    Base, Element, OddWidth, Similarity, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
+    bf16, f16,
+    testing::{Rungs, entry_pair},
 };
 use proptest::prelude::*;
 
@@ -45,7 +46,7 @@ fn configs() -> impl Strategy<Value = SinusoidalConfig> {
 
 fn same_through_every_rung<T: Element>(encoding: &Sinusoidal, pair: usize, position: f64) {
     let of = |rungs| {
-        let (sine, cosine): (T, T) = encoding.entry_pair(pair, position, rungs);
+        let (sine, cosine): (T, T) = entry_pair(encoding, pair, position, rungs);
         (sine.pattern(), cosine.pattern())
     };
     assert_eq!(of(Rungs::Ladder), of(Rungs::Only320), "{}", T::NAME);
@@ -96,8 +97,8 @@ proptest! {
     fn negative_positions_mirror(config in configs(), position in 1e-6..1e9f64) {
         let encoding = Sinusoidal::new(config).unwrap();
         for pair in 0..encoding.pairs() {
-            let (s, c): (f64, f64) = encoding.entry_pair(pair, position, Rungs::Ladder);
-            let (t, d): (f64, f64) = encoding.entry_pair(pair, -position, Rungs::Ladder);
+            let (s, c): (f64, f64) = entry_pair(&encoding, pair, position, Rungs::Ladder);
+            let (t, d): (f64, f64) = entry_pair(&encoding, pair, -position, Rungs::Ladder);
             prop_assert_eq!((s, c), (-t, d));
         }
     }

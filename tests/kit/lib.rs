@@ -15,6 +15,6 @@ pub mod tensors;
 pub mod tolerance;
 
 /// The examples of the README at the root, compiled and run with the documentation tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "candle"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -17,10 +17,65 @@ pub struct Run {
     pub err: String,
 }
 
+/// A command line: one string, in which single quotes keep a word together, or its words.
+pub trait Line {
+    /// Returns the words.
+    fn words(&self) -> Vec<String>;
+}
+
+impl Line for str {
+    fn words(&self) -> Vec<String> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), None, false);
+        for c in self.chars() {
+            match c {
+                '\'' => {
+                    quoted = !quoted;
+                    word.get_or_insert_with(String::new);
+                }
+                ' ' if !quoted => words.extend(word.take()),
+                c => word.get_or_insert_with(String::new).push(c),
+            }
+        }
+        assert!(!quoted, "{self}");
+        words.extend(word);
+        words
+    }
+}
+
+impl Line for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl Line for [&str] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|word| (*word).to_owned()).collect()
+    }
+}
+
+impl<const N: usize> Line for [&str; N] {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl Line for Vec<&str> {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl<T: Line + ?Sized> Line for &T {
+    fn words(&self) -> Vec<String> {
+        (**self).words()
+    }
+}
+
 /// Runs the program with arguments and standard input.
-pub fn run_with(args: &[&str], stdin: &str) -> Run {
+pub fn run_with(line: &(impl Line + ?Sized), stdin: &str) -> Run {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let all = std::iter::once("pe-demo").chain(args.iter().copied());
+    let all = std::iter::once("pe-demo".to_owned()).chain(line.words());
     let outcome = pe_demo::run(all, &mut stdin.as_bytes(), &mut out, &mut err);
     Run {
         outcome,
@@ -29,44 +84,41 @@ pub fn run_with(args: &[&str], stdin: &str) -> Run {
     }
 }
 
-/// Runs the program and expects success.
-pub fn run(args: &[&str]) -> String {
-    let run = run_with(args, "");
-    assert_eq!(
-        (run.outcome, run.err.as_str()),
-        (Outcome::Success, ""),
-        "{args:?}"
-    );
-    run.out
+/// Runs the program without standard input and expects the outcome and, unless it is success, no output.
+fn run_to(line: &(impl Line + ?Sized), outcome: Outcome) -> Run {
+    let run = run_with(line, "");
+    let empty = if outcome == Outcome::Success {
+        &run.err
+    } else {
+        &run.out
+    };
+    let found = (run.outcome, empty.as_str());
+    assert_eq!(found, (outcome, ""), "{:?}: {}", line.words(), run.err);
+    run
+}
+
+/// Runs the program and expects success: its output.
+pub fn run(line: &(impl Line + ?Sized)) -> String {
+    run_to(line, Outcome::Success).out
 }
 
 /// Runs the program with `--json` and expects success.
-pub fn run_json(args: &[&str]) -> Value {
-    let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
-    serde_json::from_str(&run(&args)).unwrap()
+pub fn run_json(line: &(impl Line + ?Sized)) -> Value {
+    let mut words = line.words();
+    words.push("--json".to_owned());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    serde_json::from_str(&run(&words)).unwrap()
 }
 
-/// Runs the program and expects failure.
-pub fn run_error(args: &[&str]) -> String {
-    let run = run_with(args, "");
-    assert_eq!(
-        (run.outcome, run.out.as_str()),
-        (Outcome::Failure, ""),
-        "{args:?}"
-    );
-    run.err
+/// Runs the program and expects failure: its message.
+pub fn run_error(line: &(impl Line + ?Sized)) -> String {
+    run_to(line, Outcome::Failure).err
 }
 
-/// Runs the program and expects it to refuse its arguments: the first line of what it says.
-pub fn run_usage(args: &[&str]) -> String {
-    let run = run_with(args, "");
-    assert_eq!(
-        (run.outcome, run.out.as_str()),
-        (Outcome::Usage, ""),
-        "{args:?}: {}",
-        run.err
-    );
-    let first = run.err.lines().next().unwrap_or_default();
+/// Runs the program and expects it to reject its arguments: the first line of its message.
+pub fn run_usage(line: &(impl Line + ?Sized)) -> String {
+    let error = run_to(line, Outcome::Usage).err;
+    let first = error.lines().next().unwrap_or_default();
     first.strip_prefix("error: ").unwrap().to_owned()
 }
 

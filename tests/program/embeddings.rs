@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use serde_json::Value;
 
 use crate::tolerance::NORMS_F64;
-use crate::util::{arg, run, run_error, run_json, run_usage, run_with};
+use crate::util::{arg, run, run_error, run_json, run_with};
 
 /// Words and their ids; no tokens are put around a sentence.
 pub const WORDS: &str = r#"{
@@ -66,9 +66,9 @@ pub fn bert(directory: &Path) -> PathBuf {
     )
 }
 
-fn encode<'a>(path: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
-    let args = ["encode", "--no-table", "--layers", "1", "--heads", "2"];
-    [&args[..], &["--embeddings", arg(path)], more].concat()
+fn encode(path: &Path, more: &str) -> String {
+    let path = arg(path);
+    format!("encode --no-table --layers 1 --heads 2 --embeddings {path} {more}")
 }
 
 /// Lengths of the rows that are not zero: mean, least, largest.
@@ -99,7 +99,7 @@ fn assert_lengths(found: &Value, rows: &Tensor) {
 fn sizes_of_words_and_positions_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let path = bert(directory.path());
-    let report = run_json(&encode(&path, &["order matters", "--max-seq-len", "50"]));
+    let report = run_json(&encode(&path, "'order matters' --max-seq-len 50"));
     assert_eq!(report["model"]["d_model"], 8);
     assert_eq!(report["model"]["scheme"], "sinusoidal");
     let sizes = &report["sizes"];
@@ -117,26 +117,21 @@ fn sizes_of_words_and_positions_are_told() {
     let ratio = sizes["ratio"].as_f64().unwrap();
     assert!((ratio - lengths(&words())[0] / mean).abs() < 1e-9);
 
-    let report = run_json(&encode(&path, &["--position-embeddings", "order matters"]));
+    let report = run_json(&encode(&path, "--position-embeddings 'order matters'"));
     assert_eq!(report["model"]["scheme"], "learned");
     assert_lengths(&report["sizes"]["positions"], &positions());
     let report = run_json(&encode(
         &path,
-        &[
-            "--position-embeddings",
-            "--position-offset",
-            "2",
-            "order matters",
-        ],
+        "--position-embeddings --position-offset 2 'order matters'",
     ));
     let rest = positions().narrow(0, 2, 3).unwrap();
     assert_lengths(&report["sizes"]["positions"], &rest);
     assert_eq!(report["sizes"]["positions"]["vectors"], 3);
 
-    let text = run(&encode(&path, &["order matters"]));
+    let text = run(&encode(&path, "'order matters'"));
     assert!(text.contains("How long the vectors are"), "{text}");
     assert!(text.contains("1 of them zero"), "{text}");
-    let report = run_json(&encode(&path, &["--scheme", "rotary", "order matters"]));
+    let report = run_json(&encode(&path, "--scheme rotary 'order matters'"));
     assert!(report["sizes"]["positions"].is_null());
 }
 
@@ -148,7 +143,7 @@ fn every_float_type_and_prefix_is_read() {
             let name = format!("{prefix}embeddings.word_embeddings.weight");
             let tensor = words().to_dtype(dtype).unwrap();
             let path = checkpoint(directory.path(), &[(&name, tensor.clone())]);
-            let report = run_json(&encode(&path, &["order matters"]));
+            let report = run_json(&encode(&path, "'order matters'"));
             assert_lengths(&report["sizes"]["words"], &tensor);
             let told = report["sizes"]["words"]["dtype"].as_str().unwrap();
             assert_eq!(told, dtype.as_str());
@@ -160,10 +155,10 @@ fn every_float_type_and_prefix_is_read() {
 fn the_words_are_those_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = bert(directory.path());
-    let vectors = |sentences: &[&str]| {
+    let vectors = |sentences: &str| {
         let file = directory.path().join("v.jsonl");
         run_with(
-            &encode(&path, &[&["-q", "-o", arg(&file)], sentences].concat()),
+            &encode(&path, &format!("-q -o {} {sentences}", arg(&file))),
             "",
         );
         let text = std::fs::read_to_string(&file).unwrap();
@@ -173,7 +168,7 @@ fn the_words_are_those_of_the_file() {
         lines.map(|line| line["vector"].clone()).collect::<Vec<_>>()
     };
     // "order" and "twin" have one vector; "matters" has another.
-    let [a, b, c] = vectors(&["order much", "twin much", "matters much"])
+    let [a, b, c] = vectors("'order much' 'twin much' 'matters much'")
         .try_into()
         .unwrap();
     assert_eq!(a, b);
@@ -191,26 +186,26 @@ fn tensors_are_found_by_name_or_the_choice_is_told() {
         directory.path(),
         &[(a, words()), (b, words()), ("x:y", words())],
     );
-    let error = run_error(&encode(&path, &["order"]));
+    let error = run_error(&encode(&path, "order"));
     for part in ["2 tensors", a, b, "name one of them"] {
         assert!(error.contains(part), "{error}");
     }
     for name in [a, "x:y"] {
         let named = format!("{}:{name}", arg(&path));
-        let report = run_json(&encode(Path::new(&named), &["order matters"]));
+        let report = run_json(&encode(Path::new(&named), "'order matters'"));
         assert_eq!(report["sizes"]["words"]["tensor"], name);
     }
     let named = format!("{}:nothing", arg(&path));
-    let error = run_error(&encode(Path::new(&named), &["order"]));
+    let error = run_error(&encode(Path::new(&named), "order"));
     assert!(
         error.contains("no tensor nothing; its matrices are") && error.contains(a),
         "{error}"
     );
-    let error = run_error(&encode(&path, &["--position-embeddings", "order"]));
+    let error = run_error(&encode(&path, "--position-embeddings order"));
     assert!(error.contains("--embeddings"), "{error}");
 
     let path = checkpoint(directory.path(), &[("other", words())]);
-    let error = run_error(&encode(&path, &["order"]));
+    let error = run_error(&encode(&path, "order"));
     let expected =
         "no tensor whose name ends in embeddings.word_embeddings.weight; its matrices are other";
     assert!(error.contains(expected), "{error}");
@@ -220,14 +215,14 @@ fn tensors_are_found_by_name_or_the_choice_is_told() {
 fn what_does_not_fit_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = bert(directory.path());
-    let error = |more: &[&str]| run_error(&encode(&path, more));
+    let error = |more: &str| run_error(&encode(&path, more));
     let long = "order order order order order order";
-    let said = error(&["--position-embeddings", long]);
+    let said = error(&format!("--position-embeddings '{long}'"));
     assert!(
         said.contains("at most 5 can be encoded (rows of the learned positions)"),
         "{said}"
     );
-    let said = error(&["--position-embeddings", "--position-offset", "5", "order"]);
+    let said = error("--position-embeddings --position-offset 5 order");
     assert!(
         said.contains("has 5 rows, --position-offset is 5"),
         "{said}"
@@ -236,8 +231,8 @@ fn what_does_not_fit_is_refused() {
         "--position-embeddings={}:bert.encoder.layer.0.output.dense.weight",
         arg(&path)
     );
-    run(&encode(&path, &[&other, "order matters"]));
-    let said = run_error(&["--heads", "3", "--embeddings", arg(&path), "order"]);
+    run(&encode(&path, &format!("{other} 'order matters'")));
+    let said = run_error(&format!("--heads 3 --embeddings {} order", arg(&path)));
     assert!(said.contains("the width 8"), "{said}");
 
     for (tensor, part) in [
@@ -259,34 +254,16 @@ fn what_does_not_fit_is_refused() {
             directory.path(),
             &[("embeddings.word_embeddings.weight", tensor)],
         );
-        let said = run_error(&encode(&path, &["order"]));
+        let said = run_error(&encode(&path, "order"));
         assert!(said.contains(part), "{part}: {said}");
     }
     let path = bert(directory.path());
     std::fs::remove_file(directory.path().join("tokenizer.json")).unwrap();
-    let said = run_error(&encode(&path, &["order"]));
+    let said = run_error(&encode(&path, "order"));
     assert!(
         said.contains("no tokenizer.json beside it; name its tokenizer"),
         "{said}"
     );
-
-    for args in [
-        &["--embeddings", "x", "--d-model", "8"][..],
-        &["--embeddings", "x", "--weights", "y"],
-        &["--position-embeddings"],
-        &[
-            "--embeddings",
-            "x",
-            "--position-embeddings",
-            "--scheme",
-            "none",
-        ],
-        &["--embeddings", "x", "--position-offset", "2"],
-        &["--embeddings", ""],
-        &["--embeddings", "-"],
-    ] {
-        run_usage(args);
-    }
 }
 
 /// A file of 4 GiB of which nearly all is a hole: whoever reads more than the words takes long.
@@ -315,7 +292,7 @@ fn of_a_large_checkpoint_only_the_words_are_read() {
         .unwrap();
     drop(file);
     let start = std::time::Instant::now();
-    let report = run_json(&encode(&path, &["order matters"]));
+    let report = run_json(&encode(&path, "'order matters'"));
     assert_lengths(&report["sizes"]["words"], &self::words());
     assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
 }

@@ -5,11 +5,11 @@ use pe_core::SinusoidalConfig;
 use pe_demo::Outcome;
 
 use crate::tolerance::SIX_DECIMALS_CUT;
-use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with};
+use crate::util::{arg, file, run, run_json, run_with};
 
 #[test]
 fn d1_d2_d3_d4_all_stand_in_the_report() {
-    let out = run(&["--no-table"]);
+    let out = run("--no-table");
     for part in [
         "position  0      1        2        3",
         "[CLS]  anthony  hopkins  admired  michael  bay",
@@ -28,7 +28,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
 #[test]
 fn d1_the_table_used_is_written_and_right() {
     let (_guard, path) = file("table.safetensors");
-    let report = run_json(&["--table", arg(&path)]);
+    let report = run_json(&format!("--table {}", arg(&path)));
     assert_eq!(report["table"]["file"], arg(&path));
     assert_eq!(report["table"]["shape"], serde_json::json!([50, 256]));
     let starts = report["table"]["last_row_starts"].as_array().unwrap();
@@ -44,7 +44,7 @@ fn d1_the_table_used_is_written_and_right() {
     };
     assert_eq!(*spec.config(), SinusoidalConfig::new(256));
     assert!(checkpoint::compare(&path, &spec).unwrap().is_right());
-    assert!(run(&["inspect", arg(&path)]).contains("right: all 12,800 entries"));
+    assert!(run(&format!("inspect {}", arg(&path))).contains("right: all 12,800 entries"));
 }
 
 #[test]
@@ -64,15 +64,15 @@ fn the_table_grows_with_the_sentences_and_not_beyond_what_was_said() {
 
 #[test]
 fn runs_repeat_and_seeds_differ() {
-    let seed = |seed| run(&["--no-table", "--json", "--seed", seed]);
+    let seed = |seed| run(&format!("--no-table --json --seed {seed}"));
     assert_eq!(seed("5"), seed("5"));
     assert_ne!(seed("5"), seed("6"));
-    assert_eq!(run(&["--no-table"]), run(&["encode", "--no-table"]));
+    assert_eq!(run("--no-table"), run("encode --no-table"));
 }
 
 #[test]
 fn json_holds_what_the_text_shows() {
-    let report = run_json(&["--no-table"]);
+    let report = run_json("--no-table");
     assert_eq!(report["program"], "pe-demo");
     assert_eq!(report["model"]["d_model"], 256);
     assert_eq!(report["sentences"][0]["tokens"][2]["token"], "hopkins");
@@ -90,57 +90,15 @@ fn many_sentences_are_all_shown() {
     let text: String = (0..700)
         .map(|n| format!("sentence number {n} of a text\n"))
         .collect();
-    let run = run_with(
-        &["--no-table", "--d-model", "16", "--heads", "2", "-"],
-        &text,
-    );
+    let run = run_with("--no-table --d-model 16 --heads 2 -", &text);
     assert_eq!((run.outcome, run.err.as_str()), (Outcome::Success, ""));
     assert!(run.out.contains("700  sentence number 699 of a text"));
 }
 
 #[test]
 fn one_word_is_enough() {
-    for args in [
-        &["--no-table", "x"][..],
-        &["--no-table", "--max-seq-len", "3", "x"],
-    ] {
+    for args in ["--no-table x", "--no-table --max-seq-len 3 x"] {
         let out = run(args);
         assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
     }
-}
-
-#[test]
-fn sizes_that_make_no_sense_are_bad_usage() {
-    for (option, value) in [
-        ("--d-model", "0"),
-        ("--d-model", "-5"),
-        ("--heads", "0"),
-        ("--heads", "-1"),
-        ("--layers", "0"),
-        ("--layers", "two"),
-        ("--max-seq-len", "0"),
-        ("--max-seq-len", "4294967297"),
-        ("--seed", "-1"),
-        ("--seed", "18446744073709551616"),
-        ("--table", "-"),
-        ("--norm", "both"),
-    ] {
-        for command in [&[][..], &["encode"]] {
-            let error = run_usage(&[command, &[option, value]].concat());
-            assert!(
-                error.contains(&format!("invalid value '{value}' for '{option}")),
-                "{error}"
-            );
-        }
-    }
-    assert_eq!(
-        run_usage(&["--d-model", "250"]),
-        "--d-model 250 cannot be shared evenly by --heads 4"
-    );
-    assert_eq!(
-        run_usage(&["--d-model", "7", "--heads", "7"]),
-        "--d-model 7 is odd: sine and cosine columns come in pairs"
-    );
-    // What no one could know beforehand is not bad usage.
-    assert!(run_error(&["--no-table", "--layers", "1000"]).contains("above the limit"));
 }

@@ -19,19 +19,18 @@ fn the_program() {
     let Ok(args) = std::env::var(ARGS) else {
         return;
     };
-    let args: Vec<&str> = args.split('\n').collect();
     let run = run_with(&args, "");
     std::fs::write("out", run.out).unwrap();
     std::fs::write("err", run.err).unwrap();
 }
 
 /// Runs it in a directory: what it printed and what it said.
-fn demo(directory: &Path, endpoint: &str, offline: &str, args: &[&str]) -> (String, String) {
+fn demo(directory: &Path, endpoint: &str, offline: &str, args: &str) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "hub::the_program"])
         .current_dir(directory)
-        .env(ARGS, args.join("\n"))
+        .env(ARGS, args)
         .env("HF_HOME", directory.join("hf"))
         .env("HF_ENDPOINT", endpoint)
         .env("HF_HUB_OFFLINE", offline)
@@ -54,24 +53,9 @@ fn path(repo: &str, file: &str) -> String {
 fn server(directory: &Path) -> Server {
     let model = std::fs::read(bert(directory)).unwrap();
     let trained = directory.join("trained");
-    let args = [
-        "train",
-        "--scheme",
-        "rotary",
-        "--steps",
-        "1",
-        "--d-model",
-        "8",
-        "--heads",
-        "1",
-        "--layers",
-        "1",
-        "--length",
-        "8",
-        "-o",
-        arg(&trained),
-    ];
-    run_with(&args, "");
+    let sizes = "--steps 1 --d-model 8 --heads 1 --layers 1 --length 8";
+    let out = arg(&trained);
+    run_with(&format!("train --scheme rotary {sizes} -o {out}"), "");
     let weights = std::fs::read(trained.join("rotary.safetensors")).unwrap();
     Server::with_files(vec![
         (
@@ -97,31 +81,11 @@ fn server(directory: &Path) -> Server {
 fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache() {
     let directory = tempfile::tempdir().unwrap();
     let server = server(directory.path());
-    let runs: [&[&str]; 4] = [
-        &[
-            "--no-table",
-            "--embeddings",
-            "owner/bert",
-            "--position-embeddings",
-            "order matters",
-        ],
-        &[
-            "--no-table",
-            "--heads",
-            "2",
-            "--embeddings",
-            "owner/bert:model.safetensors:bert.embeddings.word_embeddings.weight",
-            "order matters",
-        ],
-        &[
-            "--no-table",
-            "--d-model",
-            "8",
-            "--tokenizer",
-            "owner/bert:other.json",
-            "order matters",
-        ],
-        &["--weights", "owner/trained:rotary.safetensors"],
+    let runs: [&str; 4] = [
+        "--no-table --embeddings owner/bert --position-embeddings 'order matters'",
+        "--no-table --heads 2 --embeddings owner/bert:model.safetensors:bert.embeddings.word_embeddings.weight 'order matters'",
+        "--no-table --d-model 8 --tokenizer owner/bert:other.json 'order matters'",
+        "--weights owner/trained:rotary.safetensors",
     ];
     let online = runs.map(|args| demo(directory.path(), &server.address, "0", args));
     for ((out, err), args) in online.iter().zip(runs) {
@@ -137,7 +101,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
         directory.path(),
         &server.address,
         "1",
-        &["--tokenizer", "owner/new"],
+        "--tokenizer owner/new",
     );
     assert!(
         err.contains("HF_HUB_OFFLINE") && err.contains("there is no file owner/new here"),
@@ -147,7 +111,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
         directory.path(),
         "http://127.0.0.1:9",
         "",
-        &["--embeddings", "owner/new"],
+        "--embeddings owner/new",
     );
     assert!(err.contains("is there a network?"), "{err}");
     assert_eq!(err.lines().count(), 1);
@@ -155,7 +119,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
         directory.path(),
         &server.address,
         "",
-        &["--weights", "owner/trained"],
+        "--weights owner/trained",
     );
     assert!(
         err.contains("\"model.safetensors\" in \"owner/trained\""),
@@ -169,7 +133,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
         directory.path(),
         &server.address,
         "",
-        &["-v", "--no-table", "--embeddings", "owner/bert", "a"],
+        "-v --no-table --embeddings owner/bert a",
     );
     assert!(
         said.1.contains("model.safetensors of owner/bert is "),
@@ -197,8 +161,8 @@ fn a_file_of_that_name_wins() {
         "owner/bert",
         "owner/bert:bert.embeddings.word_embeddings.weight",
     ] {
-        let args = ["--no-table", "--embeddings", name, "order matters"];
-        let (out, err) = demo(directory.path(), &server.address, "", &args);
+        let args = &format!("--no-table --embeddings {name} 'order matters'");
+        let (out, err) = demo(directory.path(), &server.address, "", args);
         assert_eq!(err, "");
         let line = out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(

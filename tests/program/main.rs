@@ -7,14 +7,14 @@ mod export;
 mod hub;
 mod inspect;
 mod plot;
+mod refusals;
 mod report;
 mod rotary;
 mod schemes;
 mod shell;
 mod studies;
 mod text;
-mod tolerance;
 mod train;
 mod vectors;
 
-use pe_tests::program as util;
+use pe_tests::{program as util, tolerance};

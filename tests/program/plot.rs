@@ -35,13 +35,14 @@ const FIGURES: [&str; 19] = [
 ];
 
 /// The numbers of one figure, drawn with further options.
-fn numbers(name: &str, options: &[&str]) -> Value {
+fn numbers(name: &str, options: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
     // SVG is the cheaper picture.
-    let args = ["plot", name, "--data", "json", "--format", "svg", "-o"];
-    run(&[&args[..], &[arg(path)], options].concat());
-    read(&path.join(format!("{name}.json")))
+    let path = arg(folder.path());
+    run(&format!(
+        "plot {name} --data json --format svg -o {path} {options}"
+    ));
+    read(&folder.path().join(format!("{name}.json")))
 }
 
 fn read(path: &Path) -> Value {

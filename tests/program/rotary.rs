@@ -1,8 +1,8 @@
 //! Rotary tables and models' configurations on the command line.
 
 mod config;
+mod config_files;
 mod export;
-mod refusals;
 
 use std::path::{Path, PathBuf};
 
@@ -35,9 +35,11 @@ struct Exported {
 }
 
 /// Exports over `path` with further options and loads what was written.
-fn export(path: &Path, options: &[&str]) -> (Exported, String) {
-    let fixed = ["export", "--scheme", "rotary", "-o", arg(path)];
-    let text = run(&[&fixed, options].concat());
+fn export(path: &Path, options: &str) -> (Exported, String) {
+    let text = run(&format!(
+        "export --scheme rotary -o {} {options}",
+        arg(path)
+    ));
     let loaded = checkpoint::load_as::<RotaryTables>(path, &Device::Cpu).unwrap();
     let (spec, table) = (loaded.spec.unwrap(), loaded.table);
     (Exported { spec, table }, text)

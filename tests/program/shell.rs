@@ -27,7 +27,7 @@ fn every_shell_has_completions_of_every_command() {
         ("powershell", "Register-ArgumentCompleter"),
         ("elvish", "edit:completion"),
     ] {
-        let script = run(&["completions", shell]);
+        let script = run(&format!("completions {shell}"));
         assert!(script.contains(part), "{shell}");
         for word in COMMANDS
             .into_iter()
@@ -35,14 +35,14 @@ fn every_shell_has_completions_of_every_command() {
         {
             assert!(script.contains(word), "{shell}: {word}");
         }
-        assert_eq!(run(&["completions", shell]), script);
+        assert_eq!(run(&format!("completions {shell}")), script);
     }
-    assert!(run_usage(&["completions", "dos"]).contains("dos"));
+    assert!(run_usage("completions dos").contains("dos"));
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let page = run(&["man"]);
+    let page = run("man");
     for part in [
         ".TH pe-demo 1",
         ".SH SYNOPSIS",
@@ -52,12 +52,11 @@ fn every_command_has_a_manual_page() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    assert!(run(&["man", "export"]).contains("min\\-rate"));
-    assert!(run_usage(&["man", "nothing"]).contains("there are encode, export"));
-    run_usage(&["man", "train", "-o", "x"]);
+    assert!(run("man export").contains("min\\-rate"));
+    assert!(run_usage("man nothing").contains("there are encode, export"));
 
     let (guard, path) = file("man1");
-    let said = run(&["man", "-o", arg(&path)]);
+    let said = run(&format!("man -o {}", arg(&path)));
     assert_eq!(said.lines().count(), 1 + COMMANDS.len());
     for command in COMMANDS {
         let file = path.join(format!("pe-demo-{command}.1"));
@@ -68,7 +67,7 @@ fn every_command_has_a_manual_page() {
         );
         assert!(page.contains("Examples:"), "{command}");
     }
-    assert_eq!(run(&["-q", "man", "-o", arg(&path)]), "");
+    assert_eq!(run(&format!("-q man -o {}", arg(&path))), "");
     drop(guard);
 }
 
@@ -76,9 +75,9 @@ fn every_command_has_a_manual_page() {
 fn every_help_has_examples_and_no_colors_of_its_own() {
     for command in COMMANDS {
         for args in [
-            &[command, "--help"][..],
-            &["help", command],
-            &["-q", command, "-h"],
+            &format!("{command} --help"),
+            &format!("help {command}"),
+            &format!("-q {command} -h"),
         ] {
             let help = run(args);
             assert!(
@@ -93,14 +92,14 @@ fn every_help_has_examples_and_no_colors_of_its_own() {
             assert!(!help.contains('\x1b'), "{args:?}");
         }
     }
-    assert!(run(&["--help"]).contains("NO_COLOR"));
+    assert!(run("--help").contains("NO_COLOR"));
 }
 
 /// Paragraphs fill the lines of 80 columns: the first word of a line would not fit on the one before.
 #[test]
 fn paragraphs_of_help_have_no_breaks_of_their_own() {
     for command in COMMANDS {
-        let help = run(&[command, "--help"]);
+        let help = run(&format!("{command} --help"));
         let (_, end) = help.split_once("\nExamples:\n").unwrap();
         let lines: Vec<&str> = end.lines().collect();
         for pair in lines.windows(2) {
@@ -116,51 +115,37 @@ fn paragraphs_of_help_have_no_breaks_of_their_own() {
 #[test]
 fn quiet_is_results_and_errors_only() {
     let (guard, table) = file("t.safetensors");
-    let export = [
-        "export",
-        "--d-model",
-        "8",
-        "--max-seq-len",
-        "3",
-        "-o",
-        arg(&table),
-    ];
+    let export = format!("export --d-model 8 --max-seq-len 3 -o {}", arg(&table));
     assert!(run(&export).contains("wrote"));
-    for args in [
-        [&["-q"][..], &export].concat(),
-        [&export[..], &["--quiet"]].concat(),
-    ] {
-        assert_eq!(run(&args), "");
-    }
-    assert!(run(&["-q", "inspect", arg(&table)]).contains("[3, 8]"));
-    assert!(run(&["--quiet", "--no-table", "a b"]).contains("position"));
+    assert_eq!(run(&format!("-q {export}")), "");
+    assert_eq!(run(&format!("{export} --quiet")), "");
+    assert!(run(&format!("-q inspect {}", arg(&table))).contains("[3, 8]"));
+    assert!(run("--quiet --no-table 'a b'").contains("position"));
     let nothing = guard.path().join("nothing");
-    let failed = run_with(&["-q", "inspect", arg(&nothing)], "");
+    let failed = run_with(&format!("-q inspect {}", arg(&nothing)), "");
     assert_eq!(failed.outcome, Outcome::Failure);
     assert!(failed.err.contains("nothing"));
-    run_usage(&["-q", "-v", "a b"]);
 }
 
 #[test]
 fn verbose_tells_what_is_read() {
-    let spoken = run_with(&["-v", "encode", "--no-table", "a b"], "");
+    let spoken = run_with("-v encode --no-table 'a b'", "");
     assert_eq!(spoken.outcome, Outcome::Success);
     assert!(
         spoken.err.contains("pe-demo: tokenizer built-in with"),
         "{}",
         spoken.err
     );
-    assert_eq!(run(&["--no-table", "a b"]), spoken.out);
+    assert_eq!(run("--no-table 'a b'"), spoken.out);
 }
 
 /// Before a command's name they are still options, and the name is no sentence.
 #[test]
 fn options_for_all_may_stand_before_the_command() {
-    for options in [&["-q"][..], &["-v"], &["--verbose"]] {
-        let args = [options, &["encode", "--no-table", "train"]].concat();
-        let out = run_with(&args, "").out;
+    for option in ["-q", "-v", "--verbose"] {
+        let out = run_with(&format!("{option} encode --no-table train"), "").out;
         assert!(out.contains("  1  train"), "{out}");
     }
-    let out = run(&["-q", "--no-table", "a b", "train"]);
+    let out = run("-q --no-table 'a b' train");
     assert!(out.contains("  2  train"), "{out}");
 }

@@ -4,7 +4,7 @@ use pe_demo::Outcome;
 use pe_demo::origin::HubName;
 use pe_demo::tokenizer::{Tokenizer, TokenizerSource};
 
-use crate::util::{arg, file, run, run_error, run_json, run_usage, run_with, tokenizer};
+use crate::util::{arg, file, run, run_error, run_json, run_with, tokenizer};
 
 fn texts(report: &serde_json::Value) -> Vec<&str> {
     let sentences = report["sentences"].as_array().unwrap().iter();
@@ -16,19 +16,16 @@ fn texts(report: &serde_json::Value) -> Vec<&str> {
 #[test]
 fn sentences_come_from_arguments_files_and_standard_input() {
     assert_eq!(
-        texts(&run_json(&["--no-table", "one two", "three"])),
+        texts(&run_json("--no-table 'one two' three")),
         ["one two", "three"]
     );
 
     let (_guard, path) = file("text.txt");
     std::fs::write(&path, "first line\n\n  second line \r\nthird").unwrap();
-    let report = run_json(&["--no-table", "--file", arg(&path)]);
+    let report = run_json(&format!("--no-table --file {}", arg(&path)));
     assert_eq!(texts(&report), ["first line", "second line", "third"]);
 
-    for args in [
-        &["--no-table", "-", "--json"][..],
-        &["--no-table", "--file", "-", "--json"],
-    ] {
+    for args in ["--no-table - --json", "--no-table --file - --json"] {
         let run = run_with(args, "from a pipe\n");
         assert_eq!(
             texts(&serde_json::from_str(&run.out).unwrap()),
@@ -37,7 +34,7 @@ fn sentences_come_from_arguments_files_and_standard_input() {
     }
 
     // Nothing is read that was not asked for.
-    let run = run_with(&["--no-table", "--json"], "from a pipe\n");
+    let run = run_with("--no-table --json", "from a pipe\n");
     let report = serde_json::from_str(&run.out).unwrap();
     assert_eq!(texts(&report), pe_demo::sentences::BUILT_IN);
 }
@@ -46,24 +43,23 @@ fn sentences_come_from_arguments_files_and_standard_input() {
 fn texts_without_sentences_are_errors() {
     let (_guard, path) = file("text.txt");
     std::fs::write(&path, "\n \n").unwrap();
-    assert!(run_error(&["--file", arg(&path)]).contains("no sentences"));
+    assert!(run_error(&format!("--file {}", arg(&path))).contains("no sentences"));
     std::fs::write(&path, b"good\nb\xffd\n").unwrap();
-    assert!(run_error(&["--file", arg(&path)]).contains("line 2"));
-    assert!(run_usage(&["--no-table", "good", "  "]).contains("'  ' for '[SENTENCE]...'"));
-    let run = run_with(&["--no-table", "-"], "");
+    assert!(run_error(&format!("--file {}", arg(&path))).contains("line 2"));
+    let run = run_with("--no-table -", "");
     assert_eq!(run.outcome, Outcome::Failure);
     assert_eq!(run.err, "pe-demo: standard input: no sentences\n");
 }
 
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
-    let out = run(&["--no-table", "red \u{1b}[31m or \u{7} not"]);
+    let out = run("--no-table 'red \u{1b}[31m or \u{7} not'");
     assert!(out.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(out.contains("\\u{1b}[31m"));
     // Nor those that turn the direction of a line; nor in errors.
-    let out = run(&["--no-table", "left \u{202e}right"]);
+    let out = run("--no-table 'left \u{202e}right'");
     assert!(!out.contains('\u{202e}') && out.contains("\\u{202e}right"));
-    let error = run_error(&["--file", "no\u{1b}[31m.txt"]);
+    let error = run_error("--file 'no\u{1b}[31m.txt'");
     assert!(error.starts_with("pe-demo: no\\u{1b}[31m.txt: "), "{error}");
 }
 
@@ -141,7 +137,7 @@ fn any_tokenizer_file_will_do() {
 fn bad_tokenizers_are_errors_that_name_them() {
     let (_guard, path) = file("words.json");
     std::fs::write(&path, "{}").unwrap();
-    let error = run_error(&["--tokenizer", arg(&path)]);
+    let error = run_error(&format!("--tokenizer {}", arg(&path)));
     assert!(error.contains("words.json: not a tokenizer"), "{error}");
     // An id that would make the embedding absurdly large.
     std::fs::write(
@@ -149,7 +145,7 @@ fn bad_tokenizers_are_errors_that_name_them() {
         WORDS.replace("\"matters\": 7", "\"matters\": 4294967295"),
     )
     .unwrap();
-    let error = run_error(&["--no-table", "--tokenizer", arg(&path), "order"]);
+    let error = run_error(&format!("--no-table --tokenizer {} order", arg(&path)));
     assert!(error.contains("above the limit"), "{error}");
 }
 

@@ -1,15 +1,15 @@
 //! Philox4x32-10, the counter-based random number generator behind [`Dropout`](crate::Dropout).
 //!
 //! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: "Parallel Random Numbers:
-//! As Easy as 1, 2, 3", SC 2011. A counter-based generator has no state: every
-//! block of numbers is a function of its counter and the key alone, so any thread
-//! or device can make any part of the sequence, in any order.
+//! As Easy as 1, 2, 3", SC 2011. A counter-based generator has no state. Every block of random numbers
+//! is a function of its counter and the key alone, so any thread or device can compute any part of the
+//! sequence, in any order.
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 pub(crate) const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 pub(crate) const ROUNDS: usize = 10;
 
-/// Four random words for a counter and a key: Philox with 4 words of 32 bits and 10 rounds.
+/// Computes four random words from a counter and a key: Philox with 4 words of 32 bits and 10 rounds.
 ///
 /// One round maps the counter `(c0, c1, c2, c3)` under the key `(k0, k1)` to
 ///
@@ -18,9 +18,10 @@ pub(crate) const ROUNDS: usize = 10;
 /// M0 = d2511f53, M1 = cd9e8d57
 /// ```
 ///
-/// where `hi` and `lo` are the halves of the 64-bit product. Between rounds `9e3779b9` is added
-/// to `k0` and `bb67ae85` to `k1`, modulo 2^32.
+/// `hi` and `lo` are the halves of the 64-bit product. Between rounds `9e3779b9` is added to `k0` and
+/// `bb67ae85` to `k1`, modulo 2^32.
 ///
+/// # Examples
 /// ```
 /// // The first known-answer vector of the authors' library, Random123.
 /// assert_eq!(

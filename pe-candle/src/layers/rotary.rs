@@ -101,6 +101,7 @@
 //! | `ops::sdpa` (Metal) | products and `ops::softmax` |
 
 mod apply;
+mod call;
 pub(crate) mod config;
 mod cos_sin;
 mod given;
@@ -108,7 +109,6 @@ mod input;
 #[doc(hidden)]
 pub mod reference;
 mod tables;
-mod turn;
 
 use std::sync::Arc;
 
@@ -116,9 +116,9 @@ use candle_core::{DType, Device, Result};
 use pe_core::hf_config::HfConfig;
 use pe_core::{Backend, Rotary};
 
+use self::call::Call;
 use self::config::RotaryEmbeddingConfig;
 use self::tables::Tables;
-use self::turn::Turn;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};

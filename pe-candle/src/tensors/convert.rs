@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{Element, MAX_TABLE_BYTES, Sinusoidal, Table};
+use pe_core::{CosSin, Element, MAX_TABLE_BYTES, RotaryFrequencies, Sinusoidal, Table};
 use pulp::bytemuck::Zeroable;
 
 use crate::kernel::raw::{LARGE, zeros};
@@ -65,7 +65,7 @@ pub fn sinusoidal_tensor(
         positions: Range<u64>,
         device: &Device,
     ) -> Result<Tensor> {
-        if let Some(mut entries) = large_zeros::<T>(encoding, &positions) {
+        if let Some(mut entries) = large_zeros::<T>(encoding.d_model(), &positions) {
             encoding.fill(positions.start, &mut entries)?;
             let shape = (entries.len() / encoding.d_model(), encoding.d_model());
             return Tensor::from_vec(entries, shape, device);
@@ -81,14 +81,32 @@ pub fn sinusoidal_tensor(
     }
 }
 
+/// Computes the cosines and sines of a range of positions as tensors of shape `[positions, pairs]`,
+/// on the host as in [`sinusoidal_tensor`].
+///
+/// # Errors
+/// Returns the errors of [`RotaryFrequencies::tables`].
+pub(crate) fn cos_sin_tensors<T: Element + WithDType + Zeroable>(
+    frequencies: &RotaryFrequencies,
+    positions: Range<u64>,
+    device: &Device,
+) -> Result<[Tensor; 2]> {
+    let pairs = frequencies.pairs();
+    let large = || large_zeros::<T>(pairs, &positions);
+    if let (Some(mut cos), Some(mut sin)) = (large(), large()) {
+        frequencies.fill(positions.start, &mut cos, &mut sin)?;
+        let tensor = |table: Vec<T>| Tensor::from_vec(table, ((), pairs), device);
+        return Ok([tensor(cos)?, tensor(sin)?]);
+    }
+    let CosSin { cos, sin } = frequencies.tables::<T>(positions)?;
+    Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
+}
+
 /// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`
 /// for smaller tables, and if [`Sinusoidal::table`] has an error to report.
-fn large_zeros<T: Copy + Zeroable>(
-    encoding: &Sinusoidal,
-    positions: &Range<u64>,
-) -> Option<Vec<T>> {
+fn large_zeros<T: Copy + Zeroable>(width: usize, positions: &Range<u64>) -> Option<Vec<T>> {
     let rows = positions.end.checked_sub(positions.start)?;
-    let entries = rows.checked_mul(encoding.d_model() as u64)?;
+    let entries = rows.checked_mul(width as u64)?;
     let bytes = entries.checked_mul(size_of::<T>() as u64)?;
     let pays = positions.end <= 1 << 32 && (LARGE as u64..=MAX_TABLE_BYTES).contains(&bytes);
     let entries = usize::try_from(entries).ok()?;
@@ -109,6 +127,25 @@ mod tests {
             assert_eq!(tensor.dims(), [rows as usize, 1024]);
             let found = tensor.flatten_all()?.to_vec1::<f32>()?;
             assert!(found == table.as_slice(), "{rows}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn large_cosines_and_sines_are_those_of_the_core() -> Result<()> {
+        let rotary = pe_core::Rotary::new(pe_core::RotaryConfig::new(128))?;
+        let frequencies = rotary.frequencies(0)?;
+        // Just below and above what is large.
+        for rows in [16_383, 16_385] {
+            let tables = frequencies.tables::<f32>(7..7 + rows)?;
+            let [cos, sin] = cos_sin_tensors::<f32>(&frequencies, 7..7 + rows, &Device::Cpu)?;
+            for (tensor, table) in [(cos, tables.cos), (sin, tables.sin)] {
+                assert_eq!(tensor.dims(), [rows as usize, 64]);
+                assert!(
+                    tensor.flatten_all()?.to_vec1::<f32>()? == table.as_slice(),
+                    "{rows}"
+                );
+            }
         }
         Ok(())
     }

@@ -7,19 +7,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::limits::{MAX_D_MODEL, POSITIONS};
-use crate::rows::columns::Columns;
-use crate::rows::element::Element;
-use crate::rows::recurrence::BLOCK;
-use crate::rows::single::Limbs;
-use crate::rows::threads::{self, Threads};
+use crate::limits::MAX_D_MODEL;
+use crate::rows::columns::{Columns, Out};
+use crate::rows::element::{Element, Positions};
+use crate::rows::plan::Plan;
 use crate::rows::writer::{Rows, Source};
-use crate::sincos::Rungs;
-use crate::sincos::backend::Backend;
 use crate::spec::layout::OddWidth;
-use crate::table::{Memory, Table};
-use crate::turns::frequency::{self, Frequency};
-use crate::turns::position::{Position, check_range};
+use crate::table::Table;
+use crate::turns::frequency;
 
 pub use blocks::Blocks;
 pub use config::SinusoidalConfig;
@@ -87,23 +82,16 @@ impl Sinusoidal {
         let recipe = config
             .recipe
             .inv_freq(config.base, config.spacing, width, pairs)?;
-        let source = match recipe {
-            None => Source::Exact {
-                limbs: Limbs::new(&exact),
-                frequencies: exact,
-            },
-            Some(inv_freq) => Source::Recipe {
-                inv_freq,
-                radian: Frequency::one(),
-            },
+        let rows = match recipe {
+            None => Rows::exact(exact, columns),
+            Some(inv_freq) => Rows::recipe(inv_freq, columns),
         };
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 rows: Rows {
-                    columns,
-                    source,
                     padding_idx: config.padding_idx,
+                    ..rows
                 },
             }),
         })
@@ -200,30 +188,8 @@ impl Sinusoidal {
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
     /// - memory is exhausted.
     pub fn table<T: Element>(&self, positions: Range<u64>) -> Result<Table<T>> {
-        self.table_on(Threads::Auto, positions)
-    }
-
-    /// Does the same as [`Sinusoidal::table`] on the given threads.
-    #[doc(hidden)]
-    pub fn table_on<T: Element>(
-        &self,
-        threads: Threads,
-        positions: Range<u64>,
-    ) -> Result<Table<T>> {
-        check_range(&positions)?;
-        let rows = positions.end - positions.start;
-        let row_bytes = self.d_model() * std::mem::size_of::<T>();
-        if threads.piece(rows, row_bytes, BLOCK).is_some() {
-            let mut table = Table::zeros(rows, self.d_model())?;
-            let out = table.as_mut_slice();
-            self.fill_memory(Memory::of_zeros(out), threads, positions.start, out)?;
-            return Ok(table);
-        }
-        let mut writer =
-            self.inner
-                .rows
-                .writer(Backend::best(), Rungs::Ladder, positions.start, rows);
-        Table::build(rows, self.d_model(), BLOCK, |block| writer.write(block))
+        let [table, _] = T::tables(&self.inner.rows, Plan::default(), positions)?;
+        Ok(table)
     }
 
     /// Computes the encodings of any positions in any order, one row each.
@@ -284,47 +250,7 @@ impl Sinusoidal {
     /// Returns an error if the length of `out` is not a multiple of the width, or if the rows
     /// extend past 2^32.
     pub fn fill<T: Element>(&self, start: u64, out: &mut [T]) -> Result<()> {
-        self.fill_on(Threads::Auto, start, out)
-    }
-
-    /// Does the same as [`Sinusoidal::fill`] on the given threads.
-    #[doc(hidden)]
-    pub fn fill_on<T: Element>(&self, threads: Threads, start: u64, out: &mut [T]) -> Result<()> {
-        self.fill_memory(Memory::Used, threads, start, out)
-    }
-
-    fn fill_memory<T: Element>(
-        &self,
-        memory: Memory,
-        threads: Threads,
-        start: u64,
-        out: &mut [T],
-    ) -> Result<()> {
-        let width = self.d_model();
-        let rows = self.check_range_of(start, out)?;
-        let write = |start: u64, out: &mut [T]| {
-            let rows = (out.len() / width) as u64;
-            let mut writer = self
-                .inner
-                .rows
-                .writer(Backend::best(), Rungs::Ladder, start, rows);
-            for block in out.chunks_mut(BLOCK * width) {
-                if memory == Memory::Used {
-                    // This brings the block into the cache, so that rows written from the middle
-                    // outward do not wait for memory one by one (67 MB: 8.6 ms compared with 14
-                    // ms).
-                    block.fill(T::default());
-                }
-                writer.write(block);
-            }
-        };
-        match threads.piece(rows, width * std::mem::size_of::<T>(), BLOCK) {
-            None => write(start, out),
-            Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
-                write(start + (index * piece) as u64, out);
-            }),
-        }
-        Ok(())
+        T::fill(&self.inner.rows, Plan::default(), start, Out::one(out))
     }
 
     /// Writes the rows of the given positions into `out`. One row, as in incremental decoding,
@@ -341,14 +267,8 @@ impl Sinusoidal {
     /// # Errors
     /// Returns an error if `out` does not hold exactly one row per position.
     pub fn fill_at<T: Element>(&self, positions: &[u32], out: &mut [T]) -> Result<()> {
-        self.check_rows(positions.len(), out)?;
-        let backend = Backend::best();
-        for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.inner
-                .rows
-                .fill_row(backend, Position::Integer(*position), Rungs::Ladder, row);
-        }
-        Ok(())
+        let positions = Positions::Integers(positions);
+        T::fill_at(&self.inner.rows, positions, Out::one(out))
     }
 
     /// Writes the rows of the given real positions into `out`.
@@ -366,7 +286,8 @@ impl Sinusoidal {
     /// not hold exactly one row per position.
     pub fn fill_at_reals<T: Element>(&self, positions: &[f64], out: &mut [T]) -> Result<()> {
         const LIMIT: f64 = (1u64 << 53) as f64;
-        self.check_rows(positions.len(), out)?;
+        let out = Out::one(out);
+        self.inner.rows.check_rows(positions.len() as u64, &out)?;
         for (index, value) in positions.iter().enumerate() {
             if !(value.is_finite() && value.abs() <= LIMIT) {
                 return Err(Error::Timestep {
@@ -375,65 +296,6 @@ impl Sinusoidal {
                 });
             }
         }
-        for (position, row) in positions.iter().zip(out.chunks_exact_mut(self.d_model())) {
-            self.inner.rows.fill_row(
-                Backend::best(),
-                Position::Real(*position),
-                Rungs::Ladder,
-                row,
-            );
-        }
-        Ok(())
-    }
-
-    /// Does the same as [`Sinusoidal::fill`] on a given instruction set and with given rungs. The
-    /// tests compare them all.
-    #[doc(hidden)]
-    pub fn fill_with<T: Element>(
-        &self,
-        backend: Backend,
-        rungs: Rungs,
-        start: u64,
-        out: &mut [T],
-    ) -> Result<()> {
-        let width = self.d_model();
-        let rows = self.check_range_of(start, out)?;
-        let mut writer = self.inner.rows.writer(backend, rungs, start, rows);
-        for block in out.chunks_mut(BLOCK * width) {
-            writer.write(block);
-        }
-        Ok(())
-    }
-
-    /// Computes the sine and cosine of one pair at a real position with given rungs, for the tests.
-    #[doc(hidden)]
-    pub fn entry_pair<T: Element>(&self, pair: usize, position: f64, rungs: Rungs) -> (T, T) {
-        let whole = (0.0..POSITIONS as f64).contains(&position) && position.fract() == 0.0;
-        let position = if whole {
-            Position::Integer(position as u32)
-        } else {
-            Position::Real(position)
-        };
-        self.inner.rows.pair(pair, position, rungs)
-    }
-
-    /// Returns the number of rows of `out`, if they are complete and end by the last position.
-    fn check_range_of<T>(&self, start: u64, out: &[T]) -> Result<u64> {
-        let rows = out.len() / self.d_model();
-        self.check_rows(rows, out)?;
-        check_range(&(start..start.saturating_add(rows as u64)))?;
-        Ok(rows as u64)
-    }
-
-    fn check_rows<T>(&self, rows: usize, out: &[T]) -> Result<()> {
-        let expected = rows as u64 * self.d_model() as u64;
-        if out.len() as u64 != expected {
-            return Err(Error::Length {
-                what: "the output slice",
-                actual: out.len(),
-                expected,
-            });
-        }
-        Ok(())
+        T::fill_at(&self.inner.rows, Positions::Reals(positions), out)
     }
 }

@@ -80,7 +80,7 @@ impl RotaryFrequencies {
     fn angle(&self, pair: usize, position: i64) -> (Number, Number) {
         let size = position.unsigned_abs();
         let values = match &self.inner.source {
-            Source::Exact { radians, .. } => {
+            Source::Exact { radians } => {
                 let frequency = Frequency::from_radians(radians[pair]);
                 sincos::sin_cos_320(frequency.wide, size, 0)
             }
@@ -103,7 +103,7 @@ impl RotaryFrequencies {
 
     fn is_same_set(&self, other: &Self) -> bool {
         let same = match (&self.inner.source, &other.inner.source) {
-            (Source::Exact { radians: a, .. }, Source::Exact { radians: b, .. }) => a == b,
+            (Source::Exact { radians: a }, Source::Exact { radians: b }) => a == b,
             (Source::F32(a), Source::F32(b)) => a == b,
             _ => false,
         };

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
-use crate::rows::element::Element;
+use crate::rows::element::{Compiled, Element};
 use crate::sincos::Rungs;
 use crate::spec::recipe::Recipe;
 use crate::table::Table;
@@ -78,10 +78,8 @@ impl Sinusoidal {
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
         let rotations = (0..columns.pairs)
             .map(|pair| {
-                let (sine, cosine) =
-                    self.inner
-                        .rows
-                        .pair::<f64>(pair, Position::Integer(size), Rungs::Ladder);
+                let position = Position::Integer(size);
+                let [sine, cosine] = f64::pair(&self.inner.rows, pair, position, Rungs::Ladder);
                 (if steps < 0 { 0.0 - sine } else { sine }, cosine)
             })
             .collect();

@@ -17,11 +17,11 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
-use crate::rows::columns::Columns;
-use crate::rows::recurrence::{BLOCK, Recurrence};
-use crate::rows::writer::Source;
-use crate::sincos::backend::Backend;
-use crate::sincos::{self, Rungs};
+use crate::rows::columns::{Columns, Out};
+use crate::rows::element::{Compiled, Positions};
+use crate::rows::recurrence::BLOCK;
+use crate::rows::writer::{Rows, Source};
+use crate::sincos::Rungs;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::table::Table;
 use crate::turns::frequency::Frequency;
@@ -246,33 +246,33 @@ impl Sinusoidal {
             return Ok(out);
         }
         let columns = Columns::new(2 * pairs, SinusoidLayout::Concatenated, OddWidth::Reject)?;
-        // At most 8 MiB of rows at a time, or as many rows as the recurrence needs to pay off.
-        const BLOCK_ENTRIES: u64 = 1 << 20;
-        let block = (BLOCK_ENTRIES / (2 * pairs as u64)).max(8);
+        let rows = Rows::exact(halves, columns);
+        let mut writer = f64::writer(&rows, lags.start..lags.end.min(POSITIONS));
+        // About 1 MiB of rows at a time.
+        const BLOCK_ENTRIES: u64 = 1 << 17;
+        let block = BLOCK_ENTRIES
+            .div_ceil(2 * pairs as u64)
+            .next_multiple_of(BLOCK as u64);
         let block = block.min(lags.end - lags.start);
-        let mut rows = Table::<f64>::zeros(block, 2 * pairs)?.into_vec();
-        let mut start = lags.start;
-        while start < lags.end {
-            let count = (lags.end - start).min(block);
-            let rows = &mut rows[..2 * pairs * count as usize];
-            if count < 8 || start + count > POSITIONS {
-                for (lag, row) in (start..).zip(rows.chunks_exact_mut(2 * pairs)) {
-                    for (frequency, sine) in halves.iter().zip(row) {
-                        let position = Position::Real(lag as f64);
-                        *sine = sincos::sin_cos::<f64>(frequency, position, Rungs::Ladder).0;
-                    }
-                }
+        let mut entries = Table::<f64>::zeros(block, 2 * pairs)?.into_vec();
+        let mut lag = lags.start;
+        while lag < lags.end {
+            let entries = if lag < POSITIONS {
+                let count = (lags.end.min(POSITIONS) - lag).min(block);
+                lag += count;
+                let entries = &mut entries[..2 * pairs * count as usize];
+                f64::write_next(&mut writer, Out::one(entries))?;
+                entries
             } else {
-                let mut recurrence =
-                    Recurrence::new(Backend::best().arch(), &halves, &columns, start as u32);
-                for block in rows.chunks_mut(BLOCK * 2 * pairs) {
-                    recurrence.write(block);
-                }
-            }
-            for row in rows.chunks_exact(2 * pairs) {
+                // Lags end one beyond the last position.
+                let entries = &mut entries[..2 * pairs];
+                f64::fill_at(&rows, Positions::Reals(&[lag as f64]), Out::one(entries))?;
+                lag += 1;
+                entries
+            };
+            for row in entries.chunks_exact(2 * pairs) {
                 out.push(sum(row[..pairs].iter().map(|sine| sine * sine)));
             }
-            start += count;
         }
         Ok(out)
     }
@@ -281,9 +281,8 @@ impl Sinusoidal {
     fn lone_half_pair(&self, position: u32) -> f64 {
         match self.inner.rows.columns.odd_one_out() {
             Some(column) => {
-                self.inner
-                    .rows
-                    .entry(Position::Integer(position), Rungs::Ladder, column)
+                let rows = &self.inner.rows;
+                rows.entry(Position::Integer(position), Rungs::Ladder, column)
             }
             None => 0.0,
         }

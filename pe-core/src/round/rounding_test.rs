@@ -12,20 +12,14 @@ use crate::round::nearest::{Float, Magnitude, nearest};
 /// comparison. For single rows see [`single_f64`](crate::sincos::single_f64).
 pub(crate) const SINGLE_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
 
-/// Returns the `T` nearest to all numbers within [`SINGLE_ERROR`] of `value`, if they share one.
+/// Returns the `T` nearest to all numbers within `error` of `value`, if they share one.
 ///
 /// `f64` results need more than f64 arithmetic and never pass here.
 #[inline]
-pub(crate) fn decided_f64<T: Float>(value: f64) -> Option<T> {
+pub(crate) fn decided_f64<T: Float>(value: f64, error: f64) -> Option<T> {
     if !T::SINGLE {
         return None;
     }
-    decided_within(value, SINGLE_ERROR)
-}
-
-/// Returns the `T` nearest to all numbers within `error` of `value`, if they share one.
-#[inline]
-pub(crate) fn decided_within<T: Float>(value: f64, error: f64) -> Option<T> {
     let low = T::rounded(value - error);
     (low.pattern() == T::rounded(value + error).pattern()).then_some(low)
 }

@@ -10,9 +10,10 @@ pub(crate) struct Columns {
     pub(crate) width: usize,
     /// Pairs with at least one column in the row.
     pub(crate) pairs: usize,
-    pub(crate) layout: SinusoidLayout,
+    /// `None` for cosines and sines in two tables.
+    layout: Option<SinusoidLayout>,
     /// Whether the last column is zero.
-    pub(crate) padded: bool,
+    padded: bool,
 }
 
 /// One column of a row.
@@ -21,6 +22,49 @@ pub(crate) enum Column {
     Sine(usize),
     Cosine(usize),
     Zero,
+}
+
+/// Consecutive rows in memory: one slice of all columns and an empty one, or a slice of cosines and
+/// one of sines.
+pub(crate) struct Out<'a, T>(pub(crate) [&'a mut [T]; 2]);
+
+impl<'a, T> Out<'a, T> {
+    /// Wraps rows of all columns.
+    pub(crate) fn one(rows: &'a mut [T]) -> Self {
+        Self([rows, &mut []])
+    }
+
+    /// Returns the number of entries of the first slice.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.0[0].len()
+    }
+
+    /// Splits off the first `entries` of each slice, or all if there are fewer.
+    #[inline(always)]
+    pub(crate) fn split_at(self, entries: usize) -> (Self, Self) {
+        let [a, b] = self.0;
+        let (a, more_a) = a.split_at_mut(entries.min(a.len()));
+        let (b, more_b) = b.split_at_mut(entries.min(b.len()));
+        (Self([a, b]), Self([more_a, more_b]))
+    }
+
+    /// Returns the chunks of `entries` of each slice; the last may be shorter.
+    pub(crate) fn chunks(self, entries: usize) -> impl Iterator<Item = Self> {
+        let mut rest = Some(self);
+        std::iter::from_fn(move || {
+            let (first, more) = rest.take().filter(|rest| rest.len() > 0)?.split_at(entries);
+            rest = Some(more);
+            Some(first)
+        })
+    }
+
+    /// Reborrows the slices.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> Out<'_, T> {
+        let [a, b] = &mut self.0;
+        Out([a, b])
+    }
 }
 
 /// The parts of a row that complete pairs fill.
@@ -34,6 +78,19 @@ pub(crate) enum PairSlices<'a, T> {
         /// The cosines.
         cosines: &'a mut [T],
     },
+}
+
+/// The sine and the cosine of a pair.
+pub(crate) type Place<'a, T> = (&'a mut T, &'a mut T);
+
+/// Returns the pairs of interleaved columns.
+#[inline(always)]
+pub(crate) fn interleaved<T>(columns: &mut [T]) -> impl Iterator<Item = Place<'_, T>> {
+    let (pairs, _) = columns.as_chunks_mut::<2>();
+    pairs.iter_mut().map(
+        #[inline(always)]
+        |[sine, cosine]| (sine, cosine),
+    )
 }
 
 impl<'a, T> PairSlices<'a, T> {
@@ -58,83 +115,23 @@ impl<'a, T> PairSlices<'a, T> {
             }
         }
     }
-}
-
-/// The parts that complete pairs fill in two mirrored rows.
-pub(crate) enum MirroredSlices<'a, T> {
-    /// sin, cos, sin, cos ... of each row.
-    Interleaved([&'a mut [T]; 2]),
-    /// Sines and cosines of each row, in equal number.
-    Halves {
-        /// The sines.
-        sines: [&'a mut [T]; 2],
-        /// The cosines.
-        cosines: [&'a mut [T]; 2],
-    },
-}
-
-impl<'a, T> MirroredSlices<'a, T> {
-    /// Splits off the first `pairs` pairs.
-    #[inline(always)]
-    pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
-        match self {
-            Self::Interleaved([a, b]) => {
-                let (a, more_a) = a.split_at_mut(2 * pairs);
-                let (b, more_b) = b.split_at_mut(2 * pairs);
-                (
-                    Self::Interleaved([a, b]),
-                    Self::Interleaved([more_a, more_b]),
-                )
-            }
-            Self::Halves {
-                sines: [sa, sb],
-                cosines: [ca, cb],
-            } => {
-                let (sa, more_sa) = sa.split_at_mut(pairs);
-                let (sb, more_sb) = sb.split_at_mut(pairs);
-                let (ca, more_ca) = ca.split_at_mut(pairs);
-                let (cb, more_cb) = cb.split_at_mut(pairs);
-                (
-                    Self::Halves {
-                        sines: [sa, sb],
-                        cosines: [ca, cb],
-                    },
-                    Self::Halves {
-                        sines: [more_sa, more_sb],
-                        cosines: [more_ca, more_cb],
-                    },
-                )
-            }
-        }
-    }
 
     /// Reborrows the slices.
     #[inline(always)]
-    pub(crate) fn reborrow(&mut self) -> MirroredSlices<'_, T> {
+    pub(crate) fn reborrow(&mut self) -> PairSlices<'_, T> {
         match self {
-            Self::Interleaved([a, b]) => MirroredSlices::Interleaved([a, b]),
-            Self::Halves {
-                sines: [sa, sb],
-                cosines: [ca, cb],
-            } => MirroredSlices::Halves {
-                sines: [sa, sb],
-                cosines: [ca, cb],
-            },
+            Self::Interleaved(out) => PairSlices::Interleaved(out),
+            Self::Halves { sines, cosines } => PairSlices::Halves { sines, cosines },
         }
     }
 
-    /// Returns the sine and cosine of one pair in one of the rows, if they exist.
-    pub(crate) fn pair(&mut self, side: usize, pair: usize) -> Option<(&mut T, &mut T)> {
-        match self {
-            Self::Interleaved(rows) => match rows.get_mut(side)?.chunks_exact_mut(2).nth(pair)? {
-                [sine, cosine] => Some((sine, cosine)),
-                _ => None,
-            },
-            Self::Halves { sines, cosines } => Some((
-                sines.get_mut(side)?.get_mut(pair)?,
-                cosines.get_mut(side)?.get_mut(pair)?,
-            )),
-        }
+    /// Writes the sine and cosine of one pair. Returns whether the pair exists.
+    pub(crate) fn set(&mut self, pair: usize, [sine, cosine]: [T; 2]) -> bool {
+        let place = match self {
+            Self::Interleaved(out) => interleaved(out).nth(pair),
+            Self::Halves { sines, cosines } => sines.get_mut(pair).zip(cosines.get_mut(pair)),
+        };
+        place.map(|(s, c)| (*s, *c) = (sine, cosine)).is_some()
     }
 }
 
@@ -148,47 +145,81 @@ impl Columns {
         Ok(Self {
             width,
             pairs: if padded { width / 2 } else { width.div_ceil(2) },
-            layout,
+            layout: Some(layout),
             padded,
         })
+    }
+
+    /// Returns the columns of cosines and sines in two tables of `width`, with `pairs` pairs that
+    /// rotate.
+    pub(crate) fn apart(width: usize, pairs: usize) -> Self {
+        Self {
+            width,
+            pairs,
+            layout: None,
+            padded: false,
+        }
+    }
+
+    /// Returns the columns of each table; the second may not exist.
+    pub(crate) fn widths(&self) -> [usize; 2] {
+        let second = if self.layout.is_none() { self.width } else { 0 };
+        [self.width, second]
     }
 
     /// Returns the number of complete pairs.
     #[inline(always)]
     pub(crate) fn complete_pairs(&self) -> usize {
-        self.width / 2
+        match self.layout {
+            Some(_) => self.width / 2,
+            None => self.pairs,
+        }
     }
 
-    /// Returns the content of a column, which must be below the width.
+    /// Returns the content of a column of a single table, which must be below the width.
     pub(crate) fn at(&self, column: usize) -> Column {
         if self.padded && column + 1 == self.width {
             return Column::Zero;
         }
-        match self.layout {
-            SinusoidLayout::Interleaved if column.is_multiple_of(2) => Column::Sine(column / 2),
-            SinusoidLayout::Interleaved => Column::Cosine(column / 2),
-            SinusoidLayout::Concatenated if column < self.pairs => Column::Sine(column),
-            SinusoidLayout::Concatenated => Column::Cosine(column - self.pairs),
-            SinusoidLayout::ConcatenatedCosFirst if column < self.pairs => Column::Cosine(column),
-            SinusoidLayout::ConcatenatedCosFirst => Column::Sine(column - self.pairs),
+        let first_half = column < self.pairs;
+        let sine = match self.layout {
+            None | Some(SinusoidLayout::Interleaved) => {
+                let sine = column.is_multiple_of(2);
+                let of = if sine { Column::Sine } else { Column::Cosine };
+                return of(column / 2);
+            }
+            Some(SinusoidLayout::Concatenated) => first_half,
+            Some(SinusoidLayout::ConcatenatedCosFirst) => !first_half,
+        };
+        let pair = if first_half {
+            column
+        } else {
+            column - self.pairs
+        };
+        if sine {
+            Column::Sine(pair)
+        } else {
+            Column::Cosine(pair)
         }
     }
 
     /// Returns the columns (sine, cosine) of a complete pair.
     pub(crate) fn of_pair(&self, pair: usize) -> (usize, usize) {
         match self.layout {
-            SinusoidLayout::Interleaved => (2 * pair, 2 * pair + 1),
-            SinusoidLayout::Concatenated => (pair, self.pairs + pair),
-            SinusoidLayout::ConcatenatedCosFirst => (self.pairs + pair, pair),
+            Some(SinusoidLayout::Interleaved) => (2 * pair, 2 * pair + 1),
+            Some(SinusoidLayout::Concatenated) => (pair, self.pairs + pair),
+            Some(SinusoidLayout::ConcatenatedCosFirst) => (self.pairs + pair, pair),
+            None => (pair, pair),
         }
     }
 
     /// Returns the column outside the complete pairs at odd widths: the kept half of the last pair,
     /// or the zeros.
     pub(crate) fn odd_one_out(&self) -> Option<usize> {
+        let layout = self.layout?;
         if self.width.is_multiple_of(2) {
             None
-        } else if self.padded || self.layout == SinusoidLayout::Interleaved {
+        } else if self.padded || layout == SinusoidLayout::Interleaved {
             Some(self.width - 1)
         } else {
             Some(self.pairs - 1)
@@ -197,46 +228,27 @@ impl Columns {
 
     /// Returns the slices of a row that its complete pairs fill.
     #[inline(always)]
-    pub(crate) fn split<'a, T>(&self, row: &'a mut [T]) -> PairSlices<'a, T> {
+    pub(crate) fn split<'a, T>(&self, row: Out<'a, T>) -> PairSlices<'a, T> {
         let whole = self.complete_pairs();
-        if self.layout == SinusoidLayout::Interleaved {
-            return PairSlices::Interleaved(&mut row[..2 * whole]);
-        }
-        let (first, second) = row.split_at_mut(self.pairs);
-        let (first, second) = (&mut first[..whole], &mut second[..whole]);
-        if self.layout == SinusoidLayout::Concatenated {
-            PairSlices::Halves {
-                sines: first,
-                cosines: second,
+        let [row, sin] = row.0;
+        let (first, second, cos_first) = match self.layout {
+            Some(SinusoidLayout::Interleaved) => {
+                return PairSlices::Interleaved(&mut row[..2 * whole]);
             }
-        } else {
-            PairSlices::Halves {
-                sines: second,
-                cosines: first,
+            None => (row, sin, true),
+            Some(layout) => {
+                let (first, second) = row.split_at_mut(self.pairs);
+                let cos_first = layout == SinusoidLayout::ConcatenatedCosFirst;
+                (first, second, cos_first)
             }
-        }
-    }
-
-    /// Returns the slices of two rows that their complete pairs fill.
-    #[inline(always)]
-    pub(crate) fn split_mirrored<'a, T>(
-        &self,
-        a: &'a mut [T],
-        b: &'a mut [T],
-    ) -> MirroredSlices<'a, T> {
-        let whole = self.complete_pairs();
-        if self.layout == SinusoidLayout::Interleaved {
-            return MirroredSlices::Interleaved([&mut a[..2 * whole], &mut b[..2 * whole]]);
-        }
-        let (first_a, second_a) = a.split_at_mut(self.pairs);
-        let (first_b, second_b) = b.split_at_mut(self.pairs);
-        let first = [&mut first_a[..whole], &mut first_b[..whole]];
-        let second = [&mut second_a[..whole], &mut second_b[..whole]];
-        let (sines, cosines) = match self.layout {
-            SinusoidLayout::ConcatenatedCosFirst => (second, first),
-            _ => (first, second),
         };
-        MirroredSlices::Halves { sines, cosines }
+        let (first, second) = (&mut first[..whole], &mut second[..whole]);
+        let (sines, cosines) = if cos_first {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        PairSlices::Halves { sines, cosines }
     }
 }
 
@@ -287,29 +299,42 @@ mod tests {
             for odd in [Truncate, RoundUp, ZeroPad] {
                 for width in 1..=9 {
                     let columns = Columns::new(width, layout, odd).unwrap();
-                    let mut rows: [Vec<usize>; 2] =
-                        [(0..width).collect(), (100..100 + width).collect()];
-                    let [a, b] = &mut rows;
-                    let mut mirrored = columns.split_mirrored(a, b);
+                    let mut row = vec![usize::MAX; width];
+                    let mut slices = columns.split(Out::one(&mut row));
                     let mut left: Vec<usize> = (0..width).collect();
                     for pair in 0..columns.complete_pairs() {
                         let (sine, cosine) = columns.of_pair(pair);
                         assert_eq!(columns.at(sine), Column::Sine(pair), "{columns:?}");
                         assert_eq!(columns.at(cosine), Column::Cosine(pair), "{columns:?}");
-                        for side in 0..2 {
-                            let found = mirrored.pair(side, pair).map(|(s, c)| (*s, *c));
-                            let expected = (100 * side + sine, 100 * side + cosine);
-                            assert_eq!(found, Some(expected), "{columns:?}");
-                        }
+                        assert!(slices.set(pair, [2 * pair, 2 * pair + 1]));
                         left.retain(|column| *column != sine && *column != cosine);
                     }
-                    // Neither a third row nor half a pair exists.
-                    assert_eq!(mirrored.pair(2, 0), None);
-                    assert_eq!(mirrored.pair(0, columns.complete_pairs()), None);
+                    // Half a pair does not exist.
+                    assert!(!slices.set(columns.complete_pairs(), [0, 0]));
+                    for pair in 0..columns.complete_pairs() {
+                        let (sine, cosine) = columns.of_pair(pair);
+                        assert_eq!([row[sine], row[cosine]], [2 * pair, 2 * pair + 1]);
+                    }
                     let lone: Vec<usize> = columns.odd_one_out().into_iter().collect();
                     assert_eq!(left, lone, "{columns:?}");
                 }
             }
         }
+    }
+    #[test]
+    fn cosines_and_sines_apart_fill_the_first_columns_of_two_tables() {
+        let columns = Columns::apart(5, 3);
+        assert_eq!((columns.widths(), columns.complete_pairs()), ([5, 5], 3));
+        let (mut cos, mut sin) = ([0; 10], [0; 10]);
+        let rows = Out([&mut cos, &mut sin]).chunks(5);
+        for (row, first) in rows.zip([1, 10]) {
+            let mut slices = columns.split(row);
+            for pair in 0..3 {
+                assert!(slices.set(pair, [first + pair, 100 * (first + pair)]));
+            }
+            assert!(!slices.set(3, [0, 0]));
+        }
+        assert_eq!(sin, [1, 2, 3, 0, 0, 10, 11, 12, 0, 0]);
+        assert_eq!(cos, sin.map(|sine| 100 * sine));
     }
 }

@@ -1,16 +1,25 @@
 //! Element types of tables.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 
+use crate::error::Result;
 use crate::round::Float;
+use crate::rows::columns::Out;
 use crate::rows::lane::Lane;
+use crate::rows::plan::Plan;
+use crate::rows::writer::{Rows, Writer};
+use crate::sincos::Rungs;
+use crate::table::{Memory, Table};
+use crate::turns::position::Position;
 
 /// Element type of a table: `f32`, `f64`, `f16`, or `bf16`.
 ///
 /// The trait is sealed. It lets one implementation build tables of every type.
 #[allow(private_bounds)] // seals the trait
 pub trait Element:
-    Float + Lane + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
+    Float + Compiled + Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static
 {
     /// Name of the type in safetensors metadata and on the command line: `f32`, `f64`, `f16`,
     /// `bf16`.
@@ -30,7 +39,74 @@ pub trait Element:
     }
 }
 
-impl Element for f32 {}
-impl Element for f64 {}
-impl Element for f16 {}
-impl Element for bf16 {}
+/// Positions in any order.
+#[derive(Clone, Copy)]
+pub(crate) enum Positions<'a> {
+    Integers(&'a [u32]),
+    Reals(&'a [f64]),
+}
+
+/// The rows of one element type. Each type has its own copy of this code in this crate, so that it
+/// is not compiled again in every crate that builds tables.
+pub(crate) trait Compiled: Lane {
+    /// Does the same as [`Rows::tables`].
+    fn tables(rows: &Rows, plan: Plan, positions: Range<u64>) -> Result<[Table<Self>; 2]>;
+
+    /// Does the same as [`Rows::fill`] after [`Rows::check`].
+    fn fill(rows: &Rows, plan: Plan, start: u64, out: Out<'_, Self>) -> Result<()>;
+
+    /// Writes the rows of the given positions.
+    fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()>;
+
+    /// Does the same as [`Writer::new`].
+    fn writer(rows: &Rows, positions: Range<u64>) -> Writer<'_, Self>;
+
+    /// Does the same as [`Writer::write_checked`].
+    fn write_next(writer: &mut Writer<'_, Self>, out: Out<'_, Self>) -> Result<()>;
+
+    /// Does the same as [`Rows::pair`].
+    fn pair(rows: &Rows, pair: usize, position: Position, rungs: Rungs) -> [Self; 2];
+}
+
+macro_rules! elements {
+    ($($type:ty)*) => {$(
+        impl Element for $type {}
+
+        impl Compiled for $type {
+            #[inline(never)]
+            fn tables(rows: &Rows, plan: Plan, positions: Range<u64>) -> Result<[Table<Self>; 2]> {
+                rows.tables(plan, positions)
+            }
+
+            #[inline(never)]
+            fn fill(rows: &Rows, plan: Plan, start: u64, out: Out<'_, Self>) -> Result<()> {
+                rows.check(start, &out)?;
+                rows.fill(plan, Memory::Used, start, out);
+                Ok(())
+            }
+
+            #[inline(never)]
+            fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()> {
+                rows.fill_at(positions, out)
+            }
+
+            #[inline(never)]
+            fn writer(rows: &Rows, positions: Range<u64>) -> Writer<'_, Self> {
+                let count = positions.end - positions.start;
+                Writer::new(rows, Plan::default(), positions.start, count)
+            }
+
+            #[inline(never)]
+            fn write_next(writer: &mut Writer<'_, Self>, out: Out<'_, Self>) -> Result<()> {
+                writer.write_checked(out)
+            }
+
+            #[inline(never)]
+            fn pair(rows: &Rows, pair: usize, position: Position, rungs: Rungs) -> [Self; 2] {
+                rows.pair(pair, position, rungs)
+            }
+        }
+    )*};
+}
+
+elements!(f32 f64 f16 bf16);

@@ -4,7 +4,7 @@
 //! functions and their product with the attention factor to f32. The functions are correctly
 //! rounded here: from f64 if the rounding test passes, otherwise by the ladder of [`sincos`].
 
-use crate::round::{Float, decided_f64};
+use crate::round::{Float, SINGLE_ERROR, decided_f64};
 use crate::sincos::single_f64;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
@@ -36,46 +36,35 @@ fn phase(angle: f32) -> Option<u64> {
 
 /// Computes sine and cosine of an f32 angle, correctly rounded. `radian` is the frequency of one
 /// radian per position.
-fn sin_cos(radian: &Frequency, angle: f32) -> (f32, f32) {
-    let long = || sincos::sin_cos(radian, Position::Real(f64::from(angle)), Rungs::From128);
-    short(angle).unwrap_or_else(long)
+fn sin_cos(radian: &Frequency, angle: f32) -> [f32; 2] {
+    let position = Position::Real(f64::from(angle));
+    short(angle).unwrap_or_else(|| sincos::sin_cos(radian, position, 1.0, Rungs::From128))
 }
 
 /// Computes both from f64 arithmetic if both pass the rounding test.
-fn short(angle: f32) -> Option<(f32, f32)> {
-    let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(phase(angle)?);
-    Some((decided_f64(sine)?, decided_f64(cosine)?))
+fn short(angle: f32) -> Option<[f32; 2]> {
+    let [sine, cosine] = single_f64::sin_cos::<pulp::Scalar>(phase(angle)?);
+    Some([
+        decided_f64(sine, SINGLE_ERROR)?,
+        decided_f64(cosine, SINGLE_ERROR)?,
+    ])
 }
 
-/// Computes sine and cosine of the f32 angle `position` x `inv_freq`, each correctly rounded to f32
-/// and from f32 to `T`. With `radian`, the frequency of one radian per
-/// position, an angle is its own position.
-pub(crate) fn entry_pair<T: Float>(radian: &Frequency, inv_freq: f32, position: f64) -> (T, T) {
-    let (sine, cosine) = sin_cos(radian, position as f32 * inv_freq);
-    (T::rounded(f64::from(sine)), T::rounded(f64::from(cosine)))
-}
-
-/// Writes one row. `factor` is the attention factor in f32.
-pub(crate) fn fill_row<T: Float>(
+/// Computes sine and cosine of the f32 angle `position` x `inv_freq`, each correctly rounded to f32,
+/// multiplied by `factor` in f32, and rounded to `T`. `radian` is the frequency of one radian per
+/// position.
+pub(crate) fn entry_pair<T: Float>(
     radian: &Frequency,
-    inv_freq: &[f32],
+    inv_freq: f32,
+    position: f64,
     factor: f32,
-    position: u32,
-    cos: &mut [T],
-    sin: &mut [T],
-) {
-    let position = position as f32;
-    for ((inv_freq, cos), sin) in inv_freq.iter().zip(cos).zip(sin) {
-        let (s, c) = sin_cos(radian, inv_freq * position);
-        *sin = T::rounded(f64::from(s * factor));
-        *cos = T::rounded(f64::from(c * factor));
-    }
+) -> [T; 2] {
+    sin_cos(radian, position as f32 * inv_freq).map(|value| T::rounded(f64::from(value * factor)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::round::SINGLE_ERROR;
 
     /// Angles of every magnitude match the 320-bit rung, and nearly all of them pass in f64.
     #[test]
@@ -88,8 +77,12 @@ mod tests {
             // Exponents from 2^-64 to 2^40.
             let exponent = 127 - 64 + bits % 104;
             let angle = f32::from_bits(exponent << 23 | bits >> 9);
-            let expected =
-                sincos::sin_cos::<f32>(&radian, Position::Real(f64::from(angle)), Rungs::Only320);
+            let expected: [f32; 2] = sincos::sin_cos(
+                &radian,
+                Position::Real(f64::from(angle)),
+                1.0,
+                Rungs::Only320,
+            );
             assert_eq!(sin_cos(&radian, angle), expected, "{angle:e}");
             if (1e-3..4e9).contains(&angle) {
                 all += 1;
@@ -101,7 +94,7 @@ mod tests {
                     2,
                 );
                 let unit = 1.0 / (1u128 << 127) as f64 / 2.0;
-                let (sine, cosine) = single_f64::sin_cos::<pulp::Scalar>(phase(angle).unwrap());
+                let [sine, cosine] = single_f64::sin_cos::<pulp::Scalar>(phase(angle).unwrap());
                 let near = |value: f64, bits: u128| {
                     (value.abs() - bits as f64 * unit).abs() < SINGLE_ERROR
                 };
@@ -111,7 +104,7 @@ mod tests {
         }
         assert!(all > 10_000);
         assert!(passed > all - all / 1000, "{passed} of {all}");
-        assert_eq!(sin_cos(&radian, 0.0), (0.0, 1.0));
+        assert_eq!(sin_cos(&radian, 0.0), [0.0, 1.0]);
     }
 
     /// cos 2^-12 = 1 - 2^-25 + 2^-52 / 1.5 - ... is above the midpoint of 1 - 2^-24 and 1, closer
@@ -121,11 +114,11 @@ mod tests {
     fn a_cosine_next_to_a_midpoint_goes_the_long_way() {
         let angle = 1.0 / 4096.0;
         assert_eq!(short(angle), None);
-        assert_eq!(sin_cos(&Frequency::one(), angle), (angle, 1.0));
+        assert_eq!(sin_cos(&Frequency::one(), angle), [angle, 1.0]);
         let less = f32::from_bits(angle.to_bits() - 1);
-        assert_eq!(short(less), Some((less, 1.0)));
+        assert_eq!(short(less), Some([less, 1.0]));
         // 2^-12 + 2^-35: its cosine is lower by 2^-47.
         let more = f32::from_bits(angle.to_bits() + 1);
-        assert_eq!(short(more), Some((more, 1.0 - f32::EPSILON / 2.0)));
+        assert_eq!(short(more), Some([more, 1.0 - f32::EPSILON / 2.0]));
     }
 }

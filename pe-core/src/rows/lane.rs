@@ -1,47 +1,45 @@
 //! The f64 rung in bulk: sines and cosines of many pairs, rounded and tested.
 //!
-//! A value known to within [`SINGLE_ERROR`] passes the rounding test if everything within the bound
-//! rounds to the same float. Lanes write the rounded values and report whether any value failed.
-//! The caller has the ladder recompute the failures.
+//! A value known to within a bound passes the rounding test if everything within the bound rounds to
+//! the same float. Lanes write the rounded values and report whether any value failed. The caller
+//! has the ladder recompute the failures.
 
 pub(crate) mod double;
 mod halves;
 
 use pulp::Simd;
 
-use crate::round::{Float, SINGLE_ERROR, decided_within};
-use crate::rows::columns::{MirroredSlices, PairSlices};
+use crate::round::{Float, decided_f64};
+use crate::rows::columns::{PairSlices, Place, interleaved};
 use crate::sincos::hi_lo::Angle;
 use crate::sincos::single_f64::fused;
 
 /// The fast paths of an element type. This supertrait seals [`Element`](crate::Element).
 pub(crate) trait Lane: Float {
-    /// Power of two that scales plain f64 seeds for [`Lane::write_mirrored`].
+    /// Power of two that scales plain f64 values for [`Lane::write`] and [`Lane::write_mirrored`].
     const SCALE: f64 = 1.0;
 
-    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) pairs. Returns a nonzero value if one
-    /// failed the rounding test.
-    fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32;
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) pairs of plain f64 values, each within
+    /// `error`. Returns whether one failed the rounding test.
+    fn write(pairs: impl Iterator<Item = [f64; 2]>, error: f64, out: PairSlices<'_, Self>) -> bool;
 
-    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs. Returns a
-    /// nonzero value if one failed the rounding test, as it always does for types that plain f64
-    /// values decide.
-    fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> u32 {
-        1
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs. Returns whether
+    /// one failed the rounding test, as if all did for types that plain f64 values decide.
+    fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> bool {
+        true
     }
 
     /// Writes the pairs at seeds minus fine angles and at seeds plus fine angles into two mirrored
     /// rows, and lists the pairs that may have failed the rounding test.
     fn write_mirrored<S: Simd>(
-        simd: S,
         run: RecurrenceRun<'_>,
-        out: MirroredSlices<'_, Self>,
+        out: [PairSlices<'_, Self>; 2],
         failures: &mut Failures,
     );
 
     /// Computes one of these pairs, before (`side` 0) or after (1) the seed, if it passes the
     /// rounding test alone.
-    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)>;
+    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<[Self; 2]>;
 }
 
 /// A run of seeds and the fine angles that are added to them, part by part. Plain f64 values have
@@ -55,6 +53,7 @@ pub(crate) struct RecurrenceRun<'a> {
 }
 
 impl<'a> RecurrenceRun<'a> {
+    /// Returns the run of `count` pairs from number `first` on, of `pairs` in each row.
     #[inline(always)]
     pub(crate) fn of(
         seeds: &'a [f64],
@@ -78,134 +77,157 @@ impl<'a> RecurrenceRun<'a> {
             error,
         }
     }
+
+    /// Returns the number of pairs.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.seeds[0].len()
+    }
+
+    /// Computes the plain f64 values of all pairs in both mirrored rows, each plus `extra`.
+    #[inline(always)]
+    fn plain<S: Simd>(self, extra: f64) -> impl Iterator<Item = [[f64; 2]; 2]> {
+        let ([sa, ca, ..], [sb, cb, ..]) = (self.seeds, self.fine);
+        sa.iter().zip(ca).zip(sb.iter().zip(cb)).map(
+            #[inline(always)]
+            move |((sa, ca), (sb, cb))| sum_and_difference::<S>([*sa, *ca], [*sb, *cb], extra),
+        )
+    }
+
+    /// Computes one pair of a type that plain f64 values decide: [`Lane::decide`].
+    fn decide_plain<T: Lane>(self, pair: usize, side: usize) -> Option<[T; 2]> {
+        let at = |row: [&[f64]; 4]| Some([*row[0].get(pair)?, *row[1].get(pair)?]);
+        let [sine, cosine] =
+            sum_and_difference::<pulp::Scalar>(at(self.seeds)?, at(self.fine)?, 0.0)[side & 1];
+        Some([
+            decided_f64(sine / T::SCALE, self.error)?,
+            decided_f64(cosine / T::SCALE, self.error)?,
+        ])
+    }
 }
 
-/// Computes (sine, cosine) of a - b and of a + b in plain f64, each plus `extra`.
+/// Computes [sine, cosine] of a - b and of a + b in plain f64, each plus `extra`.
 #[inline(always)]
-pub(crate) fn sum_and_difference<S: Simd>(
-    a: (f64, f64),
-    b: (f64, f64),
-    extra: f64,
-) -> [(f64, f64); 2] {
-    let ((sa, ca), (sb, cb)) = (a, b);
+pub(crate) fn sum_and_difference<S: Simd>(a: [f64; 2], b: [f64; 2], extra: f64) -> [[f64; 2]; 2] {
+    let ([sa, ca], [sb, cb]) = (a, b);
     let sine = fused::<S>(sa, cb, extra);
     let cosine = fused::<S>(ca, cb, extra);
     [
-        (fused::<S>(-ca, sb, sine), fused::<S>(sa, sb, cosine)),
-        (fused::<S>(ca, sb, sine), fused::<S>(-sa, sb, cosine)),
+        [fused::<S>(-ca, sb, sine), fused::<S>(sa, sb, cosine)],
+        [fused::<S>(ca, sb, sine), fused::<S>(-sa, sb, cosine)],
     ]
 }
 
-fn decide_single<T: Lane>(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(T, T)> {
-    let at = |row: [&[f64]; 4]| Some((*row[0].get(pair)?, *row[1].get(pair)?));
-    let (sine, cosine) =
-        sum_and_difference::<pulp::Scalar>(at(run.seeds)?, at(run.fine)?, 0.0)[side & 1];
-    Some((
-        decided_within(sine / T::SCALE, run.error)?,
-        decided_within(cosine / T::SCALE, run.error)?,
-    ))
+/// Writes the pairs of one row, each value converted by `of`.
+#[inline(always)]
+fn put<'a, V, T: 'a>(
+    values: impl Iterator<Item = [V; 2]>,
+    places: impl Iterator<Item = Place<'a, T>>,
+    mut of: impl FnMut(V) -> T,
+) {
+    for ([s, c], (sine, cosine)) in values.zip(places) {
+        *sine = of(s);
+        *cosine = of(c);
+    }
+}
+
+/// Writes the pairs of two rows, each value converted by `of`.
+#[inline(always)]
+fn put_mirrored<'a, V, T: 'a>(
+    values: impl Iterator<Item = [[V; 2]; 2]>,
+    places: impl Iterator<Item = (Place<'a, T>, Place<'a, T>)>,
+    mut of: impl FnMut(V) -> T,
+) {
+    for ([[s0, c0], [s1, c1]], (before, after)) in values.zip(places) {
+        *before.0 = of(s0);
+        *before.1 = of(c0);
+        *after.0 = of(s1);
+        *after.1 = of(c1);
+    }
+}
+
+/// Does the same as [`put`] in the columns of a row.
+#[inline(always)]
+fn put_row<V, T>(
+    values: impl Iterator<Item = [V; 2]>,
+    out: PairSlices<'_, T>,
+    of: impl FnMut(V) -> T,
+) {
+    match out {
+        PairSlices::Interleaved(out) => put(values, interleaved(out), of),
+        PairSlices::Halves { sines, cosines } => put(values, sines.iter_mut().zip(cosines), of),
+    }
+}
+
+/// Does the same as [`put_mirrored`] in the columns of two rows of one layout.
+#[inline(always)]
+fn put_rows<V, T>(
+    values: impl Iterator<Item = [[V; 2]; 2]>,
+    out: [PairSlices<'_, T>; 2],
+    of: impl FnMut(V) -> T,
+) {
+    use PairSlices::{Halves, Interleaved};
+    match out {
+        [Interleaved(before), Interleaved(after)] => {
+            put_mirrored(values, interleaved(before).zip(interleaved(after)), of);
+        }
+        [
+            Halves { sines, cosines },
+            Halves {
+                sines: more_sines,
+                cosines: more_cosines,
+            },
+        ] => {
+            let after = more_sines.iter_mut().zip(more_cosines);
+            put_mirrored(values, sines.iter_mut().zip(cosines).zip(after), of);
+        }
+        _ => {}
+    }
 }
 
 impl Lane for f32 {
     #[inline(always)]
-    fn write(pairs: impl Iterator<Item = (f64, f64)>, out: PairSlices<'_, Self>) -> u32 {
+    fn write(pairs: impl Iterator<Item = [f64; 2]>, error: f64, out: PairSlices<'_, Self>) -> bool {
         let mut failed = 0;
-        match out {
-            PairSlices::Interleaved(out) => {
-                for (out, (sine, cosine)) in out.chunks_exact_mut(2).zip(pairs) {
-                    let (sine, bad_sine) = test_f32(sine);
-                    let (cosine, bad_cosine) = test_f32(cosine);
-                    out[0] = sine;
-                    out[1] = cosine;
-                    failed |= bad_sine;
-                    failed |= bad_cosine;
-                }
-            }
-            PairSlices::Halves { sines, cosines } => {
-                for ((s, c), (sine, cosine)) in sines.iter_mut().zip(cosines).zip(pairs) {
-                    let (sine, bad_sine) = test_f32(sine);
-                    let (cosine, bad_cosine) = test_f32(cosine);
-                    *s = sine;
-                    *c = cosine;
-                    failed |= bad_sine;
-                    failed |= bad_cosine;
-                }
-            }
-        }
-        failed
+        put_row(
+            pairs,
+            out,
+            #[inline(always)]
+            |value| test_f32(value + error, error, &mut failed),
+        );
+        failed != 0
     }
 
     #[inline(always)]
     fn write_mirrored<S: Simd>(
-        _: S,
         run: RecurrenceRun<'_>,
-        out: MirroredSlices<'_, Self>,
+        out: [PairSlices<'_, Self>; 2],
         failures: &mut Failures,
     ) {
-        let ([sa, ca, ..], [sb, cb, ..]) = (run.seeds, run.fine);
-        let angles = sa.iter().zip(ca).zip(sb.iter().zip(cb));
-        let (mut failed, error) = (0, run.error);
-        match out {
-            MirroredSlices::Interleaved([before, after]) => {
-                let rows = before.chunks_exact_mut(2).zip(after.chunks_exact_mut(2));
-                for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] =
-                        sum_and_difference::<S>((*sa, *ca), (*sb, *cb), error);
-                    let ((s0, bad0), (c0, bad1)) =
-                        (test_f32_above(s0, error), test_f32_above(c0, error));
-                    let ((s1, bad2), (c1, bad3)) =
-                        (test_f32_above(s1, error), test_f32_above(c1, error));
-                    before[0] = s0;
-                    before[1] = c0;
-                    after[0] = s1;
-                    after[1] = c1;
-                    for bad in [bad0, bad1, bad2, bad3] {
-                        failed |= bad;
-                    }
-                }
-            }
-            MirroredSlices::Halves {
-                sines: [sines0, sines1],
-                cosines: [cosines0, cosines1],
-            } => {
-                let rows = sines0.iter_mut().zip(cosines0);
-                let rows = rows.zip(sines1.iter_mut().zip(cosines1));
-                for (((sa, ca), (sb, cb)), (before, after)) in angles.zip(rows) {
-                    let [(s0, c0), (s1, c1)] =
-                        sum_and_difference::<S>((*sa, *ca), (*sb, *cb), error);
-                    let ((s0, bad0), (c0, bad1)) =
-                        (test_f32_above(s0, error), test_f32_above(c0, error));
-                    let ((s1, bad2), (c1, bad3)) =
-                        (test_f32_above(s1, error), test_f32_above(c1, error));
-                    (*before.0, *before.1) = (s0, c0);
-                    (*after.0, *after.1) = (s1, c1);
-                    for bad in [bad0, bad1, bad2, bad3] {
-                        failed |= bad;
-                    }
-                }
-            }
-        }
+        let (error, mut failed) = (run.error, 0);
+        put_rows(
+            run.plain::<S>(error),
+            out,
+            #[inline(always)]
+            |above| test_f32(above, error, &mut failed),
+        );
         if failed != 0 {
-            failures.all(sa.len());
+            failures.all(run.len());
         }
     }
 
-    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)> {
-        decide_single(run, pair, side)
+    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<[Self; 2]> {
+        run.decide_plain(pair, side)
     }
 }
 
+/// Rounds a value that includes the bound `error`. Sets bits of `failed` if it fails the test.
 #[inline(always)]
-fn test_f32(value: f64) -> (f32, u32) {
-    test_f32_above(value + SINGLE_ERROR, SINGLE_ERROR)
-}
-
-/// Tests a value that already includes the bound `error`.
-#[inline(always)]
-fn test_f32_above(above: f64, error: f64) -> (f32, u32) {
+fn test_f32(above: f64, error: f64, failed: &mut u32) -> f32 {
     let low = (above - 2.0 * error) as f32;
     let high = above as f32;
-    (high, low.to_bits() ^ high.to_bits())
+    *failed |= low.to_bits() ^ high.to_bits();
+    high
 }
 
 /// Pairs to test one by one because their run failed in bulk: (pair, side).
@@ -219,76 +241,57 @@ impl Failures {
         self.0
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
     }
-
-    /// Lists the values that fail. `place` maps an index to its pair and side.
-    #[cold]
-    #[inline(never)]
-    fn list(
-        &mut self,
-        singles: &[f32],
-        fails: impl Fn(&[f32]) -> bool,
-        place: impl Fn(usize) -> (usize, usize),
-    ) {
-        for (part, singles) in singles.chunks(SCAN).enumerate() {
-            if !fails(singles) {
-                continue;
-            }
-            for (at, single) in singles.chunks(1).enumerate() {
-                if fails(single) {
-                    self.0.push(place(SCAN * part + at));
-                }
-            }
-        }
-    }
 }
-
-/// Number of values tested at once in the search for failures.
-const SCAN: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::halves::{Closest, round_bf16, round_f16};
-    use super::*;
+    use half::{bf16, f16};
 
-    /// Every value that passes is the result of one rounding.
+    use super::*;
+    use crate::round::SINGLE_ERROR;
+
+    /// Every value that passes is the result of one rounding, with the bound of a factor too.
     #[test]
     fn values_that_pass_are_rounded_once() {
-        let mut passed = [0; 3];
-        let mut bits = 12345u64;
-        for _ in 0..500_000 {
-            bits = bits
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            // Magnitudes from 2^-30 to 1, often with long runs of zeros, where midpoints are.
-            let exponent = 1023 - 30 + bits % 30;
-            let mantissa = if bits & 1 << 40 == 0 {
-                (bits >> 12) & !0u64.wrapping_shl((bits % 13) as u32 * 4)
-            } else {
-                (bits >> 12) << (bits % 52)
-            };
-            let size = f64::from_bits(exponent << 52 | mantissa & ((1 << 52) - 1));
-            for value in [size, -size] {
-                passed[0] += agree(value, test_f32(value));
-                passed[1] += agree(value, half(value, round_bf16));
-                passed[2] += agree(value, half(value, round_f16));
+        for error in [SINGLE_ERROR, 2048.0 * SINGLE_ERROR] {
+            let mut passed = [0; 3];
+            let mut bits = 12345u64;
+            for _ in 0..500_000 {
+                bits = bits
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                // Magnitudes from 2^-30 to 1, often with long runs of zeros, where midpoints are.
+                let exponent = 1023 - 30 + bits % 30;
+                let mantissa = if bits & 1 << 40 == 0 {
+                    (bits >> 12) & !0u64.wrapping_shl((bits % 13) as u32 * 4)
+                } else {
+                    (bits >> 12) << (bits % 52)
+                };
+                let size = f64::from_bits(exponent << 52 | mantissa & ((1 << 52) - 1));
+                for value in [size, -size] {
+                    passed[0] += agree::<f32>(value, error);
+                    passed[1] += agree::<bf16>(value, error);
+                    passed[2] += agree::<f16>(value, error);
+                }
             }
+            assert!(passed.iter().all(|count| *count > 200_000), "{passed:?}");
         }
-        assert!(passed.iter().all(|count| *count > 200_000), "{passed:?}");
     }
 
-    fn half<T: Lane>(value: f64, round: fn(&[f32], &mut [T], &mut Closest)) -> (T, u32) {
-        let mut out = [T::default()];
-        let mut closest = Closest::NONE;
-        round(&[(value * T::SCALE) as f32], &mut out, &mut closest);
-        (out[0], u32::from(closest.fails::<T>()))
-    }
-
-    fn agree<T: Lane>(value: f64, (found, failed): (T, u32)) -> u32 {
-        if failed != 0 {
+    /// Writes one value in either layout. Returns 1 if it passes.
+    fn agree<T: Lane>(value: f64, error: f64) -> u32 {
+        let (mut out, mut apart) = ([T::default(); 2], [[T::default()]; 2]);
+        let [sines, cosines] = &mut apart;
+        let pair = || std::iter::once([value, 1.0]);
+        let failed = T::write(pair(), error, PairSlices::Interleaved(&mut out));
+        let halves = PairSlices::Halves { sines, cosines };
+        assert_eq!(T::write(pair(), error, halves), failed);
+        assert_eq!(out, [apart[0][0], apart[1][0]]);
+        if failed {
             return 0;
         }
-        for value in [value - SINGLE_ERROR, value, value + SINGLE_ERROR] {
-            assert_eq!(found.pattern(), T::rounded(value).pattern(), "{value:e}");
+        for value in [value - error, value, value + error] {
+            assert_eq!(out[0].pattern(), T::rounded(value).pattern(), "{value:e}");
         }
         1
     }

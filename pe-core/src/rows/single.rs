@@ -7,7 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::rows::columns::{Columns, PairSlices};
+use crate::rows::columns::{Columns, Out, PairSlices};
 use crate::rows::lane::Lane;
 use crate::sincos::double_f64::{self, RUN, Reduced};
 use crate::sincos::single_f64;
@@ -29,27 +29,35 @@ impl Limbs {
     }
 }
 
-/// Writes the complete pairs of one row. An odd column is left unchanged.
+/// Writes the complete pairs of one row, multiplied by `factor`. Other columns are left unchanged.
+/// Returns `false`, and writes nothing, for a factor that lanes of this type do not accept.
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
     frequencies: &[Frequency],
     limbs: &Limbs,
     columns: &Columns,
+    factor: f64,
     position: u32,
-    row: &mut [T],
-) {
+    mut row: Out<'_, T>,
+) -> bool {
+    let error = match sincos::single_error(factor) {
+        Some(error) if T::SINGLE || factor == 1.0 => error,
+        _ => return false,
+    };
     let frequencies = &frequencies[..columns.complete_pairs()];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
-        let (_, out) = columns.split(row).split_at(first);
-        let (out, _) = out.split_at(frequencies.len());
+        let (_, out) = columns.split(row.reborrow()).split_at(first);
+        let (mut out, _) = out.split_at(frequencies.len());
         let failed = if T::SINGLE {
             let end = first + frequencies.len();
             let [high, middle, low] = &limbs.0;
             arch.dispatch(Run {
                 limbs: [&high[first..end], &middle[first..end], &low[first..end]],
                 position,
-                out,
+                factor,
+                error,
+                out: out.reborrow(),
             })
         } else {
             let mut reduced = Reduced::NONE;
@@ -58,13 +66,14 @@ pub(crate) fn fill_row<T: Lane>(
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
-                out,
+                out: out.reborrow(),
             })
         };
         if failed {
-            fill_by_ladder(frequencies, columns, first, position, row);
+            fill_by_ladder(frequencies, factor, position, out);
         }
     }
+    true
 }
 
 /// A run of pairs on the chosen instruction set (`rows::recurrence` explains why this is a
@@ -72,6 +81,8 @@ pub(crate) fn fill_row<T: Lane>(
 struct Run<'a, T> {
     limbs: [&'a [u64]; 3],
     position: u32,
+    factor: f64,
+    error: f64,
     out: PairSlices<'a, T>,
 }
 
@@ -90,10 +101,11 @@ impl<T: Lane> WithSimd for Run<'_, T> {
                 let angle = (times(*high) << 32)
                     .wrapping_add(times(*middle))
                     .wrapping_add(times(*low) >> 32);
-                single_f64::sin_cos::<S>(angle)
+                let [sine, cosine] = single_f64::sin_cos::<S>(angle);
+                [sine * self.factor, cosine * self.factor]
             },
         );
-        T::write(pairs, self.out) != 0
+        T::write(pairs, self.error, self.out)
     }
 }
 
@@ -124,24 +136,23 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
             #[inline(always)]
             |((sh, sl), (ch, cl))| [*sh, *sl, *ch, *cl],
         );
-        T::write_parts(angles, self.out) != 0
+        T::write_parts(angles, self.out)
     }
 }
 
-/// Writes the entries of the pairs starting at `first` by the ladder, which decides each on its
-/// own.
+/// Writes the entries of a run by the ladder, which decides each on its own.
 #[cold]
 fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
-    columns: &Columns,
-    first: usize,
+    factor: f64,
     position: u32,
-    row: &mut [T],
+    mut out: PairSlices<'_, T>,
 ) {
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let (sine, cosine) = sincos::sin_cos(frequency, Position::Integer(position), Rungs::Ladder);
-        let (s, c) = columns.of_pair(first + pair);
-        row[s] = sine;
-        row[c] = cosine;
+        let position = Position::Integer(position);
+        out.set(
+            pair,
+            sincos::sin_cos(frequency, position, factor, Rungs::Ladder),
+        );
     }
 }

@@ -8,8 +8,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::rows::columns::Out;
+
 /// Who makes a table.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     /// The calling thread.
@@ -55,15 +56,15 @@ fn pool_size() -> usize {
     1
 }
 
-/// Hands each piece of `size` entries, with its number, to `write`. Where the system has no threads
-/// to give, this one does it all.
+/// Hands each piece of `size` entries of each slice, with its number, to `write`. Where the system
+/// has no threads to give, this one does it all.
 pub(crate) fn for_each_piece<T: Send>(
-    out: &mut [T],
+    out: Out<'_, T>,
     size: usize,
-    write: impl Fn(usize, &mut [T]) + Sync + Send,
+    write: impl Fn(usize, Out<'_, T>) + Sync + Send,
 ) {
     let helpers = pool_size().min(out.len().div_ceil(size)).saturating_sub(1);
-    let pieces = Mutex::new(out.chunks_mut(size).enumerate());
+    let pieces = Mutex::new(out.chunks(size).enumerate());
     let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         while let Some((index, piece)) = next() {
@@ -129,15 +130,18 @@ mod tests {
         #[test]
         fn each_piece_is_handed_out_once() {
             for (threads, len) in [(1, 100), (3, 100), (3, 5), (3, 0), (16, 1000)] {
-                let mut out = vec![0; len];
+                let (mut out, mut more) = (vec![0; len], vec![0; len]);
                 in_pool_of(threads, || {
-                    for_each_piece(&mut out, 7, |index, piece| {
-                        (7 * index..)
-                            .zip(piece)
-                            .for_each(|(entry, at)| *at += entry);
+                    for_each_piece(Out([&mut out, &mut more]), 7, |index, piece| {
+                        for slice in piece.0 {
+                            (7 * index..)
+                                .zip(slice)
+                                .for_each(|(entry, at)| *at += entry);
+                        }
                     });
                 });
                 assert!(out.into_iter().eq(0..len), "{threads} {len}");
+                assert!(more.into_iter().eq(0..len), "{threads} {len}");
             }
         }
 

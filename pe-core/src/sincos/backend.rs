@@ -8,7 +8,6 @@ use pulp::Arch;
 static BEST: OnceLock<Backend> = OnceLock::new();
 
 /// An instruction set.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Backend(Arch);
 

@@ -25,17 +25,22 @@ pub(crate) const RUN: usize = 64;
 /// plain f64 lose less than 1, and the omitted terms are less than 2^-86.
 pub(crate) const PRECISE_ERROR: f64 = 1.0 / ((1u128 << 76) as f64);
 
-/// Writes the angles of `frequencies`, at the phases that `phase` returns, to `out`.
+/// Writes the angles of `frequencies` at a position, or half a position later, to `out`.
 pub(crate) fn angles(
     arch: Arch,
     frequencies: &[Frequency],
-    phase: impl Fn(&Frequency) -> Phase,
+    position: u64,
+    half_later: bool,
     out: &mut Angles,
 ) {
     for (first, frequencies) in frequencies.chunks(RUN).enumerate() {
         let mut reduced = Reduced::NONE;
         for (at, frequency) in frequencies.iter().enumerate() {
-            reduced.set(at, phase(frequency));
+            let mut phase = frequency.phase.0.wrapping_mul(u128::from(position));
+            if half_later {
+                phase = phase.wrapping_add(frequency.halved().phase.0);
+            }
+            reduced.set(at, Phase(phase));
         }
         let run = first * RUN..first * RUN + frequencies.len();
         arch.dispatch(Run {
@@ -222,7 +227,7 @@ mod tests {
             .collect();
         for (name, backend) in Backend::available() {
             let mut out = Angles::with_capacity(frequencies.len());
-            angles(backend.arch(), &frequencies, |f| f.phase, &mut out);
+            angles(backend.arch(), &frequencies, 1, false, &mut out);
             let mut worst = 0f64;
             for (pair, frequency) in frequencies.iter().enumerate() {
                 let (found, exact) = (out.get(pair), angle_128(frequency.phase));

@@ -41,6 +41,27 @@ impl Angles {
         ]
     }
 
+    /// Writes the angles part after part: as plain f64 values times `scale`, or in all four parts.
+    pub(crate) fn collect(&self, scale: Option<f64>, out: &mut [f64]) {
+        let pairs = self.len();
+        let parts = [&self.sin_high, &self.sin_low, &self.cos_high, &self.cos_low];
+        let Some(scale) = scale else {
+            for (part, out) in parts.iter().zip(out.chunks_exact_mut(pairs.max(1))) {
+                out.copy_from_slice(part);
+            }
+            return;
+        };
+        let (sines, cosines) = out.split_at_mut(pairs);
+        for (out, [high, low]) in [
+            (sines, [parts[0], parts[1]]),
+            (cosines, [parts[2], parts[3]]),
+        ] {
+            for ((out, high), low) in out.iter_mut().zip(high).zip(low) {
+                *out = (high + low) * scale;
+            }
+        }
+    }
+
     /// Adds `step` pair by pair.
     #[inline(always)]
     pub(crate) fn advance(&mut self, step: &Self) {

@@ -12,8 +12,9 @@
 //! rational base and a position other than 0, the sine and cosine are transcendental
 //! (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
-use crate::num::wide::Wide;
-use crate::round::{self, Float, decided_f64};
+use crate::num::fixed::Fixed;
+use crate::num::wide::{Wide, decompose};
+use crate::round::{self, Float, Magnitude, SINGLE_ERROR, decided_f64};
 use crate::sincos::fixed::{sin_cos_128, sin_cos_320};
 use crate::sincos::single_f64;
 use crate::turns::frequency::Frequency;
@@ -22,51 +23,77 @@ use crate::turns::position::Position;
 
 /// The rungs that compute an entry. The fast paths skip the f64 rung for their hard cases. The
 /// tests force every choice.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rungs {
     /// All three rungs, each only if the one before failed the rounding test.
     Ladder,
-    /// The same, with ranges by recurrence however short they are.
-    Recurrence,
     /// The 128-bit and the 320-bit rung.
     From128,
     /// The 320-bit rung alone.
     Only320,
 }
 
-/// Computes the sine and cosine of `frequency` x `position`, each as the nearest `T`.
-pub(crate) fn sin_cos<T: Float>(frequency: &Frequency, position: Position, rungs: Rungs) -> (T, T) {
+/// Computes `factor` x sine and cosine of `frequency` x `position`, each as the nearest `T`.
+///
+/// The factor is the exact value of an `f64`, and the product is rounded once. At the angle 0 the
+/// entries are 0 and the factor itself. Only there can an entry with a factor be a tie.
+pub(crate) fn sin_cos<T: Float>(
+    frequency: &Frequency,
+    position: Position,
+    factor: f64,
+    rungs: Rungs,
+) -> [T; 2] {
     let (negative, mantissa, exponent) = position.parts();
     if mantissa == 0 {
-        return (T::rounded(0.0), T::rounded(1.0));
+        return [T::rounded(0.0), T::rounded(factor)];
     }
     let (phase, error) = match position {
         // The phase of one position is less than one unit too low.
         Position::Integer(p) => (frequency.phase.times(p), u128::from(p)),
         Position::Real(_) => (phase::phase_at(frequency.wide, mantissa, exponent), 2),
     };
-    let reduced = phase.reduce();
-    let (mut sine, mut cosine) = (None, None);
-    if matches!(rungs, Rungs::Ladder | Rungs::Recurrence) {
-        let (s, c) = single_f64::sin_cos::<pulp::Scalar>((phase.0 >> 64) as u64);
-        sine = decided_f64(s);
-        cosine = decided_f64(c);
+    let mut entries = [None, None];
+    if rungs == Rungs::Ladder
+        && let Some(error) = single_error(factor)
+    {
+        let [sine, cosine] = single_f64::sin_cos::<pulp::Scalar>((phase.0 >> 64) as u64);
+        entries = [sine, cosine].map(|value| decided_f64(value * factor, error));
     }
-    if rungs != Rungs::Only320 && (sine.is_none() || cosine.is_none()) {
-        let values = sin_cos_128(reduced, error);
-        sine = sine.or_else(|| round::decided(values.sine_negative, values.sine, values.error));
-        cosine =
-            cosine.or_else(|| round::decided(values.cosine_negative, values.cosine, values.error));
+    if rungs != Rungs::Only320 && entries.contains(&None) {
+        let values = sin_cos_128(phase.reduce(), error);
+        let of = |negative, bits| decided(negative, bits, values.error, factor);
+        let [sine, cosine] = entries;
+        entries = [
+            sine.or_else(|| of(values.sine_negative, values.sine)),
+            cosine.or_else(|| of(values.cosine_negative, values.cosine)),
+        ];
     }
-    let (sine, cosine) = match (sine, cosine) {
-        (Some(sine), Some(cosine)) => (sine, cosine),
-        (sine, cosine) => {
-            let (s, c) = full::<T>(frequency.wide, mantissa, exponent);
-            (sine.unwrap_or(s), cosine.unwrap_or(c))
+    let [sine, cosine] = match entries {
+        [Some(sine), Some(cosine)] => [sine, cosine],
+        [sine, cosine] => {
+            let [s, c] = full::<T>(frequency.wide, mantissa, exponent, factor);
+            [sine.unwrap_or(s), cosine.unwrap_or(c)]
         }
     };
-    (if negative { negate(sine) } else { sine }, cosine)
+    [if negative { negate(sine) } else { sine }, cosine]
+}
+
+/// Returns the bound on the error of plain f64 values multiplied by `factor`, or `None` for a
+/// factor that would make too many entries hard cases or leave the exponents of 16-bit floats.
+///
+/// With u = 2^-53 and a factor in [1, 2), the product has a relative error of u. An entry by
+/// recurrence has one of 4u instead of 3u, 8u with the factor; the three steps of adding and
+/// subtracting the bound have an error of 2u each for magnitudes up to 2: 14u < 2^-49. An entry from
+/// [`single_f64`] has an error of less than half of [`SINGLE_ERROR`] before the product. A power of
+/// two multiplies values and errors alike.
+pub(crate) fn single_error(factor: f64) -> Option<f64> {
+    const POWERS: i32 = 10;
+    if factor == 1.0 {
+        return Some(SINGLE_ERROR);
+    }
+    let power = (factor.to_bits() >> 52) as i32 - 1023;
+    let range = -POWERS..POWERS;
+    (range.contains(&power)).then(|| f64::from_bits(((1023 - 49 + power) as u64) << 52))
 }
 
 fn negate<T: Float>(value: T) -> T {
@@ -74,24 +101,55 @@ fn negate<T: Float>(value: T) -> T {
     T::from_pattern(value.pattern() ^ sign)
 }
 
-/// Computes sine and cosine in 320-bit fractions, rounded without a test.
+/// Returns the value of `T` nearest to `factor` times all numbers within `error` units of `bits` /
+/// 2^128, or `None` if they do not all round alike.
+fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
+    if factor == 1.0 {
+        return round::decided(negative, bits, error);
+    }
+    let (mantissa, exponent) = decompose(factor);
+    let of = |bits: u128| {
+        // 192 bits. The top 128 after the leading zeros are kept; the rest counts as nonzero,
+        // because a product is never a tie.
+        let (low, high) = Fixed::from_bits(bits).mul_word(mantissa);
+        let all = Fixed([low.0[0], low.0[1], high]);
+        let zeros = all.leading_zeros();
+        let magnitude = Magnitude {
+            bits: all.shl(zeros).top128(),
+            exponent: exponent + 64 - zeros as i32,
+            sticky: true,
+        };
+        round::nearest::<T>(negative, magnitude)
+    };
+    let low = of(bits.checked_sub(error)?);
+    (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+}
+
+/// Computes sine and cosine times `factor` in 320-bit fractions, rounded without a test.
 ///
 /// The relative error is below 2^-150, so a wrong rounding would need a value that agrees with a
 /// midpoint of `T` in more than 90 bits beyond the 53 of an f64. Among 2^46 entries, far
 /// more than the largest table has, one is expected with a probability of 2^-44 or less.
-fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32) -> (T, T) {
-    let Some([sine, cosine]) = sin_cos_320(frequency, mantissa, exponent) else {
-        return (T::rounded(0.0), T::rounded(1.0));
+fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32, factor: f64) -> [T; 2] {
+    let Some(values) = sin_cos_320(frequency, mantissa, exponent) else {
+        return [T::rounded(0.0), T::rounded(factor)];
     };
-    let of = |(negative, value)| round::nearest::<T>(negative, round::magnitude(value));
-    (of(sine), of(cosine))
+    values.map(|(negative, value)| {
+        let magnitude = if factor == 1.0 {
+            round::magnitude(value)
+        } else {
+            Magnitude {
+                sticky: true,
+                ..round::magnitude(value.mul(Wide::from_f64(factor)))
+            }
+        };
+        round::nearest::<T>(negative, magnitude)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::fixed::Fixed;
-    use crate::round::SINGLE_ERROR;
     use crate::sincos::fixed::SinCos128;
     use crate::turns::phase::Phase;
 
@@ -134,7 +192,7 @@ mod tests {
             let mut worst = 0f64;
             for phase in angles() {
                 let reduced = phase.reduce();
-                let (sine, cosine) = way((phase.0 >> 64) as u64);
+                let [sine, cosine] = way((phase.0 >> 64) as u64);
                 let values = sin_cos_128(reduced, 0);
                 worst = worst
                     .max(gap(sine, values.sine_negative, values.sine))
@@ -195,7 +253,7 @@ mod tests {
                 "{twelfth}: {:?}",
                 of(turn * twelfth)
             );
-            let (s, c) = single_f64::sin_cos::<pulp::Scalar>(((turn * twelfth) >> 64) as u64);
+            let [s, c] = single_f64::sin_cos::<pulp::Scalar>(((turn * twelfth) >> 64) as u64);
             assert!(near((s, c), expected), "{twelfth}");
         }
     }
@@ -205,9 +263,11 @@ mod tests {
     fn every_rung_is_needed() {
         let one = Frequency::one();
         let decided_fast = |position: u32| {
-            let (s, c) =
+            let [s, c] =
                 single_f64::sin_cos::<pulp::Scalar>((one.phase.times(position).0 >> 64) as u64);
-            decided_f64::<f32>(s).is_some() && decided_f64::<f32>(c).is_some()
+            [s, c]
+                .iter()
+                .all(|value| decided_f64::<f32>(*value, SINGLE_ERROR).is_some())
         };
         let hard = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
         assert!((1..100).contains(&hard), "{hard}");
@@ -221,8 +281,42 @@ mod tests {
             round::decided::<f64>(n.sine_negative, n.sine, n.error),
             None
         );
-        let (sine, cosine) = sin_cos::<f64>(&slow, Position::Integer(3), Rungs::Ladder);
+        let found = sin_cos::<f64>(&slow, Position::Integer(3), 1.0, Rungs::Ladder);
         let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
-        assert_eq!((sine, cosine), (expected, 1.0));
+        assert_eq!(found, [expected, 1.0]);
+    }
+
+    /// The bounds cover the counted roundings and are not so wide that many entries become hard
+    /// cases.
+    #[test]
+    fn bounds_of_values_with_a_factor() {
+        let unit = f64::EPSILON / 2.0;
+        assert!((6.0..10.0).contains(&(single_error(1.0).unwrap() / unit)));
+        let below = |x: f64| f64::from_bits(x.to_bits() - 1);
+        for power in [1.0 / 1024.0, 0.5, 1.0, 2.0, 512.0] {
+            for factor in [power * 1.001, below(2.0 * power)] {
+                let bound = single_error(factor).unwrap() / unit / power;
+                assert!((14.0..20.0).contains(&bound), "{factor}");
+            }
+        }
+        for factor in [0.0, 1e-300, below(1.0 / 1024.0), 1024.0, 1e300] {
+            assert_eq!(single_error(factor), None, "{factor}");
+        }
+    }
+
+    #[test]
+    fn decisions_with_a_factor_need_both_ends_to_agree() {
+        let half = 1u128 << 127;
+        assert_eq!(decided::<f32>(false, half, 1, 3.0), Some(1.5));
+        assert_eq!(decided::<f64>(true, half, 64, 0.75), Some(-0.375));
+        // 3 x (0.5 + 2^-24 / 3) is a midpoint.
+        let midpoint = half + (1 << 104) / 3;
+        assert_eq!(decided::<f32>(false, midpoint, 1 << 10, 3.0), None);
+        let (below, above) = (midpoint - (1 << 60), midpoint + (1 << 60));
+        assert_eq!(decided::<f32>(false, below, 1 << 10, 3.0), Some(1.5));
+        let next = 1.5 + f32::EPSILON;
+        assert_eq!(decided::<f32>(false, above, 1 << 10, 3.0), Some(next));
+        // A number that may be 0 has no known bits.
+        assert_eq!(decided::<f32>(false, 5, 6, 1.5), None);
     }
 }

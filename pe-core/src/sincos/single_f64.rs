@@ -9,7 +9,7 @@ use pulp::Simd;
 /// multiplied once by a rounded constant: relative 3 x 2^-53, at an eighth of a
 /// turn 2.6e-16. The polynomials end with two roundings of numbers below one (one, if fused).
 #[inline(always)]
-pub(crate) fn sin_cos<S: Simd>(angle: u64) -> (f64, f64) {
+pub(crate) fn sin_cos<S: Simd>(angle: u64) -> [f64; 2] {
     // 2 pi / 2^66.
     const UNIT: f64 = std::f64::consts::TAU / 73_786_976_294_838_206_464.0;
     // In the low bits of the first, 32 bits h are 2^84 + 2^32 h; of the second, 2^52 + h.
@@ -34,10 +34,10 @@ pub(crate) fn sin_cos<S: Simd>(angle: u64) -> (f64, f64) {
     // Sines are negative in quadrants 2 and 3, cosines in 1 and 2.
     let sine_sign = ahead & SIGN;
     let cosine_sign = ahead.wrapping_add(1 << 62) & SIGN;
-    (
+    [
         f64::from_bits(s ^ change ^ sine_sign),
         f64::from_bits(c ^ change ^ cosine_sign),
-    )
+    ]
 }
 
 #[inline(always)]

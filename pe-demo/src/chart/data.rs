@@ -1,17 +1,17 @@
-//! The numbers of a figure in a file.
+//! A figure's numbers as a file.
 
 use anyhow::Result;
 
 use super::figure::{Content, Figure};
 
-/// One JSON document, numbers as short as they can be read back exactly.
+/// Writes a JSON document, with the shortest numbers that are read back exactly.
 pub(crate) fn json(figure: &Figure) -> Result<String> {
     let mut text = serde_json::to_string(figure)?;
     text.push('\n');
     Ok(text)
 }
 
-/// Lines of one number each under a line of names, the place before the number.
+/// Writes a line per number, with its coordinates before it, below a line of names.
 pub(crate) fn csv(figure: &Figure) -> String {
     let mut text = String::new();
     for (index, panel) in figure.panels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a figure shows: numbers and words, before anything is drawn.
+//! The contents of a figure: numbers and words, before anything is drawn.
 
 use serde::Serialize;
 
@@ -10,29 +10,29 @@ pub(crate) struct Figure {
     #[serde(rename = "figure")]
     pub(crate) name: &'static str,
     pub(crate) title: String,
-    /// What was computed, in one line.
+    /// Description of the computation, in one line.
     pub(crate) note: String,
-    /// Numbers beside the figure.
+    /// Numbers next to the figure.
     pub(crate) facts: Vec<Fact>,
     pub(crate) panels: Vec<Panel>,
     #[serde(skip)]
     pub(crate) shape: Shape,
 }
 
-/// How a figure is laid out.
+/// Layout of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// Width of the whole in pixels.
     pub(crate) width: u32,
-    /// Panels side by side; half of them where the page is narrow.
+    /// Panels in a row; half of them where the page is narrow.
     pub(crate) columns: usize,
     /// Height of a panel with its labels, in widths.
     pub(crate) aspect: f64,
 }
 
 impl Shape {
-    /// Returns the most columns and rows of a map of which a PNG has a pixel for each: what is left
-    /// of a panel beside margins, the longest labels, a title and the color bar.
+    /// Returns the most columns and rows of a map for which a PNG has a pixel each. Margins, the
+    /// longest labels, a title and the color bar take the rest of a panel.
     pub(crate) fn cells(self) -> (u64, u64) {
         let pixels = |room: f64| (room * f64::from(super::SCALE)).clamp(1.0, 1024.0) as u64;
         let width = f64::from(self.width) - 140.0;
@@ -56,7 +56,7 @@ impl Fact {
     }
 }
 
-/// One pair of axes and what is drawn between them.
+/// One pair of axes and the content between them.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Panel {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub(crate) struct Panel {
     pub(crate) content: Content,
 }
 
-/// What is drawn.
+/// Content of a panel.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Content {
@@ -84,24 +84,24 @@ pub(crate) struct Axis {
     pub(crate) spacing: Spacing,
     #[serde(skip)]
     pub(crate) range: (f64, f64),
-    /// Where ticks stand; none means that the drawing chooses.
+    /// Values of the ticks; with none, the drawing chooses.
     #[serde(skip)]
     pub(crate) ticks: Option<Vec<f64>>,
     #[serde(skip)]
     pub(crate) direction: Direction,
 }
 
-/// How equal distances on the page grow.
+/// Growth of the values over equal distances on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spacing {
-    /// By equal differences.
+    /// Equal differences.
     Linear,
-    /// By equal factors.
+    /// Equal factors.
     Logarithmic,
 }
 
-/// Which way an axis runs: right and up, or the other way.
+/// Direction of an axis: right and up, or left and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -126,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// The axis of a map's cells, each one step wide around its number.
+    /// Builds the axis of a map's cells, each one step wide around its number.
     pub(crate) fn of_cells(label: impl Into<String>, cells: &[f64]) -> Self {
         let step = match cells {
             [first, second, ..] => second - first,
@@ -164,7 +164,7 @@ pub(crate) struct Curve {
     pub(crate) mark: Mark,
 }
 
-/// How a curve is drawn.
+/// Appearance of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Line,
@@ -174,14 +174,14 @@ pub(crate) enum Mark {
     Thin(usize),
     /// A faint line for reference, in gray.
     Guide,
-    /// The same across the panel, with its name at its left end and not in the legend.
+    /// Like a guide, with its name at its left end and not in the legend.
     Level,
 }
 
 /// A grid of cells, each a number.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Map {
-    /// What the numbers are.
+    /// Name of the quantity.
     pub(crate) label: String,
     pub(crate) columns: Vec<f64>,
     pub(crate) rows: Vec<f64>,
@@ -202,12 +202,12 @@ pub(crate) struct Map {
 pub(crate) struct Rings {
     pub(crate) positions: Vec<u64>,
     pub(crate) pairs: usize,
-    /// From one pair shown to the next.
+    /// Distance from one pair shown to the next.
     pub(crate) pair_step: usize,
     /// Position after position, pair after pair.
     pub(crate) sines: Vec<f64>,
     pub(crate) cosines: Vec<f64>,
-    /// Which of the positions a still picture shows.
+    /// Index of the position that a still picture shows.
     #[serde(skip)]
     pub(crate) shown: usize,
 }

@@ -1,14 +1,13 @@
-//! From strokes and letters to the bytes of a file.
+//! Pictures of strokes and letters, down to the bytes of a file.
 //!
 //! ```text
-//! plotters ─► Canvas ─► Scene ─┬─► raster ─► PNG, GIF
-//!                              └─► SVG
+//! Scene ─┬─► raster ─► PNG, GIF
+//!        └─► SVG
 //! ```
 //!
-//! A [`Scene`] is the list of what was drawn, in pixels with fractions. Both kinds of
-//! pictures come from it, so they cannot differ in what they show.
+//! A [`Scene`](scene::Scene) is the list of drawn items, in pixels with fractions. Both kinds of pictures
+//! come from it, so they cannot differ in their contents.
 
-pub(crate) mod canvas;
 pub(crate) mod color;
 pub(crate) mod font;
 mod gif;
@@ -20,4 +19,4 @@ mod svg;
 pub(crate) use self::gif::animation;
 pub(crate) use self::png::picture;
 pub(crate) use self::raster::Raster;
-pub(crate) use self::svg::{Background, document, escape};
+pub(crate) use self::svg::{Target, document, escape};

@@ -1,8 +1,10 @@
-//! Where ticks stand, and how numbers are written beside them.
+//! Ticks and their labels.
 
 use crate::terminal::numbers::thousands;
-/// The decimal logarithm of a positive number, within 1e-12; the same on every machine, which
-/// the standard library does not promise.
+
+/// Returns the decimal logarithm of a positive number, with an error of at most 1e-12.
+///
+/// The result is the same on every machine, which the standard library does not promise.
 pub(crate) fn log10(value: f64) -> f64 {
     // value = m x 2^e with m in [1, 2); ln m = 2 atanh((m - 1) / (m + 1)).
     let normal = if value < f64::MIN_POSITIVE {
@@ -24,7 +26,7 @@ pub(crate) fn log10(value: f64) -> f64 {
     ln * std::f64::consts::LOG10_E
 }
 
-/// Ticks at round numbers inside a range, about `wanted` of them: steps of 1, 2 or 5 times a
+/// Returns about `wanted` ticks at round numbers inside a range, in steps of 1, 2 or 5 times a
 /// power of ten.
 pub(crate) fn ticks((low, high): (f64, f64), wanted: usize) -> Vec<f64> {
     let span = high - low;
@@ -58,7 +60,7 @@ pub(crate) fn ticks((low, high): (f64, f64), wanted: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A number as it stands beside a tick.
+/// Writes the label of a tick.
 pub(crate) fn label(value: f64) -> String {
     let size = value.abs();
     let text = if size != 0.0 && !(1e-4..1e7).contains(&size) {
@@ -83,32 +85,7 @@ pub(crate) fn label(value: f64) -> String {
     format!("{whole}{rest}").replace('-', "\u{2212}")
 }
 
-/// 10 to a whole power, as it stands beside a tick.
-pub(crate) fn power_of_ten(exponent: i64) -> String {
-    match exponent {
-        0 => "1".to_owned(),
-        1 => "10".to_owned(),
-        2 => "100".to_owned(),
-        3 => "1000".to_owned(),
-        _ => {
-            let mut text = "10".to_owned();
-            for c in exponent.to_string().chars() {
-                text.push(match c {
-                    '-' => '\u{207b}',
-                    '1' => '\u{b9}',
-                    '2' => '\u{b2}',
-                    '3' => '\u{b3}',
-                    digit => {
-                        char::from_u32(0x2070 + digit.to_digit(10).unwrap_or(0)).unwrap_or(digit)
-                    }
-                });
-            }
-            text
-        }
-    }
-}
-
-/// Every `step`-th of `count` things, so few that there are at most `most`.
+/// Returns the smallest step that leaves at most `most` of `count` items.
 pub(crate) fn step(count: u64, most: u64) -> u64 {
     count.div_ceil(most.max(1)).max(1)
 }
@@ -148,15 +125,24 @@ mod tests {
     }
 
     #[test]
+    fn ticks_are_those_of_the_list_that_the_pages_script_is_held_against() {
+        let list = include_str!("../../tests/report/ticks.csv");
+        for line in list.lines().skip(1) {
+            let numbers: Vec<&str> = line.split(',').collect();
+            let number = |index: usize| numbers[index].parse::<f64>().unwrap();
+            let wanted = number(2) as usize;
+            let expected: Vec<f64> = numbers[3].split(' ').map(|n| n.parse().unwrap()).collect();
+            assert_eq!(ticks((number(0), number(1)), wanted), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn labels_are_short() {
         assert_eq!(label(0.0), "0");
         assert_eq!(label(-0.5), "−0.5");
         assert_eq!(label(131_072.0), "131,072");
         assert_eq!(label(1000.0), "1000");
         assert_eq!(label(1e-9), "1e−9");
-        assert_eq!(power_of_ten(-3), "10⁻³");
-        assert_eq!(power_of_ten(5), "10⁵");
-        assert_eq!(power_of_ten(12), "10¹²");
     }
 
     #[test]

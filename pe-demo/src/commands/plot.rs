@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::chart::{self, Figure};
 use crate::cli::{DataArg, FormatArg, PlotArgs};
@@ -17,27 +17,22 @@ use crate::terminal::width::clean_path;
 /// Width of the animation.
 const FRAME: u32 = 640;
 
+/// Draws the figures that are asked for and writes their files.
 pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
-    let config = args.config.iter().map(|path| ("--config", path.clone()));
-    overwrite::check(&args.outputs(), &config.collect::<Vec<_>>())?;
-    let entries = chosen(args)?;
-    let settings = Settings {
-        preset: args.preset,
-        d_model: args.d_model,
-        base: args.base,
-        start: args.start,
-        max_seq_len: args.max_seq_len,
-        configs: args.config.clone(),
-    };
+    let options = Options::new(args)?;
     // All numbers first, so that what makes no sense comes to light before anything is written.
-    let build =
-        |entry: &Entry| (entry.build)(&settings).with_context(|| format!("figure {}", entry.name));
-    let figures = entries.into_iter().map(build).collect::<Result<Vec<_>>>()?;
-    std::fs::create_dir_all(&args.output)
-        .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
+    let build = |entry: &Entry| {
+        let figure = entry.build(&options.settings);
+        figure.with_context(|| format!("figure {}", entry.name))
+    };
+    let figures = options.entries.iter().copied().map(build);
+    let figures = figures.collect::<Result<Vec<_>>>()?;
+    std::fs::create_dir_all(&options.folder)
+        .with_context(|| format!("cannot make the folder {}", options.folder.display()))?;
     for figure in &figures {
         let mut page = Page::new();
-        for (path, bytes, what) in files(figure, args)? {
+        for (ending, bytes, what) in files(figure, &options)? {
+            let path = options.folder.join(format!("{}.{ending}", figure.name));
             write(&path, &bytes)?;
             page.wrap("wrote ", &format!("{} ({what})", clean_path(&path)));
         }
@@ -47,59 +42,80 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// The entries of the catalog that are asked for, each once.
-fn chosen(args: &PlotArgs) -> Result<Vec<&'static Entry>> {
-    let given = [
-        (Setting::Preset, args.preset.is_some()),
-        (Setting::DModel, args.d_model.is_some()),
-        (Setting::MaxSeqLen, args.max_seq_len.is_some()),
-        (Setting::Start, args.start.is_some()),
-        (Setting::Base, args.base.is_some()),
-        (Setting::Config, !args.config.is_empty()),
-    ];
-    let mut entries = Vec::new();
-    for entry in CATALOG {
-        if !args.figures.is_empty() && !args.figures.iter().any(|name| name == entry.name) {
-            continue;
-        }
-        for (setting, given) in given {
-            // Of all figures, those take an option that have a use for it.
-            if given && !args.figures.is_empty() && !entry.uses.contains(&setting) {
-                bail!(BadUsage(format!(
-                    "{} changes nothing in {}",
-                    setting.option(),
-                    entry.name
-                )));
-            }
-        }
-        entries.push(entry);
-    }
-    Ok(entries)
+/// The options of `pe-demo plot`, checked.
+struct Options {
+    /// Each figure once, in the order of the catalog.
+    entries: Vec<&'static Entry>,
+    settings: Settings,
+    folder: PathBuf,
+    format: FormatArg,
+    data: Option<DataArg>,
 }
 
-/// The files of a figure: name, bytes, and what they are.
-fn files(figure: &Figure, args: &PlotArgs) -> Result<Vec<(PathBuf, Vec<u8>, String)>> {
-    let path = |ending: &str| args.output.join(format!("{}.{ending}", figure.name));
-    let mut files = Vec::new();
-    let (ending, picture) = match args.format {
+impl Options {
+    /// Checks the arguments against each other.
+    fn new(args: &PlotArgs) -> Result<Self, BadUsage> {
+        let config = args.config.iter().map(|path| ("--config", path.clone()));
+        overwrite::check(&args.outputs(), &config.collect::<Vec<_>>())?;
+        let given = [
+            (Setting::Preset, args.preset.is_some()),
+            (Setting::DModel, args.d_model.is_some()),
+            (Setting::MaxSeqLen, args.max_seq_len.is_some()),
+            (Setting::Start, args.start.is_some()),
+            (Setting::Base, args.base.is_some()),
+            (Setting::Config, !args.config.is_empty()),
+        ];
+        let asked = |entry: &Entry| args.figures.iter().any(|name| name == entry.name);
+        let mut entries = CATALOG.to_vec();
+        // Of all figures, those take an option that have a use for it.
+        if !args.figures.is_empty() {
+            entries.retain(|entry| asked(entry));
+            for entry in &entries {
+                let unused =
+                    |(setting, given): &(Setting, bool)| *given && !entry.uses.contains(setting);
+                if let Some((setting, _)) = given.iter().find(|each| unused(each)) {
+                    return Err(BadUsage(format!(
+                        "{} changes nothing in {}",
+                        setting.option(),
+                        entry.name
+                    )));
+                }
+            }
+        }
+        Ok(Self {
+            entries,
+            settings: Settings {
+                preset: args.preset,
+                d_model: args.d_model,
+                base: args.base,
+                start: args.start,
+                max_seq_len: args.max_seq_len,
+                configs: args.config.clone(),
+            },
+            folder: args.output.clone(),
+            format: args.format,
+            data: args.data,
+        })
+    }
+}
+
+/// Returns the files of a figure: ending, bytes, and contents in words.
+fn files(figure: &Figure, options: &Options) -> Result<Vec<(&'static str, Vec<u8>, String)>> {
+    let (ending, picture) = match options.format {
         FormatArg::Png => ("png", chart::png(figure)?),
         FormatArg::Svg => ("svg", chart::svg(figure)?),
     };
     let (width, height) = picture.size;
-    files.push((path(ending), picture.bytes, format!("{width} x {height}")));
+    let mut files = vec![(ending, picture.bytes, format!("{width} x {height}"))];
     if let Some(gif) = chart::gif(figure, FRAME)? {
-        files.push((path("gif"), gif, "animation".to_owned()));
+        files.push(("gif", gif, "animation".to_owned()));
     }
-    match args.data {
-        Some(DataArg::Json) => {
-            let text = chart::json(figure)?;
-            files.push((path("json"), text.into_bytes(), "numbers".to_owned()));
-        }
-        Some(DataArg::Csv) => {
-            let text = chart::csv(figure);
-            files.push((path("csv"), text.into_bytes(), "numbers".to_owned()));
-        }
-        None => {}
+    if let Some(data) = options.data {
+        let (ending, text) = match data {
+            DataArg::Json => ("json", chart::json(figure)?),
+            DataArg::Csv => ("csv", chart::csv(figure)),
+        };
+        files.push((ending, text.into_bytes(), "numbers".to_owned()));
     }
     Ok(files)
 }

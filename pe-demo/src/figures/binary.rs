@@ -4,11 +4,11 @@ use anyhow::Result;
 use pe_core::{Preset, binary_encoding};
 
 use super::source::{MOST_CELLS, ordinal};
-use super::{POSITION, Settings, Source};
+use super::{Entry, POSITION, Settings, Source};
 use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape, step};
 
-/// The 64 bits of every position, least significant first.
-pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
+/// Maps the 64 bits of every position, least significant first.
+pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 64, 128)?;
     let positions = source.positions(MOST_CELLS);
     let bits: Vec<[u8; 64]> = positions
@@ -42,8 +42,8 @@ pub(crate) fn binary(settings: &Settings) -> Result<Figure> {
         ticks: vec![0.0, 1.0],
     };
     Ok(Figure {
-        name: "binary",
-        title: "Positions as binary numbers".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "64 bits of positions {} to {}, least significant at the bottom{sampling}{aliasing}",
             source.first(),

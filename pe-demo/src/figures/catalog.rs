@@ -1,45 +1,16 @@
-//! The figures by name.
+//! The figures: names, words, settings, and builders.
 
-use anyhow::Result;
+use super::entry::{Entry, Setting};
+use super::{binary, curves, maps, rates, rings, rotary, similarity};
 
-use super::{Settings, binary, curves, maps, rates, rings, rotary, similarity};
-use crate::chart::Figure;
-
-/// A figure that can be asked for.
-pub(crate) struct Entry {
-    pub(crate) name: &'static str,
-    /// One line for `--help`.
-    pub(crate) summary: &'static str,
-    /// Which of the settings change it.
-    pub(crate) uses: &'static [Setting],
-    pub(crate) build: fn(&Settings) -> Result<Figure>,
+/// Figures that belong together.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) lead: &'static str,
+    pub(crate) figures: &'static [&'static Entry],
 }
 
-/// One of the options about the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Setting {
-    Preset,
-    DModel,
-    MaxSeqLen,
-    Start,
-    Base,
-    Config,
-}
-
-impl Setting {
-    /// The option's name on the command line.
-    pub(crate) fn option(self) -> &'static str {
-        match self {
-            Self::Preset => "--preset",
-            Self::DModel => "--d-model",
-            Self::MaxSeqLen => "--max-seq-len",
-            Self::Start => "--start",
-            Self::Base => "--base",
-            Self::Config => "--config",
-        }
-    }
-}
-
+/// The settings of a figure that shows a table.
 const ALL: &[Setting] = &[
     Setting::Preset,
     Setting::DModel,
@@ -49,137 +20,297 @@ const ALL: &[Setting] = &[
 ];
 
 /// All figures, in the order of the source documents.
-pub(crate) const CATALOG: &[Entry] = &[
-    Entry {
-        name: "angle-rates",
-        summary: "how fast each pair turns, on a logarithmic axis",
-        uses: &[Setting::Preset, Setting::DModel, Setting::Base],
-        build: rates::angle_rates,
+pub(crate) const CATALOG: &[&Entry] = &[
+    &ANGLE_RATES,
+    &ANGLE_MAP,
+    &ENCODING_MAP,
+    &DOT_PRODUCT,
+    &SSE,
+    &SHIFTED_MAP,
+    &SINUSOIDS,
+    &ENCODING_MATRIX,
+    &BINARY,
+    &TRANSPOSED,
+    &TRANSPOSED_CORNER,
+    &TILES,
+    &DISTANCES,
+    &DIMENSION_PAIRS,
+    &INVERTED_MAP,
+    &RINGS,
+    &DIMENSIONS,
+    &ROTARY_FREQUENCIES,
+    &ROTARY_WAVELENGTHS,
+];
+
+/// The sections of the page, in its order.
+pub(crate) const SECTIONS: &[Section] = &[
+    Section {
+        title: "From counting to turning",
+        lead: "A position can be written as a binary number. Its lowest bit flips at every step, \
+               the next at every second, and so on: a ladder of rhythms. Sines and cosines are the \
+               same ladder with round steps.",
+        figures: &[&BINARY, &ANGLE_RATES, &ANGLE_MAP, &SINUSOIDS],
     },
-    Entry {
-        name: "angle-map",
-        summary: "angles in degrees, all positions and pairs",
-        uses: ALL,
-        build: maps::angle_map,
+    Section {
+        title: "The table",
+        lead: "One row per position, one column per sine or cosine. Every entry here is the number \
+               nearest to the true value.",
+        figures: &[
+            &ENCODING_MAP,
+            &ENCODING_MATRIX,
+            &INVERTED_MAP,
+            &TRANSPOSED,
+            &TRANSPOSED_CORNER,
+            &TILES,
+        ],
     },
-    Entry {
-        name: "encoding-map",
-        summary: "the table, all sines, then all cosines",
-        uses: ALL,
-        build: maps::encoding_map,
+    Section {
+        title: "Single columns",
+        lead: "Down a column, the table is a plain wave over the positions.",
+        figures: &[&DIMENSIONS, &DIMENSION_PAIRS],
     },
-    Entry {
-        name: "dot-product",
-        summary: "dot product of every position with position 20",
-        uses: ALL,
-        build: similarity::dot_product,
+    Section {
+        title: "Near and far",
+        lead: "Vectors of positions can be compared like any others. What comes out depends on how \
+               far apart the positions are and on nothing else.",
+        figures: &[&DOT_PRODUCT, &SSE, &DISTANCES],
     },
-    Entry {
-        name: "sse",
-        summary: "squared distance of every position from position 20",
-        uses: ALL,
-        build: similarity::sse,
+    Section {
+        title: "A step is a rotation",
+        lead: "Going on by k positions turns each pair by k times its angle, whatever the \
+               position. A model can learn that turn once and use it everywhere.",
+        figures: &[&SHIFTED_MAP, &RINGS],
     },
-    Entry {
-        name: "shifted-map",
-        summary: "the table turned back by ten positions",
-        uses: ALL,
-        build: maps::shifted_map,
-    },
-    Entry {
-        name: "sinusoids",
-        summary: "positions 0, 4, 8, 12 as waves over the pairs",
-        uses: ALL,
-        build: curves::sinusoids,
-    },
-    Entry {
-        name: "encoding-matrix",
-        summary: "the paper's table, 100 x 512",
-        uses: ALL,
-        build: maps::encoding_matrix,
-    },
-    Entry {
-        name: "binary",
-        summary: "positions as binary numbers of 64 bits",
-        uses: &[Setting::MaxSeqLen, Setting::Start],
-        build: binary::binary,
-    },
-    Entry {
-        name: "transposed",
-        summary: "the table on its side, 1000 positions",
-        uses: ALL,
-        build: maps::transposed,
-    },
-    Entry {
-        name: "transposed-corner",
-        summary: "its first 64 columns and positions",
-        uses: ALL,
-        build: maps::transposed_corner,
-    },
-    Entry {
-        name: "tiles",
-        summary: "one tile per position, 0 to 7",
-        uses: ALL,
-        build: maps::tiles,
-    },
-    Entry {
-        name: "distances",
-        summary: "distances between 64 positions",
-        uses: ALL,
-        build: similarity::distances,
-    },
-    Entry {
-        name: "dimension-pairs",
-        summary: "eight columns over 32 positions, each on axes of its own",
-        uses: ALL,
-        build: curves::dimension_pairs,
-    },
-    Entry {
-        name: "inverted-map",
-        summary: "the table from the top down, 50 x 256",
-        uses: ALL,
-        build: maps::inverted_map,
-    },
-    Entry {
-        name: "rings",
-        summary: "one circle per pair, turned by the position; also a GIF",
-        uses: ALL,
-        build: rings::rings,
-    },
-    Entry {
-        name: "dimensions",
-        summary: "columns 4 to 7 over 100 positions, with a legend",
-        uses: ALL,
-        build: curves::dimensions,
-    },
-    Entry {
-        name: "rotary-frequencies",
-        summary: "rotary frequencies of several models",
-        uses: &[Setting::Config],
-        build: rotary::rotary_frequencies,
-    },
-    Entry {
-        name: "rotary-wavelengths",
-        summary: "their wavelengths against the trained lengths",
-        uses: &[Setting::Config],
-        build: rotary::rotary_wavelengths,
+    Section {
+        title: "Rotary embeddings",
+        lead: "Most models of today turn pairs of their queries and keys by the same angles \
+               instead of adding a vector. What is left of the absolute positions in a dot product \
+               is their difference.",
+        figures: &[&ROTARY_FREQUENCIES, &ROTARY_WAVELENGTHS],
     },
 ];
 
+const BINARY: Entry = Entry {
+    name: "binary",
+    title: "Positions as binary numbers",
+    summary: "positions as binary numbers of 64 bits",
+    about: "Each row is one bit. Low bits are fast, high bits slow, and those above the seventh \
+            never move below position 128: the same waste that slow pairs of an encoding have at \
+            short lengths.",
+    uses: &[Setting::MaxSeqLen, Setting::Start],
+    builder: binary::binary,
+};
+
+const ANGLE_RATES: Entry = Entry {
+    name: "angle-rates",
+    title: "How fast each pair turns",
+    summary: "how fast each pair turns, on a logarithmic axis",
+    about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
+            last the angle falls by equal factors, a straight line on this axis. Whether the last \
+            pair is at 1/base or one step before is a matter of convention; over hundreds of pairs \
+            it is a small difference, and yet tables of the two kinds do not fit each other.",
+    uses: &[Setting::Preset, Setting::DModel, Setting::Base],
+    builder: rates::angle_rates,
+};
+
+const ANGLE_MAP: Entry = Entry {
+    name: "angle-map",
+    title: "Angle of every pair at every position",
+    summary: "angles in degrees, all positions and pairs",
+    about: "The angle that each pair has reached. Colors run around the circle, so that 360 \
+            degrees are 0 degrees again. On the left whole turns follow each other closely; on the \
+            right pairs have barely left their start after fifty positions.",
+    uses: ALL,
+    builder: maps::angle_map,
+};
+
+const SINUSOIDS: Entry = Entry {
+    name: "sinusoids",
+    title: "Four positions as sinusoids over the dimension",
+    summary: "positions 0, 4, 8, 12 as waves over the pairs",
+    about: "A position seen across the pairs: a wave that slows down to the right. Later positions \
+            begin with more turns, and no two waves are the same.",
+    uses: ALL,
+    builder: curves::sinusoids,
+};
+
+const ENCODING_MAP: Entry = Entry {
+    name: "encoding-map",
+    title: "Sines on the left, cosines on the right",
+    summary: "the table, all sines, then all cosines",
+    about: "All sines in the left half, all cosines in the right: the order of TensorFlow's \
+            notebook, of fairseq and of Whisper.",
+    uses: ALL,
+    builder: maps::encoding_map,
+};
+
+const ENCODING_MATRIX: Entry = Entry {
+    name: "encoding-matrix",
+    title: "The paper's matrix, sines and cosines in turn",
+    summary: "the paper's table, 100 x 512",
+    about: "Sines and cosines in turn, the order of the paper. Stripes on the right are slow \
+            cosines near 1 beside slow sines near 0. The longest wave is not 2π times the base: \
+            the last exponent stops one step short of 1.",
+    uses: ALL,
+    builder: maps::encoding_matrix,
+};
+
+const INVERTED_MAP: Entry = Entry {
+    name: "inverted-map",
+    title: "Read from the top down, like a text",
+    summary: "the table from the top down, 50 x 256",
+    about: "The same at width 256 with the first position at the top, as a sentence on a page \
+            would have it.",
+    uses: ALL,
+    builder: maps::inverted_map,
+};
+
+const TRANSPOSED: Entry = Entry {
+    name: "transposed",
+    title: "Each position a column of waves",
+    summary: "the table on its side, 1000 positions",
+    about: "On its side, over a thousand positions: each wave runs from left to right, and the \
+            front of red and blue moves up with the logarithm of the position.",
+    uses: ALL,
+    builder: maps::transposed,
+};
+
+const TRANSPOSED_CORNER: Entry = Entry {
+    name: "transposed-corner",
+    title: "The first {} columns, cell by cell",
+    summary: "its first 64 columns and positions",
+    about: "The fast corner of the same table, each cell to be seen. Neighboring rows are a sine \
+            and a cosine of one frequency, a quarter of a turn apart.",
+    uses: ALL,
+    builder: maps::transposed_corner,
+};
+
+const TILES: Entry = Entry {
+    name: "tiles",
+    title: "One tile per position",
+    summary: "one tile per position, 0 to 7",
+    about: "The vectors of the first eight positions, wrapped into tiles. They differ in their \
+            first lines only, where the fast columns are; the rest is still the chessboard of sine \
+            0 and cosine 1.",
+    uses: ALL,
+    builder: maps::tiles,
+};
+
+const DIMENSIONS: Entry = Entry {
+    name: "dimensions",
+    title: "Four columns over the positions",
+    summary: "columns 4 to 7 over 100 positions, with a legend",
+    about: "Four columns of a narrow table: two frequencies, each as sine and cosine. Together the \
+            two tell where on its circle a pair is; one alone would leave two candidates.",
+    uses: ALL,
+    builder: curves::dimensions,
+};
+
+const DIMENSION_PAIRS: Entry = Entry {
+    name: "dimension-pairs",
+    title: "Waves grow longer from column to column",
+    summary: "eight columns over 32 positions, each on axes of its own",
+    about: "Columns taken from a wide table. From one panel to the next the wave grows a little \
+            longer; dots are the positions at which it is read.",
+    uses: ALL,
+    builder: curves::dimension_pairs,
+};
+
+const DOT_PRODUCT: Entry = Entry {
+    name: "dot-product",
+    title: "Dot product with position {}",
+    summary: "dot product of every position with position 20",
+    about: "The dot product of position 20 with all others is greatest at 20 itself, where each of \
+            the pairs adds one, and the same to the left and to the right. The rates are those of \
+            TensorFlow's notebook, whose last pair is at 1/base; with the paper's, as under the \
+            sliders, the numbers differ in the fourth digit.",
+    uses: ALL,
+    builder: similarity::dot_product,
+};
+
+const SSE: Entry = Entry {
+    name: "sse",
+    title: "Squared distance from position {}",
+    summary: "squared distance of every position from position 20",
+    about: "The squared distance tells the same from the other side: it is the width minus twice \
+            the dot product.",
+    uses: ALL,
+    builder: similarity::sse,
+};
+
+const DISTANCES: Entry = Entry {
+    name: "distances",
+    title: "Distance between any two positions",
+    summary: "distances between 64 positions",
+    about: "Every row is the one above it, moved by one: the distance belongs to the lag. It grows \
+            at first, but not for ever; from the lag named here on a farther position may be \
+            nearer in the table.",
+    uses: ALL,
+    builder: similarity::distances,
+};
+
+const SHIFTED_MAP: Entry = Entry {
+    name: "shifted-map",
+    title: "Ten positions back is a rotation",
+    summary: "the table turned back by ten positions",
+    about: "Above: the rows of positions 10 to 49, turned back by ten with one matrix. Below: the \
+            rows of positions 0 to 39, computed directly. What differs is less than the last digit \
+            of a float.",
+    uses: ALL,
+    builder: maps::shifted_map,
+};
+
+const RINGS: Entry = Entry {
+    name: "rings",
+    title: "One circle per pair, all turned by one position",
+    summary: "one circle per pair, turned by the position; also a GIF",
+    about: "All pairs of one position at once, the fastest in front. The point of each pair is at \
+            (cosine, sine) on its circle. As the position grows the thread winds up from the \
+            front.",
+    uses: ALL,
+    builder: rings::rings,
+};
+
+const ROTARY_FREQUENCIES: Entry = Entry {
+    name: "rotary-frequencies",
+    title: "Rotary frequencies of models",
+    summary: "rotary frequencies of several models",
+    about: "A greater base makes the slow pairs slower. Llama 3.1 and YaRN leave the fast pairs as \
+            they are and slow the others down, with a bend in between, so that longer texts do not \
+            turn them farther than they have turned before.",
+    uses: &[Setting::Config],
+    builder: rotary::rotary_frequencies,
+};
+
+const ROTARY_WAVELENGTHS: Entry = Entry {
+    name: "rotary-wavelengths",
+    title: "Wavelengths against trained lengths",
+    summary: "their wavelengths against the trained lengths",
+    about: "Gray lines are the lengths that the models state, before and after their frequencies \
+            were scaled; thin curves are the wavelengths before that. The first training had the \
+            thin curve, or the only one. Where it is above the first length, a pair did not come \
+            full circle: beyond that length it takes angles that the model had never seen.",
+    uses: &[Setting::Config],
+    builder: rotary::rotary_wavelengths,
+};
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::chart::{Image, SCALE, images};
+    use crate::figures::Settings;
 
-    /// The panels' maps of a figure; the last image is the color bar.
+    /// Returns the panels' maps of a figure. The last image is the color bar.
     fn maps(name: &str, settings: &Settings) -> Vec<Image> {
         let entry = CATALOG.iter().find(|entry| entry.name == name).unwrap();
-        let mut images = images(&(entry.build)(settings).unwrap()).unwrap();
+        let mut images = images(&entry.build(settings).unwrap()).unwrap();
         images.pop();
         images
     }
 
-    /// What the note calls every Nth position is what is drawn.
+    /// A note that names every Nth position is true of the PNG.
     #[test]
     fn a_png_has_a_pixel_for_every_cell_of_a_map() {
         let settings = Settings {
@@ -200,7 +331,7 @@ mod tests {
             "distances",
         ] {
             for image in maps(name, &settings) {
-                let pixels = |extent: f32| (extent * SCALE as f32).floor() as usize;
+                let pixels = |extent: f64| (extent * f64::from(SCALE)).floor() as usize;
                 let (columns, rows) = (pixels(image.extent.0), pixels(image.extent.1));
                 assert!(
                     image.cells.columns <= columns && image.cells.rows <= rows,
@@ -218,5 +349,21 @@ mod tests {
         assert_eq!(images.len(), 2);
         assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
         assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+
+    #[test]
+    fn every_figure_is_in_one_section_with_words() {
+        let catalog: BTreeSet<&str> = CATALOG.iter().map(|entry| entry.name).collect();
+        let on_page = || SECTIONS.iter().flat_map(|section| section.figures);
+        let on_page_names: BTreeSet<&str> = on_page().map(|entry| entry.name).collect();
+        assert_eq!(on_page_names, catalog);
+        assert_eq!(
+            (on_page().count(), catalog.len()),
+            (CATALOG.len(), CATALOG.len())
+        );
+        for entry in CATALOG {
+            assert!(entry.about.len() > 80, "{}: {}", entry.name, entry.about);
+            assert_eq!(entry.build(&Settings::default()).unwrap().name, entry.name);
+        }
     }
 }

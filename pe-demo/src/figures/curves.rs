@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use pe_core::Preset;
 
 use super::source::{MOST_POINTS, sampled};
-use super::{PAIR, POSITION, Settings, Source};
+use super::{Entry, PAIR, POSITION, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 use crate::terminal::outcome::BadUsage;
 
@@ -12,8 +12,8 @@ fn values() -> Axis {
     Axis::linear("encoding", (-1.08, 1.08)).with_ticks([-1.0, -0.5, 0.0, 0.5, 1.0])
 }
 
-/// The sines of four positions over the first hundred pairs: each slows down to the right.
-pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
+/// Draws the sines of four positions over the first hundred pairs. Each slows down to the right.
+pub(super) fn sinusoids(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 512, 13)?;
     let pairs = sampled(source.encoding.pairs().min(100), MOST_POINTS);
     let columns: Vec<usize> = pairs
@@ -46,8 +46,8 @@ pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
         });
     }
     Ok(Figure {
-        name: "sinusoids",
-        title: "Four positions as sinusoids over the dimension".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "sin(k \u{b7} rate) over the pairs, d_model {}, base {}, {}",
             source.d_model(),
@@ -64,14 +64,14 @@ pub(crate) fn sinusoids(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Neighboring columns over a few positions.
-pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
+/// Draws neighboring columns over a few positions.
+pub(super) fn dimension_pairs(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 32)?;
     let waves = source.encoding.wavelengths();
     let mut panels = Vec::new();
     let mut facts = Vec::new();
     for column in [7, 8, 15, 16, 23, 24, 31, 32] {
-        check(&source, "dimension-pairs", 33)?;
+        check(entry, &source, 33)?;
         let name = format!("column {column}");
         let (pair, kind) = source.at(column);
         panels.push(Panel {
@@ -88,8 +88,8 @@ pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
         }
     }
     Ok(Figure {
-        name: "dimension-pairs",
-        title: "Waves grow longer from column to column".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: source.describe(MOST_POINTS, u64::MAX),
         facts,
         panels,
@@ -101,10 +101,10 @@ pub(crate) fn dimension_pairs(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Four columns over a hundred positions, with a legend.
-pub(crate) fn dimensions(settings: &Settings) -> Result<Figure> {
+/// Draws four columns over a hundred positions, with a legend.
+pub(super) fn dimensions(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 20, 100)?;
-    check(&source, "dimensions", 8)?;
+    check(entry, &source, 8)?;
     let waves = source.encoding.wavelengths();
     let curves = (4..8)
         .map(|column| {
@@ -116,8 +116,8 @@ pub(crate) fn dimensions(settings: &Settings) -> Result<Figure> {
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Figure {
-        name: "dimensions",
-        title: "Four columns over the positions".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: source.describe(MOST_POINTS, u64::MAX),
         facts: (4..8)
             .collect::<Vec<usize>>()
@@ -167,11 +167,12 @@ fn ends(source: &Source) -> (f64, f64) {
     (first, (source.last() as f64).max(first + 1.0))
 }
 
-fn check(source: &Source, name: &str, columns: usize) -> Result<()> {
+fn check(entry: &Entry, source: &Source, columns: usize) -> Result<()> {
     if source.d_model() < columns {
         bail!(BadUsage(format!(
-            "--d-model {} is too narrow for {name}, which shows column {}",
+            "--d-model {} is too narrow for {}, which shows column {}",
             source.d_model(),
+            entry.name,
             columns - 1
         )));
     }

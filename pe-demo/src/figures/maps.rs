@@ -4,10 +4,10 @@ use anyhow::Result;
 use pe_core::Preset;
 
 use super::source::MOST_CELLS;
-use super::{COLUMN, PAIR, POSITION, Settings, Source};
+use super::{COLUMN, Entry, PAIR, POSITION, Settings, Source};
 use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape};
 
-/// A map of encodings, from -1 to 1.
+/// Builds a map of encodings, from -1 to 1.
 fn values(columns: Vec<f64>, rows: Vec<f64>, values: Vec<f64>) -> Map {
     Map {
         label: "encoding".to_owned(),
@@ -28,7 +28,7 @@ fn indices(numbers: &[usize]) -> Vec<f64> {
     numbers.iter().map(|number| *number as f64).collect()
 }
 
-/// Rows by positions, columns by columns.
+/// Maps the table with a row per position.
 fn table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
     let positions = source.positions(rows);
     let columns = source.columns(columns);
@@ -36,7 +36,7 @@ fn table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
     Ok(values(indices(&columns), floats(&positions), entries))
 }
 
-/// Columns by positions, rows by columns.
+/// Maps the table with a column per position.
 fn transposed_table(source: &Source, (columns, rows): (u64, u64)) -> Result<Map> {
     let map = table(source, (rows, columns))?;
     let width = map.columns.len();
@@ -80,8 +80,8 @@ fn square() -> Shape {
     }
 }
 
-/// The angles of the TensorFlow notebook in degrees, from 0 to 360.
-pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
+/// Maps the angles of the TensorFlow notebook in degrees, from 0 to 360.
+pub(super) fn angle_map(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let rates = source.encoding.inv_freq();
     let shape = wide();
@@ -109,8 +109,8 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
         ticks: (0..7).map(|tick| 60.0 * f64::from(tick)).collect(),
     };
     Ok(Figure {
-        name: "angle-map",
-        title: "Angle of every pair at every position".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "{}; position times rate, less whole turns",
             source.describe_pairs(most_positions, most_pairs)
@@ -127,8 +127,8 @@ pub(crate) fn angle_map(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The notebook's table: all sines, then all cosines, unless another preset is asked for.
-pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
+/// Maps the notebook's table: all sines, then all cosines, unless the settings name another preset.
+pub(super) fn encoding_map(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let last = source.last() as u32;
     let half = source.d_model() / 2;
@@ -136,8 +136,11 @@ pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
     let shape = wide();
     let (columns, rows) = shape.cells();
     Ok(Figure {
-        name: "encoding-map",
-        title: source.arrangement().to_owned(),
+        name: entry.name,
+        title: match settings.preset {
+            None => entry.title.to_owned(),
+            Some(_) => source.arrangement().to_owned(),
+        },
         note: source.describe(rows, columns),
         facts: [0, half]
             .into_iter()
@@ -152,8 +155,8 @@ pub(crate) fn encoding_map(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The rows turned back by ten positions, beside the rows that they should be.
-pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
+/// Maps the rows rotated back by ten positions, and the rows they should equal.
+pub(super) fn shifted_map(entry: &Entry, settings: &Settings) -> Result<Figure> {
     const STEPS: u32 = 10;
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     let shift = source.encoding.shift(-i64::from(STEPS))?;
@@ -163,7 +166,7 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
     };
     let (most_columns, most_rows) = shape.cells();
     let columns = source.columns(most_columns);
-    // Those positions from which ten can be taken away.
+    // The positions that have another ten before them.
     let positions: Vec<u32> = source
         .positions(most_rows)
         .into_iter()
@@ -171,8 +174,9 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
         .collect();
     if positions.is_empty() {
         anyhow::bail!(crate::terminal::outcome::BadUsage(format!(
-            "--max-seq-len {} is too short for shifted-map, which goes back {STEPS} positions",
-            source.rows()
+            "--max-seq-len {} is too short for {}, which goes back {STEPS} positions",
+            source.rows(),
+            entry.name
         )));
     }
     let mut row = vec![0.0; source.d_model()];
@@ -202,8 +206,8 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
         )
     };
     Ok(Figure {
-        name: "shifted-map",
-        title: "Ten positions back is a rotation".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "{}; rows turned by M(\u{2212}{STEPS}), and the rows they should be",
             source.describe(most_rows, most_columns)
@@ -217,8 +221,8 @@ pub(crate) fn shifted_map(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The tutorial's matrix of 100 positions.
-pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
+/// Maps the tutorial's matrix of 100 positions.
+pub(super) fn encoding_matrix(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 512, 100)?;
     let waves = source.encoding.wavelengths();
     let shape = Shape {
@@ -229,9 +233,9 @@ pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
     let mut panel = panel(table(&source, (columns, rows))?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
-        name: "encoding-matrix",
+        name: entry.name,
         title: match settings.preset {
-            None => "The paper's matrix, sines and cosines in turn".to_owned(),
+            None => entry.title.to_owned(),
             Some(_) => source.arrangement().to_owned(),
         },
         note: source.describe(rows, columns),
@@ -244,8 +248,8 @@ pub(crate) fn encoding_matrix(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// One column per position, over many positions.
-pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
+/// Maps many positions, one column each.
+pub(super) fn transposed(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 1000)?;
     let shape = Shape {
         aspect: 0.62,
@@ -253,8 +257,8 @@ pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
     };
     let (columns, rows) = shape.cells();
     Ok(Figure {
-        name: "transposed",
-        title: "Each position a column of waves".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: source.describe(columns, rows),
         facts: vec![Fact::new(
             "distance of neighbors",
@@ -269,8 +273,8 @@ pub(crate) fn transposed(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The corner of the table above in which most happens.
-pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
+/// Maps the corner of that table with the fast columns.
+pub(super) fn transposed_corner(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let whole = Source::new(settings, Preset::Paper, 500, 64)?;
     let shape = square();
     let (across, _) = shape.cells();
@@ -285,8 +289,8 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
     let waves = whole.encoding.wavelengths();
     let (last_pair, _) = whole.at(width - 1);
     Ok(Figure {
-        name: "transposed-corner",
-        title: format!("The first {width} columns, cell by cell"),
+        name: entry.name,
+        title: entry.title_with(width),
         note: whole.describe(across, u64::MAX),
         facts: vec![Fact::new(
             format!("wavelength of pair {last_pair}, in positions"),
@@ -301,8 +305,8 @@ pub(crate) fn transposed_corner(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// The encodings of the first positions, each wrapped into a tile.
-pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
+/// Wraps the encoding of each of the first positions into a tile.
+pub(super) fn tiles(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 8)?;
     let columns = source.columns(MOST_CELLS);
     // The tile nearest to a square that the columns fill.
@@ -327,8 +331,8 @@ pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Figure {
-        name: "tiles",
-        title: "One tile per position".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "{}; {width} columns a line, {height} lines",
             source.describe(8, MOST_CELLS)
@@ -349,8 +353,8 @@ pub(crate) fn tiles(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Positions from the top down.
-pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
+/// Maps positions from the top down.
+pub(super) fn inverted_map(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 256, 50)?;
     let last = source.last() as u32;
     let columns: Vec<usize> = (0..source.d_model().min(4)).collect();
@@ -363,8 +367,8 @@ pub(crate) fn inverted_map(settings: &Settings) -> Result<Figure> {
     let mut panel = panel(table(&source, (across, down))?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
-        name: "inverted-map",
-        title: "Read from the top down, like a text".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: source.describe(down, across),
         facts: columns
             .iter()

@@ -1,15 +1,15 @@
-//! How fast the pairs turn.
+//! Rates of the pairs.
 
 use anyhow::Result;
 use pe_core::{Preset, Sinusoidal, SinusoidalConfig};
 
 use super::source::{MOST_POINTS, formula, sampled};
-use super::{PAIR, Settings, Source};
+use super::{Entry, PAIR, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 
-/// The rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
+/// Draws the rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
 /// where they differ.
-pub(crate) fn angle_rates(settings: &Settings) -> Result<Figure> {
+pub(super) fn angle_rates(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 1)?;
     let own = &source.encoding;
     let paper = Sinusoidal::new(SinusoidalConfig {
@@ -49,8 +49,8 @@ pub(crate) fn angle_rates(settings: &Settings) -> Result<Figure> {
         _ => String::new(),
     };
     Ok(Figure {
-        name: "angle-rates",
-        title: "How fast each pair turns".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "Radians per position of {} pairs, d = {}, base {}{convention}",
             own.pairs(),

@@ -1,17 +1,17 @@
-//! One unit circle per pair, turned by the position.
+//! One unit circle per pair with a point at the position's angle.
 
 use anyhow::Result;
 use pe_core::Preset;
 
-use super::{Settings, Source};
+use super::{Entry, Settings, Source};
 use crate::chart::{Axis, Content, Fact, Figure, Panel, Rings, Shape};
 
 /// The most circles, and the most frames.
 const MOST_PAIRS: u64 = 128;
 const MOST_FRAMES: u64 = 64;
 
-/// The points (cosine, sine) of all pairs, for each position.
-pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
+/// Shows the points (cosine, sine) of all pairs for each position.
+pub(super) fn rings(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 256, 50)?;
     let positions = source.positions(MOST_FRAMES);
     let pairs = super::source::sampled(source.encoding.pairs(), MOST_PAIRS);
@@ -26,8 +26,8 @@ pub(crate) fn rings(settings: &Settings) -> Result<Figure> {
         .filter(|sine| **sine >= 0.0)
         .count();
     Ok(Figure {
-        name: "rings",
-        title: "One circle per pair, all turned by one position".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "{}; blue: sine above zero, red: below",
             source.describe_pairs(MOST_FRAMES, MOST_PAIRS)

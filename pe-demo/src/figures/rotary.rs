@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
-use super::{PAIR, Settings};
+use super::{Entry, PAIR, Settings};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 use crate::sources::config_json;
 use crate::terminal::width::{clean, clean_path};
@@ -15,17 +15,17 @@ use crate::words::lengths::{Before, ORIGINAL, Rates, Set, Within, number};
 /// The frequencies of a model's layers, for sequences of some lengths.
 struct Model {
     model: String,
-    /// The model, and the lengths where it has several sets.
+    /// Name of the model, with the lengths if it has several sets.
     name: String,
     set: Set,
-    /// Whether the lengths stated are those before and after a scaling.
+    /// Whether the stated lengths are those before and after a scaling.
     scaled: bool,
     /// The frequencies before the scaling, with the first set of a model.
     before: Option<Before>,
 }
 
 impl Model {
-    /// One for each set of frequencies.
+    /// Builds one model per set of frequencies.
     fn all(name: &str, config: &RotaryConfig) -> Result<Vec<Self>> {
         let Rates { mut before, sets } = Rates::new(config)?;
         let scaled = before.is_some();
@@ -42,7 +42,7 @@ impl Model {
         Ok(sets.into_iter().map(model).collect())
     }
 
-    /// When the model had a length.
+    /// Describes when the model had a length.
     fn when(&self, length: &Within) -> &'static str {
         match (self.scaled, length.key == ORIGINAL) {
             (false, _) => "",
@@ -52,8 +52,8 @@ impl Model {
     }
 }
 
-/// The frequencies of several configurations on one logarithmic axis.
-pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
+/// Draws the frequencies of several configurations on one logarithmic axis.
+pub(super) fn rotary_frequencies(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
     let mut curves = Vec::new();
     let mut facts = Vec::new();
@@ -66,8 +66,8 @@ pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
         ));
     }
     Ok(Figure {
-        name: "rotary-frequencies",
-        title: "Rotary frequencies of models".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: "Radians per position of each pair of a head".to_owned(),
         facts,
         panels: vec![panel(&curves, "radians per position")],
@@ -75,9 +75,9 @@ pub(crate) fn rotary_frequencies(settings: &Settings) -> Result<Figure> {
     })
 }
 
-/// Wavelengths before and after a scaling, and the lengths that the models state: a pair above such a
-/// line never completes a turn within it.
-pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
+/// Draws wavelengths before and after a scaling, and the lengths that the models state. A pair above such
+/// a line never completes a turn within that length.
+pub(super) fn rotary_wavelengths(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let models = models(settings)?;
     let mut curves = Vec::new();
     let mut facts = Vec::new();
@@ -144,8 +144,8 @@ pub(crate) fn rotary_wavelengths(settings: &Settings) -> Result<Figure> {
         });
     }
     Ok(Figure {
-        name: "rotary-wavelengths",
-        title: "Wavelengths against trained lengths".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: format!(
             "Positions that a turn of each pair takes; a pair above a gray line never completes \
              a turn within that length{thin}"
@@ -189,7 +189,7 @@ fn curve(model: &Model, numbers: &[f64]) -> Curve {
     }
 }
 
-/// A number for each pair; pairs that do not turn are left out.
+/// Builds a curve over the pairs. Pairs that do not rotate are left out.
 fn line(waves: &[f64], numbers: &[f64]) -> Curve {
     let pairs = super::source::sampled(waves.len(), super::source::MOST_POINTS);
     let (x, y) = pairs
@@ -205,7 +205,7 @@ fn line(waves: &[f64], numbers: &[f64]) -> Curve {
     }
 }
 
-/// The models of the settings' files, or three well-known ones.
+/// Returns the models of the settings' files, or three well-known ones.
 fn models(settings: &Settings) -> Result<Vec<Model>> {
     if settings.configs.is_empty() {
         return known();
@@ -242,10 +242,10 @@ fn known() -> Result<Vec<Model>> {
     Ok(models)
 }
 
-/// The rotary embeddings that a model's config.json states: one, or one per type of layer.
+/// Reads the rotary embeddings of a model's config.json: one, or one per type of layer.
 fn read(path: &Path) -> Result<Vec<Model>> {
     let model = config_json::parse(path, &config_json::read(path)?)?;
-    // Files of this kind all have one name; the folder's tells more.
+    // Files of this kind share one name, so the folder's is more specific.
     let stem = path.file_stem();
     let name = match path.parent().and_then(Path::file_name) {
         Some(folder) if stem.is_some_and(|stem| stem == "config") => Some(folder),

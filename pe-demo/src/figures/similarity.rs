@@ -1,45 +1,32 @@
-//! How alike positions are.
+//! Similarity of positions.
 
 use anyhow::Result;
 use pe_core::{Preset, Similarity};
 
 use super::source::MOST_POINTS;
-use super::{POSITION, Settings, Source};
+use super::{Entry, POSITION, Settings, Source};
 use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::terminal::numbers::thousands;
 
-/// The position against which the others are held.
+/// The position that the others are compared with.
 const REFERENCE: u64 = 20;
 
-/// Dot products of all positions with one.
-pub(crate) fn dot_product(settings: &Settings) -> Result<Figure> {
-    against_one(
-        settings,
-        "dot-product",
-        "Dot product with position",
-        "dot product",
-        Similarity::Dot,
-    )
+/// Compares all positions with one by the dot product.
+pub(super) fn dot_product(entry: &Entry, settings: &Settings) -> Result<Figure> {
+    against_one(entry, settings, "dot product", Similarity::Dot)
 }
 
-/// Sums of squared differences of all positions from one.
-pub(crate) fn sse(settings: &Settings) -> Result<Figure> {
+/// Compares all positions with one by the sum of squared differences.
+pub(super) fn sse(entry: &Entry, settings: &Settings) -> Result<Figure> {
     against_one(
+        entry,
         settings,
-        "sse",
-        "Squared distance from position",
         "sum of squared differences",
         Similarity::Sse,
     )
 }
 
-fn against_one(
-    settings: &Settings,
-    name: &'static str,
-    title: &str,
-    what: &str,
-    of: Similarity,
-) -> Result<Figure> {
+fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 50)?;
     // The document's position, or the middle of a table that does not have it.
     let reference = match source.first() + REFERENCE {
@@ -88,8 +75,8 @@ fn against_one(
     let at = f64::from(reference);
     let top = (high * 1.06).max(1e-300);
     Ok(Figure {
-        name,
-        title: format!("{title} {reference}"),
+        name: entry.name,
+        title: entry.title_with(reference),
         note,
         facts,
         panels: vec![Panel {
@@ -123,8 +110,8 @@ fn against_one(
     })
 }
 
-/// The distances between all pairs of the first positions.
-pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
+/// Maps the distances between any two of the first positions.
+pub(super) fn distances(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 500, 64)?;
     let shape = Shape {
         width: 620,
@@ -178,8 +165,8 @@ pub(crate) fn distances(settings: &Settings) -> Result<Figure> {
         ticks: chart::ticks((0.0, farthest), 5),
     };
     Ok(Figure {
-        name: "distances",
-        title: "Distance between any two positions".to_owned(),
+        name: entry.name,
+        title: entry.title.to_owned(),
         note: source.describe(most, u64::MAX),
         facts,
         panels: vec![Panel {

@@ -1,4 +1,4 @@
-//! Which table a figure shows, and which of its entries.
+//! The table that a figure shows, and the entries it samples.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::chart::step;
 use crate::terminal::numbers::thousands;
 use crate::terminal::outcome::BadUsage;
 
-/// What the user asks for in place of a figure's own table.
+/// The user's choices in place of a figure's own table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) preset: Option<Preset>,
@@ -91,7 +91,7 @@ impl Source {
         self.encoding.d_model()
     }
 
-    /// Which columns are sines, in words.
+    /// Describes which columns are sines.
     pub(crate) fn arrangement(&self) -> &'static str {
         match self.encoding.config().layout {
             SinusoidLayout::Interleaved => "Sines and cosines in turn",
@@ -100,7 +100,7 @@ impl Source {
         }
     }
 
-    /// The columns of a pair's sine and cosine.
+    /// Returns the columns of a pair's sine and cosine.
     pub(crate) fn columns_of(&self, pair: usize) -> (usize, usize) {
         let pairs = self.encoding.pairs();
         match self.encoding.config().layout {
@@ -110,7 +110,7 @@ impl Source {
         }
     }
 
-    /// The pair of a column, and whether the column is the sine or the cosine.
+    /// Returns the pair of a column, and whether the column is the sine or the cosine.
     pub(crate) fn at(&self, column: usize) -> (usize, &'static str) {
         let pair = match self.encoding.config().layout {
             SinusoidLayout::Interleaved => column / 2,
@@ -120,12 +120,12 @@ impl Source {
         (pair, if sine { "sine" } else { "cosine" })
     }
 
-    /// The first position.
+    /// Returns the first position.
     pub(crate) fn first(&self) -> u64 {
         self.start
     }
 
-    /// The last position.
+    /// Returns the last position.
     pub(crate) fn last(&self) -> u64 {
         self.start + self.rows - 1
     }
@@ -134,7 +134,7 @@ impl Source {
         self.rows
     }
 
-    /// At most `most` positions, equally far apart.
+    /// Returns at most `most` positions, equally far apart.
     pub(crate) fn positions(&self, most: u64) -> Vec<u32> {
         let step = step(self.rows, most);
         (0..self.rows.div_ceil(step))
@@ -142,12 +142,12 @@ impl Source {
             .collect()
     }
 
-    /// At most `most` columns, equally far apart.
+    /// Returns at most `most` columns, equally far apart.
     pub(crate) fn columns(&self, most: u64) -> Vec<usize> {
         sampled(self.d_model(), most)
     }
 
-    /// Entries of the table, row by row; only these rows are computed, one at a time.
+    /// Computes entries of the table, row by row. No other row is computed.
     pub(crate) fn entries(&self, positions: &[u32], columns: &[usize]) -> Result<Vec<f64>> {
         let mut row = vec![0.0; self.d_model()];
         let mut values = Vec::with_capacity(positions.len() * columns.len());
@@ -158,18 +158,18 @@ impl Source {
         Ok(values)
     }
 
-    /// The convention: "rate of pair i base^(−2i/d) (paper)".
+    /// Describes the convention: "rate of pair i base^(−2i/d) (paper)".
     pub(crate) fn convention(&self) -> String {
         format!("rate of pair i {}", formula(&self.encoding, self.preset))
     }
 
-    /// "50 positions, d_model 512, base 10000", the convention, and what is left out where at most
-    /// so many positions and columns are shown.
+    /// Describes the table, "50 positions, d_model 512, base 10000", its convention, and the sampling if
+    /// at most `most_positions` and `most_columns` are shown.
     pub(crate) fn describe(&self, most_positions: u64, most_columns: u64) -> String {
         self.sampling(most_positions, COLUMN, self.d_model(), most_columns)
     }
 
-    /// The same for a figure of pairs.
+    /// Describes the table for a figure of pairs.
     pub(crate) fn describe_pairs(&self, most_positions: u64, most_pairs: u64) -> String {
         self.sampling(most_positions, PAIR, self.encoding.pairs(), most_pairs)
     }
@@ -197,7 +197,7 @@ impl Source {
         text + &self.aliases(every)
     }
 
-    /// The pairs that cannot be followed where every `step`-th position is shown.
+    /// Names the pairs that alias if every `step`-th position is shown.
     fn aliases(&self, step: u64) -> String {
         let rates = self.encoding.inv_freq();
         let fast = |rate: &f64| rate * step as f64 > std::f64::consts::PI;
@@ -215,7 +215,7 @@ impl Source {
     }
 }
 
-/// The rate of pair i by formula, and the preset that has it: "base^(−2i/d) (paper)".
+/// Writes the formula for the rate of pair i, and its preset: "base^(−2i/d) (paper)".
 pub(crate) fn formula(encoding: &Sinusoidal, preset: Preset) -> String {
     let exponent = match encoding.config().spacing {
         Spacing::Paper => "2i/d".to_owned(),
@@ -231,13 +231,13 @@ pub(crate) fn formula(encoding: &Sinusoidal, preset: Preset) -> String {
     format!("base^(\u{2212}{exponent}){pairs} ({preset})")
 }
 
-/// At most `most` of the indices below `count`, equally far apart.
+/// Returns at most `most` of the indices below `count`, equally far apart.
 pub(crate) fn sampled(count: usize, most: u64) -> Vec<usize> {
     let step = step(count as u64, most) as usize;
     (0..count).step_by(step).collect()
 }
 
-/// "2nd", "128th".
+/// Writes an ordinal: "2nd", "128th".
 pub(crate) fn ordinal(number: u64) -> String {
     let ending = match (number % 10, number % 100) {
         (_, 11..=13) => "th",

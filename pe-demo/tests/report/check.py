@@ -9,7 +9,7 @@ Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a phone and o
 * every slider changes every picture that depends on it;
 * the numbers beside the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
   (relative above 1), and the page tells which of the two computed them;
-* its script writes numbers as pe-demo does, digit for digit (numbers.csv, which a unit test of pe-demo reads, too);
+* its script writes numbers and chooses ticks as pe-demo does (numbers.csv and ticks.csv, which unit tests of pe-demo read, too);
 * the numbers beside the figures equal those of `pe-demo plot --data json`;
 * scripts off: figures and numbers are still there.
 
@@ -209,6 +209,10 @@ def main():
             value, text = line.split(",")
             written = page.evaluate("text => shortNumber(Number(text))", value)
             check(written == text, f"the script writes {value} as {written}, not as {text}")
+        for line in (Path(__file__).parent / "ticks.csv").read_text(encoding="utf-8").splitlines()[1:]:
+            low, high, wanted, expected = line.split(",")
+            found = page.evaluate(f"ticks({low}, {high}, {wanted})")
+            check(found == [float(tick) for tick in expected.split()], f"ticks from {low} to {high}, {wanted} wanted: {found}")
         browser.close()
     print(f"{checks - len(failures)} passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)

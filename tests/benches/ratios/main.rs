@@ -37,8 +37,7 @@ fn main() -> Result<()> {
     dropout::run(&mut report)?;
     files::run(&mut report)?;
     sizes::run(&mut report)?;
-    report.finish();
-    Ok(())
+    report.finish()
 }
 
 /// A layer with a table of `rows` positions.

@@ -1,5 +1,6 @@
 //! What was measured: as a table to read, and as JSON for the scripts.
 
+use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -55,6 +56,10 @@ impl Report {
                 }
                 _ => report.filters.push(argument),
             }
+        }
+        if let Some(path) = &report.json {
+            // Before hours of measuring, not after them; figures that are there stay until there are new ones.
+            OpenOptions::new().create(true).append(true).open(path)?;
         }
         println!(
             "{}, {}, {} threads, allocator: {}\n",
@@ -120,12 +125,22 @@ impl Report {
     }
 
     /// Prints what was missed.
-    pub(crate) fn finish(self) {
+    ///
+    /// # Errors
+    /// Returns an error if no row contains one of the words.
+    pub(crate) fn finish(self) -> Result<()> {
+        if self.rows.is_empty() {
+            return Err(Error::Msg(format!(
+                "no row contains {}",
+                self.filters.join(" or ")
+            )));
+        }
         let met = self.judged - self.missed.len();
         println!("\n{met} of {} bounds met", self.judged);
         for missed in &self.missed {
             println!("missed: {missed}");
         }
+        Ok(())
     }
 
     /// Writes the JSON file: after each row, so that a run that is cut short leaves the rows

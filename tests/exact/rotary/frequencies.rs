@@ -202,9 +202,10 @@ fn the_f32_recipe_rounds_to_half_types_from_f32() {
 
 /// Correctly rounded sine and cosine of an f32 angle, by way of the sinusoidal tables.
 fn reference_sin_cos(angle: f32) -> (f32, f32) {
-    use pe_core::{Rungs, Sinusoidal};
+    use pe_core::Sinusoidal;
+    use pe_core::testing::{Rungs, entry_pair};
     let one = Sinusoidal::paper(2).unwrap();
-    one.entry_pair(0, f64::from(angle), Rungs::Only320)
+    entry_pair(&one, 0, f64::from(angle), Rungs::Only320)
 }
 
 /// Sets by sequence length change where they should, and only there.

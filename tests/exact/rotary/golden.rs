@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{
-    Backend, Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, Rungs, bf16, f16,
+    Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, bf16, f16,
+    testing::{Backend, Method, Plan, Rungs, fill_cos_sin},
 };
 use pe_tests::golden;
 use pe_tests::rotary::cases;
@@ -76,20 +77,14 @@ fn entries() -> Vec<Entry> {
         .collect()
 }
 
-fn check_rungs(rungs: Rungs) {
-    fn row<T: Element>(set: &RotaryFrequencies, rungs: Rungs, position: u32) -> (Vec<T>, Vec<T>) {
+fn check_method(method: Method) {
+    fn row<T: Element>(set: &RotaryFrequencies, method: Method, position: u32) -> (Vec<T>, Vec<T>) {
         let (mut cos, mut sin) = (
             vec![T::default(); set.pairs()],
             vec![T::default(); set.pairs()],
         );
-        set.fill_with(
-            Backend::best(),
-            rungs,
-            u64::from(position),
-            &mut cos,
-            &mut sin,
-        )
-        .unwrap();
+        let plan = Plan::on(Backend::best(), method);
+        fill_cos_sin(set, plan, u64::from(position), &mut cos, &mut sin).unwrap();
         (sin, cos)
     }
     fn bits<T: Element>((sin, cos): &(Vec<T>, Vec<T>), pair: usize) -> [u64; 2] {
@@ -104,10 +99,10 @@ fn check_rungs(rungs: Rungs) {
         let position = entry.position;
         let found = rows.entry((&entry.source, position)).or_insert_with(|| {
             (
-                row::<f64>(set, rungs, position),
-                row::<f32>(set, rungs, position),
-                row::<f16>(set, rungs, position),
-                row::<bf16>(set, rungs, position),
+                row::<f64>(set, method, position),
+                row::<f32>(set, method, position),
+                row::<f16>(set, method, position),
+                row::<bf16>(set, method, position),
             )
         });
         let pair = entry.pair;
@@ -120,7 +115,7 @@ fn check_rungs(rungs: Rungs) {
         .concat();
         assert_eq!(
             found, entry.bits,
-            "{rungs:?} {} pair {pair} position {position} (sin, cos in f64, f32, f16, bf16)",
+            "{method:?} {} pair {pair} position {position} (sin, cos in f64, f32, f16, bf16)",
             entry.source
         );
     }
@@ -128,22 +123,22 @@ fn check_rungs(rungs: Rungs) {
 
 #[test]
 fn entries_through_the_ladder() {
-    check_rungs(Rungs::Ladder);
+    check_method(Method::Auto);
 }
 
 #[test]
 fn entries_by_rotation() {
-    check_rungs(Rungs::Recurrence);
+    check_method(Method::Recurrence);
 }
 
 #[test]
 fn entries_without_the_f64_rung() {
-    check_rungs(Rungs::From128);
+    check_method(Method::Entries(Rungs::From128));
 }
 
 #[test]
 fn entries_with_the_full_fallback_forced() {
-    check_rungs(Rungs::Only320);
+    check_method(Method::Entries(Rungs::Only320));
 }
 
 /// Factors that put an entry next to a midpoint, nearer than f64 arithmetic can tell, in a row of
@@ -166,25 +161,25 @@ fn entries_next_to_midpoints_by_every_way() {
         let bits = |at: usize| u64::from_str_radix(&row[at], 16).unwrap();
         let expected = (bits(4), bits(5));
         for (name, backend) in Backend::available() {
-            for (rungs, before, rows) in [
-                (Rungs::Ladder, 0, 1),
-                (Rungs::Ladder, 1, 12),
-                (Rungs::Ladder, 39, 60),
-                (Rungs::Recurrence, 0, 1),
-                (Rungs::From128, 0, 1),
-                (Rungs::Only320, 0, 1),
+            for (method, before, rows) in [
+                (Method::Auto, 0, 1),
+                (Method::Auto, 1, 12),
+                (Method::Auto, 39, 60),
+                (Method::Recurrence, 0, 1),
+                (Method::Entries(Rungs::From128), 0, 1),
+                (Method::Entries(Rungs::Only320), 0, 1),
             ] {
                 let before = before.min(position);
                 // Not past the last position.
                 let rows = rows.min((1 << 32) - (position - before)) as usize;
                 let (mut cos, mut sin) = (vec![T::default(); rows], vec![T::default(); rows]);
-                set.fill_with(backend, rungs, position - before, &mut cos, &mut sin)
-                    .unwrap();
+                let plan = Plan::on(backend, method);
+                fill_cos_sin(&set, plan, position - before, &mut cos, &mut sin).unwrap();
                 let at = before as usize;
                 assert_eq!(
                     (sin[at].pattern(), cos[at].pattern()),
                     expected,
-                    "{name} {rungs:?} {rows} rows: {}",
+                    "{name} {method:?} {rows} rows: {}",
                     row.join(",")
                 );
             }
@@ -240,8 +235,8 @@ fn digests<T: Element>(set: &RotaryFrequencies, start: u64, rows: usize) -> Vec<
                 };
                 let part = first * pairs..last * pairs;
                 let (cos, sin) = (&mut cos[part.clone()], &mut sin[part]);
-                set.fill_with(backend, Rungs::Ladder, start + first as u64, cos, sin)
-                    .unwrap();
+                let plan = Plan::on(backend, Method::Auto);
+                fill_cos_sin(set, plan, start + first as u64, cos, sin).unwrap();
                 first = last;
                 if first == rows {
                     break;

@@ -1,8 +1,9 @@
 //! Cosine and sine tables: parity of the ways by which they are made.
 
 use pe_core::{
-    Backend, Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, Rungs, SinusoidLayout,
-    Sinusoidal, SinusoidalConfig, bf16, f16,
+    Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, bf16, f16,
+    testing::{Backend, Method, Plan, Rungs, fill_cos_sin},
 };
 
 fn with_factor(inv_freq: &[f64], attention_factor: f64) -> RotaryFrequencies {
@@ -66,26 +67,39 @@ fn unscaled_tables_are_the_sinusoidal_ones() {
 fn scaled_tables_through_every_rung() {
     fn check<T: Element>(frequencies: &RotaryFrequencies, start: u64) {
         let entries = 300 * frequencies.pairs();
-        let table = |backend, rungs| {
+        let table = |backend, method| {
             let (mut cos, mut sin) = (vec![T::default(); entries], vec![T::default(); entries]);
-            frequencies
-                .fill_with(backend, rungs, start, &mut cos, &mut sin)
-                .unwrap();
+            let plan = Plan::on(backend, method);
+            fill_cos_sin(frequencies, plan, start, &mut cos, &mut sin).unwrap();
             (patterns(&cos), patterns(&sin))
         };
-        let expected = table(Backend::best(), Rungs::Only320);
+        let expected = table(Backend::best(), Method::Entries(Rungs::Only320));
         for (name, backend) in Backend::available() {
-            for rungs in [Rungs::Ladder, Rungs::Recurrence, Rungs::From128] {
+            for method in [
+                Method::Auto,
+                Method::Recurrence,
+                Method::Entries(Rungs::Ladder),
+                Method::Entries(Rungs::From128),
+            ] {
                 assert!(
-                    table(backend, rungs) == expected,
-                    "{} {name} {rungs:?} from {start}",
+                    table(backend, method) == expected,
+                    "{} {name} {method:?} from {start}",
                     T::NAME
                 );
             }
         }
     }
     let inv_freq = [1.0, 0.731, 0.0, 0.0123, 1e-5, 3.3e-9, 1e-30, 0.0, 0.0];
-    for factor in [1.0, 1.3465735902799727, 0.707, 1.00390625, 1e-20, 4.3e-309] {
+    for factor in [
+        1.0,
+        1.3465735902799727,
+        0.707,
+        1.00390625,
+        77.7,
+        0.0031,
+        1e-20,
+        4.3e-309,
+    ] {
         let frequencies = with_factor(&inv_freq, factor);
         for start in [0, 77_777, (1 << 32) - 300] {
             check::<f32>(&frequencies, start);

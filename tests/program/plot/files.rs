@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{FIGURES, floats, read};
 use crate::util::{arg, run, run_error, without_pictures};
 
-fn plot(folder: &Path, options: &[&str]) -> String {
-    run(&[&["plot", "-o", arg(folder)], options].concat())
+fn plot(folder: &Path, options: &str) -> String {
+    run(&format!("plot -o {} {options}", arg(folder)))
 }
 
 fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -26,8 +26,8 @@ fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn every_figure_is_written_with_its_numbers_and_the_same_bytes_twice() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a/b"), folder.path().join("c"));
-    let printed = plot(&first, &["--data", "json"]);
-    plot(&second, &["--data", "json"]);
+    let printed = plot(&first, "--data json");
+    plot(&second, "--data json");
     let files = all_files(&first);
     assert!(files == all_files(&second));
     let mut expected: Vec<String> = FIGURES
@@ -70,7 +70,7 @@ fn every_figure_is_written_with_its_numbers_and_the_same_bytes_twice() {
 #[test]
 fn d5_the_rings_move_through_fifty_positions() {
     let folder = tempfile::tempdir().unwrap();
-    plot(folder.path(), &["rings", "--format", "svg"]);
+    plot(folder.path(), "rings --format svg");
     let bytes = std::fs::read(folder.path().join("rings.gif")).unwrap();
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::Indexed);
@@ -94,7 +94,7 @@ fn d5_the_rings_move_through_fifty_positions() {
 #[test]
 fn svg_files_hold_text_and_nothing_from_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
-    plot(folder.path(), &["--format", "svg"]);
+    plot(folder.path(), "--format svg");
     for name in FIGURES {
         let path = folder.path().join(format!("{name}.svg"));
         let svg = std::fs::read_to_string(path).unwrap();
@@ -116,9 +116,8 @@ fn svg_files_hold_text_and_nothing_from_elsewhere() {
 #[test]
 fn csv_and_json_hold_the_same_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["dimensions", "tiles", "rings"];
     for format in ["csv", "json"] {
-        let options = [&names[..], &["--format", "svg", "--data", format]].concat();
+        let options = format!("dimensions tiles rings --format svg --data {format}");
         plot(folder.path(), &options);
     }
     let lines = |name: &str| -> Vec<String> {
@@ -164,7 +163,7 @@ fn files_are_replaced_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "precious").unwrap();
-    let error = run_error(&["plot", "sse", "-o", arg(&file)]);
+    let error = run_error(&format!("plot sse -o {}", arg(&file)));
     assert!(error.contains("cannot make the folder"), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     // A folder where the picture should be.

@@ -41,8 +41,8 @@ fn names(figure: &Value) -> Vec<&str> {
 fn known_models_have_the_nearest_frequencies() {
     let cases = cases();
     let (rates, waves) = (
-        numbers("rotary-frequencies", &[]),
-        numbers("rotary-wavelengths", &[]),
+        numbers("rotary-frequencies", ""),
+        numbers("rotary-wavelengths", ""),
     );
     for (index, (name, model, lengths)) in KNOWN.into_iter().enumerate() {
         let exact = cases.iter().find(|case| case.name == format!("{model}||"));
@@ -113,8 +113,8 @@ fn files_of_models_are_drawn_over_each_other() {
     let llama = config(folder.path(), "llama/config.json", "Llama-3.1-8B|", same);
     // It states no max_position_embeddings.
     let gemma = config(folder.path(), "gemma.json", "gemma-3-27b-it|", same);
-    let options = ["--config", llama.as_str(), "--config", gemma.as_str()];
-    let figure = numbers("rotary-frequencies", &options);
+    let options = &format!("--config {llama} --config {gemma}");
+    let figure = numbers("rotary-frequencies", options);
     let expected = ["llama", "gemma, full_attention", "gemma, sliding_attention"];
     assert_eq!(names(&figure), expected);
     let all = cases();
@@ -128,7 +128,7 @@ fn files_of_models_are_drawn_over_each_other() {
         assert_eq!(floats(&curve["y"]), case.inv_freq_exact, "{model}");
     }
     // Its wavelengths are drawn without a length, and none is invented.
-    let waves = numbers("rotary-wavelengths", &options);
+    let waves = numbers("rotary-wavelengths", options);
     assert_eq!(names(&waves)[..3], expected);
     assert_eq!(
         names(&waves)[3..],
@@ -151,9 +151,9 @@ fn files_of_models_are_drawn_over_each_other() {
 fn both_sets_of_longrope_are_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let phi = config(folder.path(), "phi.json", "Phi-3.5-mini-instruct|", |_| {});
-    let options = ["--config", phi.as_str()];
+    let options = &format!("--config {phi}");
     let sets = ["phi, up to 4,096", "phi, longer"];
-    let rates = numbers("rotary-frequencies", &options);
+    let rates = numbers("rotary-frequencies", options);
     assert_eq!(names(&rates), sets);
     let all = cases();
     let curves = rates["panels"][0]["curves"].as_array().unwrap();
@@ -162,7 +162,7 @@ fn both_sets_of_longrope_are_drawn() {
         let case = all.iter().find(|case| case.name == name).unwrap();
         assert_eq!(floats(&curve["y"]), case.inv_freq_exact, "{length}");
     }
-    let waves = numbers("rotary-wavelengths", &options);
+    let waves = numbers("rotary-wavelengths", options);
     assert_eq!(
         names(&waves),
         [
@@ -180,20 +180,14 @@ fn files_that_are_none_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.json");
     let out = folder.path().join("out");
-    let args = [
-        "plot",
-        "rotary-frequencies",
-        "--config",
-        arg(&path),
-        "-o",
-        arg(&out),
-    ];
+    let (config, folder) = (arg(&path), arg(&out));
+    let args = format!("plot rotary-frequencies --config {config} -o {folder}");
     assert!(run_error(&args).contains("config.json"));
     std::fs::write(&path, "[]").unwrap();
     assert!(run_error(&args).contains("config.json"));
     std::fs::write(&path, vec![b' '; (16 << 20) + 1]).unwrap();
     assert!(run_error(&args).contains("16777217 bytes"));
     assert!(!out.exists());
-    let error = run_usage(&["plot", "sse", "--config", arg(&path)]);
+    let error = run_usage(&format!("plot sse --config {}", arg(&path)));
     assert_eq!(error, "--config changes nothing in sse");
 }

@@ -7,13 +7,13 @@ use crate::util::{arg, run, run_error, run_json};
 
 fn inspect(name: &str) -> (String, Value) {
     let (_guard, config) = config_file(&case(name).config);
-    let text = run(&["inspect", arg(&config)]);
+    let text = run(&format!("inspect {}", arg(&config)));
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (flat, run_json(&["inspect", arg(&config)]))
+    (flat, run_json(&format!("inspect {}", arg(&config))))
 }
 
 fn assert_says(text: &str, all: &[&str]) {
@@ -76,7 +76,7 @@ fn pairs_that_never_complete_a_turn_are_those_of_the_golden_frequencies() {
             continue;
         }
         let (_guard, config) = config_file(&case.config);
-        let report = run_json(&["inspect", arg(&config)]);
+        let report = run_json(&format!("inspect {}", arg(&config)));
         let layers = report["layers"].as_array().unwrap();
         let layer = layers
             .iter()
@@ -249,7 +249,7 @@ fn other_schemes_are_explained_and_no_rotation_is_invented() {
         ),
     ] {
         let (guard, path) = config_file(config);
-        let text = run(&["inspect", arg(&path)]);
+        let text = run(&format!("inspect {}", arg(&path)));
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -258,7 +258,7 @@ fn other_schemes_are_explained_and_no_rotation_is_invented() {
         assert_says(&flat, words);
         assert_says(&flat, &["Positions --------- no rotary embedding"]);
         assert!(!flat.contains("turn takes"), "{flat}");
-        let report = run_json(&["inspect", arg(&path)]);
+        let report = run_json(&format!("inspect {}", arg(&path)));
         assert_eq!(report["layers"], serde_json::json!([]));
         assert!(scheme.starts_with(report["schemes"][0]["name"].as_str().unwrap()));
 
@@ -332,7 +332,7 @@ fn keys_that_were_not_understood_are_listed() {
         r#"{"model_type": "llama", "head_dim": 8, "rope_theta": 1e4,
             "rope_wobble\u001b[31m": 3, "vocab_size": 7}"#,
     );
-    let text = run(&["inspect", arg(&config)]);
+    let text = run(&format!("inspect {}", arg(&config)));
     let (_, end) = text.split_once("What was not understood").unwrap();
     assert!(
         end.contains("rope_wobble\\u{1b}[31m (has no effect)"),
@@ -342,7 +342,7 @@ fn keys_that_were_not_understood_are_listed() {
         !text.contains('\u{1b}') && !text.contains("vocab_size"),
         "{text}"
     );
-    let report = run_json(&["inspect", arg(&config)]);
+    let report = run_json(&format!("inspect {}", arg(&config)));
     assert_eq!(report["not_understood"].as_array().unwrap().len(), 1);
 }
 
@@ -363,17 +363,10 @@ fn a_config_is_told_from_a_table_by_its_first_bytes() {
         );
     }
     let table = guard.path().join("table.safetensors");
-    run(&[
-        "export",
-        "--scheme",
-        "rotary",
-        "--head-dim",
-        "8",
-        "--max-seq-len",
-        "3",
-        "-o",
-        arg(&table),
-    ]);
+    run(&format!(
+        "export --scheme rotary --head-dim 8 --max-seq-len 3 -o {}",
+        arg(&table)
+    ));
     let bytes = std::fs::read(&table).unwrap();
     assert!(run(&["inspect", arg(&at("table.json", &bytes))]).contains("right: all 28 entries"));
     // A header of 123 bytes: its length begins with the byte of `{`.

@@ -18,15 +18,14 @@ fn the_configurations_of_released_models_give_their_frequencies() {
     for case in cases {
         let (directory, config) = config_file(&case.config);
         let out = directory.path().join("rotary.safetensors");
-        let mut options = vec!["--config", arg(&config), "--max-seq-len", "3"];
-        let length = case.seq_len.map(|length| length.to_string());
-        if let Some(length) = &length {
-            options.extend(["--seq-len", length]);
+        let mut options = format!("--config {} --max-seq-len 3", arg(&config));
+        if let Some(length) = case.seq_len {
+            options += &format!(" --seq-len {length}");
         }
         if let Some(name) = &case.layer_type {
-            options.extend(["--layer-type", name]);
+            options += &format!(" --layer-type {name}");
         }
-        let (loaded, _) = export(&out, &[&options[..], &["--dtype", "f64"]].concat());
+        let (loaded, _) = export(&out, &format!("{options} --dtype f64"));
         assert_eq!(
             f64s(&loaded.table.inv_freq),
             case.inv_freq_exact,
@@ -39,7 +38,7 @@ fn the_configurations_of_released_models_give_their_frequencies() {
         );
         assert_eq!(loaded.table.cos.dims(), [3, case.rotary_dim / 2]);
 
-        let (loaded, text) = export(&out, &[&options[..], &["--recipe", "hf-f32"]].concat());
+        let (loaded, text) = export(&out, &format!("{options} --recipe hf-f32"));
         assert_eq!(loaded.spec.config().recipe, RotaryRecipe::HfF32);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains("entries of the recipe hf-f32"), "{text}");
@@ -48,15 +47,15 @@ fn the_configurations_of_released_models_give_their_frequencies() {
             let units = found.to_bits().abs_diff(expected.to_bits());
             assert!(units <= 1, "{}: {found} {expected}", case.name);
         }
-        let report = run_json(&["inspect", arg(&out)]);
+        let report = run_json(&format!("inspect {}", arg(&out)));
         assert_eq!(report["table"]["status"], "right", "{}", case.name);
         let entries = case.rotary_dim / 2 * 7;
         assert_eq!(report["table"]["entries"], entries);
         // Page after page within 80 columns.
         for page in [
             text,
-            run(&["inspect", arg(&out)]),
-            run(&["inspect", arg(&config)]),
+            run(&format!("inspect {}", arg(&out))),
+            run(&format!("inspect {}", arg(&config))),
         ] {
             assert!(
                 page.lines().all(|line| line.chars().count() <= 80),
@@ -123,16 +122,7 @@ fn every_scaling_can_be_given_on_the_command_line() {
             None,
         ),
     ] {
-        let options = [
-            "--head-dim",
-            "8",
-            "--theta",
-            "12345.678",
-            "--max-seq-len",
-            "40",
-            "--scaling",
-            text,
-        ];
+        let options = format!("--head-dim 8 --theta 12345.678 --max-seq-len 40 --scaling {text}");
         let (loaded, _) = export(&path, &options);
         let config = RotaryConfig {
             base: 12345.678,
@@ -154,7 +144,7 @@ fn every_scaling_can_be_given_on_the_command_line() {
         let tables = frequencies.tables::<f32>(0..40).unwrap();
         let cos: Vec<f32> = loaded.table.cos.flatten_all().unwrap().to_vec1().unwrap();
         assert_eq!(cos, tables.cos.as_slice(), "{text}");
-        let out = run(&["inspect", arg(&path)]);
+        let out = run(&format!("inspect {}", arg(&path)));
         assert!(
             out.contains("right: all 324 entries are as specified"),
             "{out}"
@@ -173,11 +163,8 @@ fn every_scaling_can_be_given_on_the_command_line() {
 #[test]
 fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
     let (_guard, path) = file("rotary.safetensors");
-    let with = |options: &[&str]| {
-        let size = ["--head-dim", "64", "--max-seq-len", "10"];
-        export(&path, &[&size, options].concat())
-    };
-    let (loaded, text) = with(&[]);
+    let with = |options: &str| export(&path, &format!("--head-dim 64 --max-seq-len 10 {options}"));
+    let (loaded, text) = with("");
     assert_eq!(*loaded.spec.config(), RotaryConfig::new(64));
     assert_eq!(
         (loaded.spec.start(), loaded.spec.rows(), loaded.spec.dtype()),
@@ -190,37 +177,25 @@ fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
         assert!(text.contains(words), "{text}");
     }
     let first = std::fs::read(&path).unwrap();
-    with(&[
-        "--scaling",
-        "default",
-        "--theta",
-        "10000",
-        "--recipe",
-        "exact",
-        "--dtype",
-        "f32",
-    ]);
+    with("--scaling default --theta 10000 --recipe exact --dtype f32");
     assert!(std::fs::read(&path).unwrap() == first);
 
-    assert_eq!(
-        with(&["--start", "4294967286"]).0.spec.start(),
-        (1 << 32) - 10
-    );
-    assert_eq!(with(&["--rotary-dim", "16"]).0.spec.config().rotary_dim, 16);
+    assert_eq!(with("--start 4294967286").0.spec.start(), (1 << 32) - 10);
+    assert_eq!(with("--rotary-dim 16").0.spec.config().rotary_dim, 16);
     // A width whose part of the head is no binary fraction.
-    assert_eq!(with(&["--rotary-dim", "58"]).0.spec.config().rotary_dim, 58);
+    assert_eq!(with("--rotary-dim 58").0.spec.config().rotary_dim, 58);
     for (name, dtype) in [
         ("f64", DType::F64),
         ("f16", DType::F16),
         ("bf16", DType::BF16),
     ] {
-        let (loaded, _) = with(&["--dtype", name]);
+        let (loaded, _) = with(&format!("--dtype {name}"));
         assert_eq!(
             (loaded.table.cos.dtype(), loaded.table.sin.dtype()),
             (dtype, dtype)
         );
     }
-    let (_, text) = with(&["--seq-len", "999"]);
+    let (_, text) = with("--seq-len 999");
     assert!(text.contains("--seq-len 999 makes no difference"), "{text}");
 }
 
@@ -229,55 +204,48 @@ fn the_sequence_length_chooses_the_frequencies() {
     let phi = case("Phi-3.5-mini-instruct||131072");
     let (directory, config) = config_file(&phi.config);
     let out = directory.path().join("rotary.safetensors");
-    let with = |rows: &str, more: &[&str]| {
-        let options = [
-            "--config",
-            arg(&config),
-            "--dtype",
-            "f64",
-            "--max-seq-len",
-            rows,
-        ];
-        f64s(&export(&out, &[&options, more].concat()).0.table.inv_freq)
+    let config = arg(&config);
+    let with = |rows: &str, more: &str| {
+        let options = format!("--config {config} --dtype f64 --max-seq-len {rows} {more}");
+        f64s(&export(&out, &options).0.table.inv_freq)
     };
-    assert_eq!(with("4097", &[]), phi.inv_freq_exact);
-    assert_eq!(with("1", &["--seq-len", "5000"]), phi.inv_freq_exact);
-    assert_eq!(with("2", &["--start", "4095"]), phi.inv_freq_exact);
+    assert_eq!(with("4097", ""), phi.inv_freq_exact);
+    assert_eq!(with("1", "--seq-len 5000"), phi.inv_freq_exact);
+    assert_eq!(with("2", "--start 4095"), phi.inv_freq_exact);
     let short = case("Phi-3.5-mini-instruct||4096").inv_freq_exact;
     assert_ne!(short, phi.inv_freq_exact);
-    assert_eq!(with("4096", &[]), short);
-    assert_eq!(with("5000", &["--seq-len", "4096"]), short);
+    assert_eq!(with("4096", ""), short);
+    assert_eq!(with("5000", "--seq-len 4096"), short);
 }
 
 #[test]
 fn rows_reach_the_models_longest_unless_given() {
     let (directory, config) = config_file(&case("pythia-160m").config);
     let out = directory.path().join("rotary.safetensors");
-    let (loaded, text) = export(&out, &["--config", arg(&config)]);
+    let (loaded, text) = export(&out, &format!("--config {}", arg(&config)));
     assert_eq!(loaded.spec.positions(), 0..2048);
     assert!(
         text.contains("half-split: columns 1 and 9 form pair 1"),
         "{text}"
     );
-    let (loaded, _) = export(&out, &["--config", arg(&config), "--start", "2000"]);
+    let (loaded, _) = export(&out, &format!("--config {} --start 2000", arg(&config)));
     assert_eq!(loaded.spec.positions(), 2000..2048);
 }
 
 #[test]
 fn wrong_entries_are_named_with_their_tensor() {
     let (_guard, path) = file("rotary.safetensors");
-    let options = ["--head-dim", "8", "--max-seq-len", "10", "--start", "5"];
-    export(&path, &options);
+    export(&path, "--head-dim 8 --max-seq-len 10 --start 5");
     let mut bytes = std::fs::read(&path).unwrap();
     let sin = bytes.len() - 10 * 4 * 4;
     bytes[sin + (2 * 4 + 3) * 4] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let text = crate::util::run_with(&["inspect", arg(&path)], "");
+    let text = crate::util::run_with(&format!("inspect {}", arg(&path)), "");
     assert_eq!(text.outcome, pe_demo::Outcome::Failure);
     let flat = text.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "wrong: 1 of 84 entries differ; the first is sin, row 2, pair 3 (position 7): ";
     assert!(flat.contains(words), "{}", text.out);
-    let json = crate::util::run_with(&["inspect", "--json", arg(&path)], "");
+    let json = crate::util::run_with(&format!("inspect --json {}", arg(&path)), "");
     let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(report["table"]["status"], "wrong");
     assert_eq!(report["table"]["specification"]["scheme"], "rotary");

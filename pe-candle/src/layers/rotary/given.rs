@@ -5,7 +5,7 @@
 use candle_core::{Result, Tensor, bail};
 use pe_core::{Backend, PairLayout};
 
-use super::Turn;
+use super::Call;
 use super::tables::Angles;
 use crate::kernel::TokenRows;
 use crate::tensors::axes::HeadOrder;
@@ -54,7 +54,10 @@ pub fn rotate(
 ) -> Result<Tensor> {
     let given = Given { cos, sin };
     let found = given.check("the input", xs, order)?;
-    Turn::one(given.turn(found, &[("the input", xs)], layout, order)?, xs)
+    Call::one(
+        given.rotation(found, &[("the input", xs)], layout, order)?,
+        xs,
+    )
 }
 
 /// Rotates queries and keys by given cosines and sines, like [`rotate`]. Their numbers of heads may
@@ -95,7 +98,7 @@ pub fn rotate_qkv(
         check_same(q, of_q, k, of_k)?,
         [("the query", q), ("the key", k)],
     );
-    Turn::both(given.turn(found, &inputs, layout, order)?, q, k)
+    Call::both(given.rotation(found, &inputs, layout, order)?, q, k)
 }
 
 /// Checks that queries and keys agree in batch and time, and returns both.
@@ -138,21 +141,21 @@ impl Given<'_> {
     }
 
     /// Returns the rotation, without a layer, of inputs with one batch and time.
-    fn turn(
+    fn rotation(
         &self,
         (batch, time): (usize, usize),
         inputs: &[(&str, &Tensor)],
         layout: PairLayout,
         order: HeadOrder,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         let Some(tokens) = self.tokens(batch, time) else {
             bail!(
                 "cos must have shape [{time}, pairs] or [{batch}, {time}, pairs], got {:?}",
                 self.cos.dims()
             );
         };
-        let turn = |angles| Turn::new(angles, tokens, (layout, order), Backend::best());
-        Ok(self.angles(inputs)?.map(turn))
+        let rotation = |angles| Call::new(angles, tokens, (layout, order), Backend::best());
+        Ok(self.angles(inputs)?.map(rotation))
     }
 
     /// Returns the number of columns of the cosines.

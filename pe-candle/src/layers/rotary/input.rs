@@ -6,7 +6,7 @@ use candle_core::{D, Result, Tensor, bail};
 
 use super::given::{Given, check_same};
 use super::tables::Angles;
-use super::{RotaryEmbedding, Turn};
+use super::{Call, RotaryEmbedding};
 use crate::kernel::TokenRows;
 use crate::layers::reference;
 use crate::layers::rows::end_of;
@@ -54,21 +54,21 @@ impl RotaryEmbedding {
         end_of("the tables hold", offset, len, self.max_seq_len())
     }
 
-    fn turn(&self, angles: Angles, tokens: TokenRows) -> Turn {
+    fn rotation(&self, angles: Angles, tokens: TokenRows) -> Call {
         let config = &self.shared.config;
         let axes = (config.layout, config.axis_order);
-        Turn::new(angles, tokens, axes, self.backend)
+        Call::new(angles, tokens, axes, self.backend)
     }
 
     /// Returns the rotation by the positions starting at `offset`, or `None` for an empty range.
-    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Turn>> {
+    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Call>> {
         let end = self.end_of(offset, time)?;
         if time == 0 {
             return Ok(None);
         }
         let angles = self.shared.tables.get(offset..end, end)?;
         let tokens = TokenRows::From(offset.saturating_sub(angles.start));
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
     /// Returns the rotation by the positions starting at `offsets[b]` of each sequence.
@@ -77,7 +77,7 @@ impl RotaryEmbedding {
         offsets: &[usize],
         batch: usize,
         time: usize,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         if offsets.len() != batch {
             let count = offsets.len();
             bail!("there are {count} offsets, but the batch has {batch} sequences");
@@ -96,7 +96,7 @@ impl RotaryEmbedding {
             .iter()
             .map(|offset| offset.saturating_sub(angles.start) as u32);
         let tokens = TokenRows::PerSequence(starts.collect());
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
     /// Returns the rotation by one position per index along `T`, or per token.
@@ -105,7 +105,7 @@ impl RotaryEmbedding {
         position_ids: &Tensor,
         batch: usize,
         time: usize,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         let per_token = match position_ids.dims() {
             [t] | [1, t] if *t == time => false,
             [b, t] if (*b, *t) == (batch, time) => true,
@@ -130,7 +130,7 @@ impl RotaryEmbedding {
             true => TokenRows::PerToken(rows),
             false => TokenRows::PerStep(rows),
         };
-        Ok(Some(self.turn(angles, tokens)))
+        Ok(Some(self.rotation(angles, tokens)))
     }
 
     /// Returns the rotation by caller-supplied angles, for inputs with one batch and time.
@@ -140,7 +140,7 @@ impl RotaryEmbedding {
         inputs: &[(&str, &Tensor)],
         cos: &Tensor,
         sin: &Tensor,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Call>> {
         let pairs = self.shared.tables.rotary().pairs();
         let given = Given { cos, sin };
         let tokens = match given.tokens(batch, time) {
@@ -151,7 +151,7 @@ impl RotaryEmbedding {
             ),
         };
         let angles = given.angles(inputs)?;
-        Ok(angles.map(|angles| self.turn(angles, tokens)))
+        Ok(angles.map(|angles| self.rotation(angles, tokens)))
     }
 }
 

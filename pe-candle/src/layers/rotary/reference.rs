@@ -4,7 +4,7 @@
 use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
-use super::{RotaryEmbedding, Turn};
+use super::{Call, RotaryEmbedding};
 use crate::layers::reference::compute_dtype;
 use crate::tensors::axes::HeadOrder;
 
@@ -23,7 +23,7 @@ impl RotaryEmbedding {
     #[doc(hidden)]
     pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        composed(xs, self.at_offset(offset, time)?, route)
+        by_reference(xs, self.at_offset(offset, time)?, route)
     }
 
     /// Computes [`apply_with_positions`](Self::apply_with_positions) by Candle's own operations.
@@ -35,7 +35,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        composed(xs, self.at_ids(position_ids, batch, time)?, route)
+        by_reference(xs, self.at_ids(position_ids, batch, time)?, route)
     }
 
     /// Computes [`apply_at_offsets`](Self::apply_at_offsets) by Candle's own operations.
@@ -47,7 +47,7 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        composed(xs, self.at_offsets(offsets, batch, time)?, route)
+        by_reference(xs, self.at_offsets(offsets, batch, time)?, route)
     }
 
     /// Computes [`apply_with_cos_sin`](Self::apply_with_cos_sin) by Candle's own operations.
@@ -60,21 +60,21 @@ impl RotaryEmbedding {
         route: Route,
     ) -> Result<Tensor> {
         let found = self.check("the input", xs)?;
-        let turn = self.by_cos_sin(found, &[("the input", xs)], cos, sin)?;
-        composed(xs, turn, route)
+        let call = self.by_cos_sin(found, &[("the input", xs)], cos, sin)?;
+        by_reference(xs, call, route)
     }
 }
 
-fn composed(xs: &Tensor, turn: Option<Turn>, route: Route) -> Result<Tensor> {
-    match turn {
-        Some(turn) => turn.compose(xs, route),
+fn by_reference(xs: &Tensor, call: Option<Call>, route: Route) -> Result<Tensor> {
+    match call {
+        Some(call) => call.reference(xs, route),
         None => Ok(xs.clone()),
     }
 }
 
-impl Turn {
-    /// Computes [`Turn::apply`] by Candle's own operations.
-    pub(super) fn compose(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
+impl Call {
+    /// Computes [`Call::apply`] by Candle's own operations.
+    pub(super) fn reference(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
         let Self(rotation) = self;
         let (order, layout) = (rotation.order, rotation.layout);
         if xs.elem_count() == 0 {

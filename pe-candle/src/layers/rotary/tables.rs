@@ -6,11 +6,12 @@ use std::ops::{Range, RangeInclusive};
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{Element, Rotary, RotaryFrequencies};
+use pulp::bytemuck::Zeroable;
 
 use crate::layers::config::Growth;
 use crate::layers::published::Published;
 use crate::layers::rows::{check_size, grown};
-use crate::tensors::convert::table_to_tensor;
+use crate::tensors::convert::cos_sin_tensors;
 
 /// Number of sets of frequencies, the last ones used, that the layer keeps tables of. LongRoPE has two.
 /// Dynamic scaling has a new one for each length.
@@ -32,18 +33,15 @@ impl Angles {
         dtype: DType,
         device: &Device,
     ) -> Result<Self> {
-        fn of<T: Element + WithDType>(
+        fn of<T: Element + WithDType + Zeroable>(
             frequencies: &RotaryFrequencies,
             positions: Range<usize>,
             device: &Device,
         ) -> Result<Angles> {
             let range = positions.start as u64..positions.end as u64;
-            let tables = frequencies.tables::<T>(range)?;
-            Ok(Angles {
-                start: positions.start,
-                cos: table_to_tensor(tables.cos, device)?,
-                sin: table_to_tensor(tables.sin, device)?,
-            })
+            let [cos, sin] = cos_sin_tensors::<T>(frequencies, range, device)?;
+            let start = positions.start;
+            Ok(Angles { start, cos, sin })
         }
         match dtype {
             DType::F32 => of::<f32>(frequencies, positions, device),

@@ -185,9 +185,7 @@ impl RotaryFrequencies {
     /// Returns the set of the given pairs, in their order, with the same attention factor.
     fn picked(&self, pairs: &[usize]) -> Result<Self> {
         let set = match &self.inner.source {
-            Source::Exact { radians, .. } => {
-                Set::Exact(pairs.iter().map(|p| radians[*p]).collect())
-            }
+            Source::Exact { radians } => Set::Exact(pairs.iter().map(|p| radians[*p]).collect()),
             Source::F32(inv_freq) => Set::F32(pairs.iter().map(|p| inv_freq[*p]).collect()),
         };
         Self::new(set, self.attention_factor())

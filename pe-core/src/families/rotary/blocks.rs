@@ -1,21 +1,17 @@
 //! Tables of cosines and sines written block after block.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::rotary::frequencies::RotaryFrequencies;
+use crate::rows::columns::Out;
 use crate::rows::element::Element;
+use crate::rows::writer::Writer;
 use crate::turns::position::check_range;
 
 /// Writer of consecutive rows of cosines and sines into caller-supplied memory.
 /// [`RotaryFrequencies::blocks`] returns it.
-pub struct CosSinBlocks<'a, T: Element> {
-    frequencies: &'a RotaryFrequencies,
-    /// Position of the next row, and the end.
-    left: Range<u64>,
-    element: PhantomData<T>,
-}
+pub struct CosSinBlocks<'a, T: Element>(Writer<'a, T>);
 
 impl RotaryFrequencies {
     /// Returns a writer of the rows of a range of positions, for tables that are never in memory as
@@ -38,11 +34,7 @@ impl RotaryFrequencies {
     /// Returns an error if the range descends or ends above 2^32.
     pub fn blocks<T: Element>(&self, positions: Range<u64>) -> Result<CosSinBlocks<'_, T>> {
         check_range(&positions)?;
-        Ok(CosSinBlocks {
-            frequencies: self,
-            left: positions,
-            element: PhantomData,
-        })
+        Ok(CosSinBlocks(T::writer(&self.inner.rows, positions)))
     }
 }
 
@@ -53,18 +45,6 @@ impl<T: Element> CosSinBlocks<'_, T> {
     /// Returns an error if the lengths differ, if the slices do not hold complete rows, or if they
     /// hold more rows than are left.
     pub fn write(&mut self, cos: &mut [T], sin: &mut [T]) -> Result<()> {
-        let pairs = self.frequencies.pairs();
-        let rows = cos.len().checked_div(pairs).unwrap_or(0) as u64;
-        let expected = rows.min(self.left.end - self.left.start) * pairs as u64;
-        if cos.len() as u64 != expected {
-            return Err(Error::Length {
-                what: "the slice of cosines",
-                actual: cos.len(),
-                expected,
-            });
-        }
-        self.frequencies.fill(self.left.start, cos, sin)?;
-        self.left.start += rows;
-        Ok(())
+        T::write_next(&mut self.0, Out([cos, sin]))
     }
 }

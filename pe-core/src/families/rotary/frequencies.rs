@@ -6,8 +6,7 @@ use crate::error::{Error, Result};
 use crate::num::wide::Wide;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
-use crate::rows::single::Limbs;
-use crate::spec::layout::{OddWidth, SinusoidLayout};
+use crate::rows::writer::Rows;
 use crate::turns::frequency::Frequency;
 use crate::turns::scaling::Set;
 
@@ -34,28 +33,14 @@ pub struct RotaryFrequencies {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) pairs: usize,
-    pub(crate) attention_factor: f64,
     pub(crate) source: Source,
+    pub(crate) rows: Rows,
 }
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    Exact {
-        radians: Vec<Wide>,
-        /// The pairs before the last run of zeros.
-        rotated: RotatedPairs,
-    },
+    Exact { radians: Vec<Wide> },
     F32(Vec<f32>),
-}
-
-/// The rotated pairs, prepared for the table writers.
-#[derive(Debug)]
-pub(crate) struct RotatedPairs {
-    pub(crate) frequencies: Vec<Frequency>,
-    pub(crate) limbs: Limbs,
-    /// All sines, then all cosines.
-    pub(crate) columns: Columns,
 }
 
 /// Frequencies are equal if they and the attention factor are: so are then the tables.
@@ -64,12 +49,9 @@ impl PartialEq for RotaryFrequencies {
         Arc::ptr_eq(&self.inner, &other.inner)
             || self.attention_factor() == other.attention_factor()
                 && match (&self.inner.source, &other.inner.source) {
-                    (
-                        Source::Exact { radians, .. },
-                        Source::Exact {
-                            radians: others, ..
-                        },
-                    ) => radians == others,
+                    (Source::Exact { radians }, Source::Exact { radians: others }) => {
+                        radians == others
+                    }
                     (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
                     _ => false,
                 }
@@ -78,7 +60,7 @@ impl PartialEq for RotaryFrequencies {
 
 impl RotaryFrequencies {
     pub(crate) fn new(set: Set, attention_factor: f64) -> Result<Self> {
-        let (pairs, source) = match set {
+        let (source, rows) = match set {
             Set::Exact(radians) => {
                 if let Some(pair) = radians.iter().position(|f| f.exceeds_power_of_two(32)) {
                     return Err(Error::InvFreq {
@@ -86,22 +68,13 @@ impl RotaryFrequencies {
                         pair,
                     });
                 }
+                // The pairs before the last run of zeros.
                 let rotated = radians.iter().rposition(|f| !f.is_zero());
                 let rotated = &radians[..rotated.map_or(0, |last| last + 1)];
-                let frequencies: Vec<_> = rotated
-                    .iter()
-                    .map(|f| Frequency::from_radians(*f))
-                    .collect();
-                let rotated = RotatedPairs {
-                    limbs: Limbs::new(&frequencies),
-                    columns: Columns::new(
-                        2 * frequencies.len(),
-                        SinusoidLayout::Concatenated,
-                        OddWidth::Reject,
-                    )?,
-                    frequencies,
-                };
-                (radians.len(), Source::Exact { radians, rotated })
+                let columns = Columns::apart(radians.len(), rotated.len());
+                let frequencies = rotated.iter().map(|f| Frequency::from_radians(*f));
+                let rows = Rows::exact(frequencies.collect(), columns);
+                (Source::Exact { radians }, rows)
             }
             Set::F32(inv_freq) => {
                 const LIMIT: f32 = (1u64 << 32) as f32;
@@ -109,28 +82,31 @@ impl RotaryFrequencies {
                     let value = f64::from(inv_freq[pair]);
                     return Err(Error::InvFreq { value, pair });
                 }
-                (inv_freq.len(), Source::F32(inv_freq))
+                let columns = Columns::apart(inv_freq.len(), inv_freq.len());
+                let rows = Rows::recipe(inv_freq.clone(), columns);
+                (Source::F32(inv_freq), rows)
             }
         };
+        let rows = Rows {
+            factor: attention_factor,
+            ..rows
+        };
         Ok(Self {
-            inner: Arc::new(Inner {
-                pairs,
-                attention_factor,
-                source,
-            }),
+            inner: Arc::new(Inner { source, rows }),
         })
     }
 
     /// Returns the number of pairs, `rotary_dim / 2`.
     pub fn pairs(&self) -> usize {
-        self.inner.pairs
+        let Columns { width, .. } = self.inner.rows.columns;
+        width
     }
 
     /// Returns the radians per position of each pair, correctly rounded. (The recipe `hf-f32` has
     /// f32 values.)
     pub fn inv_freq(&self) -> Vec<f64> {
         match &self.inner.source {
-            Source::Exact { radians, .. } => radians.iter().map(|f| to_f64(*f)).collect(),
+            Source::Exact { radians } => radians.iter().map(|f| to_f64(*f)).collect(),
             Source::F32(inv_freq) => inv_freq.iter().map(|f| f64::from(*f)).collect(),
         }
     }
@@ -138,14 +114,14 @@ impl RotaryFrequencies {
     /// Returns the radians per position of each pair as the nearest f32 values.
     pub fn inv_freq_f32(&self) -> Vec<f32> {
         match &self.inner.source {
-            Source::Exact { radians, .. } => radians.iter().map(|f| to_f32(*f)).collect(),
+            Source::Exact { radians } => radians.iter().map(|f| to_f32(*f)).collect(),
             Source::F32(inv_freq) => inv_freq.clone(),
         }
     }
 
     /// Returns the attention factor, which multiplies every cosine and sine.
     pub fn attention_factor(&self) -> f64 {
-        self.inner.attention_factor
+        self.inner.rows.factor
     }
 
     /// Returns the positions per turn of each pair, within 0.51 ulp (for the recipe `hf-f32`,
@@ -153,7 +129,7 @@ impl RotaryFrequencies {
     /// infinite wavelength.
     pub fn wavelengths(&self) -> Vec<f64> {
         match &self.inner.source {
-            Source::Exact { radians, .. } => radians
+            Source::Exact { radians } => radians
                 .iter()
                 .map(|f| match f.is_zero() {
                     true => f64::INFINITY,

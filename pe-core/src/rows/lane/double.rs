@@ -2,9 +2,9 @@
 
 use pulp::Simd;
 
-use super::{Failures, Lane, RecurrenceRun};
+use super::{Failures, Lane, RecurrenceRun, put_row, put_rows};
 use crate::round::SINGLE_ERROR;
-use crate::rows::columns::{MirroredSlices, PairSlices};
+use crate::rows::columns::PairSlices;
 use crate::sincos::double_f64::PRECISE_ERROR;
 use crate::sincos::hi_lo::{Angle, sum_and_difference};
 
@@ -18,95 +18,55 @@ const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
 impl Lane for f64 {
     /// Always fails: here 53 bits are the result, not the working precision.
     #[inline(always)]
-    fn write(_: impl Iterator<Item = (f64, f64)>, _: PairSlices<'_, Self>) -> u32 {
-        1
+    fn write(_: impl Iterator<Item = [f64; 2]>, _: f64, _: PairSlices<'_, Self>) -> bool {
+        true
     }
 
     #[inline(always)]
-    fn write_parts(angles: impl Iterator<Item = Angle>, out: PairSlices<'_, Self>) -> u32 {
+    fn write_parts(angles: impl Iterator<Item = Angle>, out: PairSlices<'_, Self>) -> bool {
         let mut failed = 0;
-        match out {
-            PairSlices::Interleaved(out) => {
-                for (out, [sh, sl, ch, cl]) in out.chunks_exact_mut(2).zip(angles) {
-                    let (sine, bad_sine) = test_f64(sh, sl, ROW_ERROR);
-                    let (cosine, bad_cosine) = test_f64(ch, cl, ROW_ERROR);
-                    out[0] = sine;
-                    out[1] = cosine;
-                    failed |= bad_sine;
-                    failed |= bad_cosine;
-                }
-            }
-            PairSlices::Halves { sines, cosines } => {
-                for ((s, c), [sh, sl, ch, cl]) in sines.iter_mut().zip(cosines).zip(angles) {
-                    let (sine, bad_sine) = test_f64(sh, sl, ROW_ERROR);
-                    let (cosine, bad_cosine) = test_f64(ch, cl, ROW_ERROR);
-                    *s = sine;
-                    *c = cosine;
-                    failed |= bad_sine;
-                    failed |= bad_cosine;
-                }
-            }
-        }
-        u32::from(failed != 0)
+        put_row(
+            angles.map(
+                #[inline(always)]
+                |[sh, sl, ch, cl]| [(sh, sl), (ch, cl)],
+            ),
+            out,
+            #[inline(always)]
+            |value| test_f64(value, ROW_ERROR, &mut failed),
+        );
+        failed != 0
     }
 
     #[inline(always)]
     fn write_mirrored<S: Simd>(
-        _: S,
         run: RecurrenceRun<'_>,
-        out: MirroredSlices<'_, Self>,
+        out: [PairSlices<'_, Self>; 2],
         failures: &mut Failures,
     ) {
         let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (run.seeds, run.fine);
         let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3)).map(angle);
         let fine = b0.iter().zip(b1).zip(b2.iter().zip(b3)).map(angle);
-        let angles = seeds.zip(fine);
         let mut failed = 0;
-        match out {
-            MirroredSlices::Interleaved([before, after]) => {
-                let rows = before.chunks_exact_mut(2).zip(after.chunks_exact_mut(2));
-                for ((a, b), (before, after)) in angles.zip(rows) {
-                    let [(s1, bad0), (s0, bad1), (c1, bad2), (c0, bad3)] =
-                        tested_sum_and_difference(a, b);
-                    before[0] = s0;
-                    before[1] = c0;
-                    after[0] = s1;
-                    after[1] = c1;
-                    for bad in [bad0, bad1, bad2, bad3] {
-                        failed |= bad;
-                    }
-                }
-            }
-            MirroredSlices::Halves {
-                sines: [sines0, sines1],
-                cosines: [cosines0, cosines1],
-            } => {
-                let rows = sines0.iter_mut().zip(cosines0);
-                let rows = rows.zip(sines1.iter_mut().zip(cosines1));
-                for ((a, b), (before, after)) in angles.zip(rows) {
-                    let [(s1, bad0), (s0, bad1), (c1, bad2), (c0, bad3)] =
-                        tested_sum_and_difference(a, b);
-                    (*before.0, *before.1) = (s0, c0);
-                    (*after.0, *after.1) = (s1, c1);
-                    for bad in [bad0, bad1, bad2, bad3] {
-                        failed |= bad;
-                    }
-                }
-            }
-        }
+        put_rows(
+            seeds.zip(fine).map(mirrored),
+            out,
+            #[inline(always)]
+            |value| test_f64(value, DOUBLE_ERROR, &mut failed),
+        );
         if failed != 0 {
-            failures.all(a0.len());
+            failures.all(run.len());
         }
     }
 
-    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<(Self, Self)> {
+    fn decide(run: RecurrenceRun<'_>, pair: usize, side: usize) -> Option<[Self; 2]> {
         let at = |row: [&[f64]; 4]| {
             let part = |n: usize| row[n].get(pair).copied();
             Some([part(0)?, part(1)?, part(2)?, part(3)?])
         };
-        let [s1, s0, c1, c0] = tested_sum_and_difference(at(run.seeds)?, at(run.fine)?);
-        let (sine, cosine) = if side == 0 { (s0, c0) } else { (s1, c1) };
-        (sine.1 == 0 && cosine.1 == 0).then_some((sine.0, cosine.0))
+        let mut failed = 0;
+        let values = mirrored((at(run.seeds)?, at(run.fine)?))[side & 1];
+        let pair = values.map(|value| test_f64(value, DOUBLE_ERROR, &mut failed));
+        (failed == 0).then_some(pair)
     }
 }
 
@@ -115,25 +75,21 @@ fn angle(((sh, sl), (ch, cl)): ((&f64, &f64), (&f64, &f64))) -> Angle {
     [*sh, *sl, *ch, *cl]
 }
 
-/// Computes the sines of a + b and a - b, then the cosines, each rounded and tested.
+/// Computes [sine, cosine] of a - b and of a + b.
 #[inline(always)]
-fn tested_sum_and_difference(a: Angle, b: Angle) -> [(f64, u64); 4] {
+fn mirrored((a, b): (Angle, Angle)) -> [[(f64, f64); 2]; 2] {
     let [s1, s0, c1, c0] = sum_and_difference(a, b);
-    [
-        test_f64(s1.0, s1.1, DOUBLE_ERROR),
-        test_f64(s0.0, s0.1, DOUBLE_ERROR),
-        test_f64(c1.0, c1.1, DOUBLE_ERROR),
-        test_f64(c0.0, c0.1, DOUBLE_ERROR),
-    ]
+    [[s0, c0], [s1, c1]]
 }
 
-/// Rounds `high` + `low` to f64 and tests the result against `error`. `high` must be at least as
-/// large as `low` in magnitude.
+/// Rounds `high` + `low` to f64. Sets bits of `failed` if the sum fails the test against `error`.
+/// `high` must be at least as large as `low` in magnitude.
 #[inline(always)]
-pub(crate) fn test_f64(high: f64, low: f64, error: f64) -> (f64, u64) {
+fn test_f64((high, low): (f64, f64), error: f64, failed: &mut u64) -> f64 {
     let below = high + (low - error);
     let above = high + (low + error);
-    (above, below.to_bits() ^ above.to_bits())
+    *failed |= below.to_bits() ^ above.to_bits();
+    above
 }
 
 #[cfg(test)]
@@ -142,23 +98,19 @@ mod tests {
 
     #[test]
     fn low_parts_decide_the_rounding_test() {
+        let test = |high, low| {
+            let mut failed = 0;
+            let value = test_f64((high, low), DOUBLE_ERROR, &mut failed);
+            (failed == 0).then_some(value)
+        };
         let half_unit = 1.0 / (1u64 << 54) as f64;
         // 0.5 + half an ulp is a tie. Slightly off, it is not.
-        assert_ne!(test_f64(0.5, half_unit, DOUBLE_ERROR).1, 0);
-        assert_eq!(
-            test_f64(0.5, half_unit * (1.0 - 1e-4), DOUBLE_ERROR),
-            (0.5, 0)
-        );
+        assert_eq!(test(0.5, half_unit), None);
+        assert_eq!(test(0.5, half_unit * (1.0 - 1e-4)), Some(0.5));
         let above = 0.5 + f64::EPSILON / 2.0;
-        assert_eq!(
-            test_f64(0.5, half_unit * (1.0 + 1e-4), DOUBLE_ERROR),
-            (above, 0)
-        );
-        assert_eq!(
-            test_f64(-0.5, -half_unit * (1.0 + 1e-4), DOUBLE_ERROR),
-            (-above, 0)
-        );
+        assert_eq!(test(0.5, half_unit * (1.0 + 1e-4)), Some(above));
+        assert_eq!(test(-0.5, -half_unit * (1.0 + 1e-4)), Some(-above));
         // A difference in the high part counts as well.
-        assert_ne!(test_f64(1.0, -half_unit, DOUBLE_ERROR).1, 0);
+        assert_eq!(test(1.0, -half_unit), None);
     }
 }

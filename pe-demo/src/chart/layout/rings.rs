@@ -1,155 +1,141 @@
 //! Circles in space, seen from the side: one per pair, one behind the other.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use anyhow::Result;
 use pe_core::Sinusoidal;
+use serde::Serialize;
 
-use super::{Area, TEXT, segment, text};
+use super::{Area, TEXT};
 use crate::chart::figure::{Content, Figure, Rings};
 use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
-use crate::chart::paint::scene::{Anchor, Closed, Ink, Item, Scene};
-use crate::chart::paint::{Raster, animation, canvas::UNITS};
+use crate::chart::paint::font::Weight;
+use crate::chart::paint::scene::{Anchor, Closed, Ink, Point, Scene};
+use crate::chart::paint::{Raster, animation};
 use crate::terminal::numbers::thousands;
 
 /// Corners of a circle.
 const CORNERS: usize = 56;
 
-/// Draws one position; returns the heights in pixels between which it lies.
-pub(super) fn draw(
-    area: &Area,
-    scene: &Rc<RefCell<Scene>>,
-    rings: &Rings,
-    shown: usize,
-) -> Result<(f64, f64)> {
-    let (xs, ys) = area.get_pixel_range();
-    let pixel = |unit: i32| f64::from(unit) / f64::from(UNITS);
-    let view = View::new(
-        (pixel(xs.start), pixel(xs.end)),
-        (pixel(ys.start), pixel(ys.end)),
-        rings.pairs,
-    );
-    let mut scene = scene.borrow_mut();
-    let from = shown * rings.pairs;
-    let points: Vec<(f64, f64)> = rings.cosines[from..from + rings.pairs]
+/// The proportions of the view.
+#[derive(Debug, Serialize)]
+pub(crate) struct Proportions {
+    /// Width of a circle, seen from the side, relative to its height.
+    flat: f64,
+    /// Size of the farthest circle relative to the nearest.
+    far: f64,
+    /// Largest radius of the nearest circle relative to the area's height and width.
+    high: f64,
+    wide: f64,
+    /// Heights of the nearest and of the farthest center, from the top.
+    centers: [f64; 2],
+}
+
+/// The proportions in figures and on the page.
+pub(crate) const PROPORTIONS: Proportions = Proportions {
+    flat: 0.36,
+    far: 0.62,
+    high: 0.36,
+    wide: 0.22,
+    centers: [0.54, 0.44],
+};
+
+/// Draws the position that a still picture shows.
+pub(super) fn draw(scene: &mut Scene, rings: &Rings, area: Area) -> Result<()> {
+    let view = View::new(area, rings.pairs);
+    let from = rings.shown * rings.pairs;
+    let points: Vec<Point> = rings.cosines[from..from + rings.pairs]
         .iter()
         .copied()
         .zip(rings.sines[from..from + rings.pairs].iter().copied())
         .collect();
     let circle = circle()?;
 
-    let faint = |rgb, opacity| Ink { rgb, opacity };
     let of_sign = |sine: f64| if sine >= 0.0 { POSITIVE } else { NEGATIVE };
     for pair in (0..rings.pairs).rev() {
-        scene.items.push(Item::Stroke {
-            points: circle
-                .iter()
-                .map(|point| single(view.place(pair, *point)))
-                .collect(),
-            closed: Closed::Yes,
-            width: if pair == 0 { 1.2 } else { 0.8 },
-            ink: faint(AXIS, if pair == 0 { 1.0 } else { 0.38 }),
-        });
+        let corners = circle.iter().map(|point| view.place(pair, *point));
+        let (width, opacity) = if pair == 0 { (1.2, 1.0) } else { (0.8, 0.38) };
+        let tone = AXIS;
+        scene.stroke(corners.collect(), Closed::Yes, width, Ink { tone, opacity });
         let here = view.place(pair, points[pair]);
+        let tone = of_sign(points[pair].1);
         if pair + 1 < rings.pairs {
             let next = view.place(pair + 1, points[pair + 1]);
-            let ink = faint(of_sign(points[pair].1), 0.45);
-            scene.items.push(segment(here, next, 1.1, ink));
+            let opacity = 0.45;
+            scene.segment(here, next, 1.1, Ink { tone, opacity });
         }
-        scene.items.push(Item::Disc {
-            center: single(here),
-            radius: 2.6 * view.size(pair) as f32,
-            ink: faint(of_sign(points[pair].1), 1.0),
-        });
+        scene.disc(here, 2.6 * view.size(pair), tone);
     }
     // The axes of the nearest circle, and how far the circles go.
-    let axis = faint(MUTED, 1.0);
+    let mut label = |at, text: &str, anchor| {
+        scene.text(at, text, TEXT, Weight::Regular, anchor, MUTED);
+    };
     let center = view.place(0, (0.0, 0.0));
-    for (end, label, anchor, dx, dy) in [
-        ((0.0, 1.18), "sin", Anchor::Middle, 0.0, -5.0),
-        ((1.0, 0.0), "cos", Anchor::End, -2.0, -5.0),
-    ] {
-        let end = view.place(0, end);
-        scene.items.push(segment(center, end, 1.0, axis));
-        let at = (end.0 + dx, end.1 + dy);
-        scene.items.push(text(at, label, TEXT, anchor, axis));
-    }
+    let (sine, cosine) = (view.place(0, (0.0, 1.18)), view.place(0, (1.0, 0.0)));
+    label((sine.0, sine.1 - 5.0), "sin", Anchor::Middle);
+    label((cosine.0 - 2.0, cosine.1 - 5.0), "cos", Anchor::End);
     for pair in [0, rings.pairs - 1] {
         let below = view.place(pair, (0.0, -1.0));
-        let at = (below.0, below.1 + TEXT + 6.0);
-        let label = format!("pair {}", pair * rings.pair_step);
-        scene
-            .items
-            .push(text(at, &label, TEXT, Anchor::Middle, axis));
+        let text = format!("pair {}", pair * rings.pair_step);
+        label((below.0, below.1 + TEXT + 6.0), &text, Anchor::Middle);
     }
-    let label = format!("position {}", thousands(rings.positions[shown]));
-    let at = (view.right, view.top + 14.0);
-    let ink = faint(INK, 1.0);
-    scene.items.push(text(at, &label, 15.0, Anchor::End, ink));
-    Ok((pixel(ys.start), pixel(ys.end)))
+    for end in [sine, cosine] {
+        scene.segment(center, end, 1.0, MUTED);
+    }
+    let position = format!("position {}", thousands(rings.positions[rings.shown]));
+    let at = (area.right, area.top + 14.0);
+    scene.text(at, &position, 15.0, Weight::Regular, Anchor::End, INK);
+    Ok(())
 }
 
-fn single((x, y): (f64, f64)) -> (f32, f32) {
-    (x as f32, y as f32)
-}
-
-/// Where points of circles lie on the page.
+/// Places of the circles' points on the page.
 struct View {
     /// Center of the nearest circle and of the farthest.
-    near: (f64, f64),
-    far: (f64, f64),
+    near: Point,
+    far: Point,
     radius: f64,
     pairs: usize,
-    right: f64,
-    top: f64,
 }
 
 impl View {
-    /// How much narrower a circle is than high, seen from the side.
-    const FLAT: f64 = 0.36;
-    /// The size of the farthest circle against the nearest.
-    const FAR: f64 = 0.62;
-
-    fn new((left, right): (f64, f64), (top, bottom): (f64, f64), pairs: usize) -> Self {
-        let height = bottom - top;
-        let radius = (height * 0.36).min((right - left) * 0.22);
-        let middle = top + height * 0.5;
+    fn new(area: Area, pairs: usize) -> Self {
+        let Proportions {
+            flat,
+            far,
+            high,
+            wide,
+            centers,
+        } = PROPORTIONS;
+        let radius = (area.height() * high).min(area.width() * wide);
+        let [near_at, far_at] = centers.map(|center| area.top + area.height() * center);
         Self {
-            near: (left + radius * Self::FLAT + 6.0, middle + height * 0.04),
-            far: (
-                right - radius * Self::FLAT * Self::FAR - 20.0,
-                middle - height * 0.06,
-            ),
+            near: (area.left + radius * flat + 6.0, near_at),
+            far: (area.right - radius * flat * far - 20.0, far_at),
             radius,
             pairs,
-            right,
-            top,
         }
     }
 
-    /// The size of a pair's circle against the nearest.
+    /// Returns the size of a pair's circle relative to the nearest.
     fn size(&self, pair: usize) -> f64 {
-        1.0 + (Self::FAR - 1.0) * self.depth(pair)
+        1.0 + (PROPORTIONS.far - 1.0) * self.depth(pair)
     }
 
-    /// 0 for the nearest circle, 1 for the farthest.
+    /// Returns 0 for the nearest circle and 1 for the farthest.
     fn depth(&self, pair: usize) -> f64 {
         pair as f64 / (self.pairs.max(2) - 1) as f64
     }
 
-    fn place(&self, pair: usize, (cosine, sine): (f64, f64)) -> (f64, f64) {
+    fn place(&self, pair: usize, (cosine, sine): Point) -> Point {
         let depth = self.depth(pair);
         let radius = self.radius * self.size(pair);
         let between = |near: f64, far: f64| near + (far - near) * depth;
         (
-            between(self.near.0, self.far.0) + cosine * radius * Self::FLAT,
+            between(self.near.0, self.far.0) + cosine * radius * PROPORTIONS.flat,
             between(self.near.1, self.far.1) - sine * radius,
         )
     }
 }
 
-/// Corners of the unit circle.
+/// Returns the corners of the unit circle.
 fn circle() -> Result<Vec<(f64, f64)>> {
     let angles: Vec<f64> = (0..CORNERS)
         .map(|corner| std::f64::consts::TAU * corner as f64 / CORNERS as f64)
@@ -158,7 +144,7 @@ fn circle() -> Result<Vec<(f64, f64)>> {
     Ok(table.iter_rows().map(|row| (row[1], row[0])).collect())
 }
 
-/// All positions as an animation, if the figure shows rings.
+/// Draws all positions as an animation if the figure shows rings.
 pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<Vec<u8>>> {
     let Some(Content::Rings(rings)) = figure.panels.first().map(|panel| &panel.content) else {
         return Ok(None);
@@ -177,7 +163,7 @@ pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<V
     let shades = 51;
     let palette: Vec<Rgb> = inks
         .iter()
-        .flat_map(|ink| (0..shades).map(|shade| mixed(*ink, PAPER, shade, shades - 1)))
+        .flat_map(|ink| (0..shades).map(|shade| mixed(ink.light, PAPER.light, shade, shades - 1)))
         .collect();
     animation(rasters, 12, &palette).map(Some)
 }

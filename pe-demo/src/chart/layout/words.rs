@@ -2,42 +2,27 @@
 
 use anyhow::Result;
 
-use super::{TEXT, segment, text};
-use crate::chart::paint::color::{MUTED, Rgb};
+use super::TEXT;
+use crate::chart::paint::color::{MUTED, Tone};
 use crate::chart::paint::font::Weight;
-use crate::chart::paint::scene::{Anchor, Ink, Item, Scene};
+use crate::chart::paint::scene::{Anchor, Point, Scene};
 
-/// What stands above the panels.
-pub(super) struct Words {
-    room: f64,
-    height: f64,
-    items: Vec<Item>,
+/// Writes lines from the top down, as wide as there is room.
+pub(super) struct Words<'a> {
+    pub(super) scene: &'a mut Scene,
+    /// Upper left corner of the next line.
+    pub(super) at: Point,
+    pub(super) room: f64,
 }
 
-impl Words {
-    pub(super) fn new(room: f64) -> Self {
-        Self {
-            room,
-            height: 0.0,
-            items: Vec::new(),
-        }
-    }
-
-    pub(super) fn height(&self) -> f64 {
-        self.height
-    }
-
-    pub(super) fn space(&mut self, height: f64) {
-        self.height += height;
-    }
-
-    /// Words in lines as long as the room.
+impl Words<'_> {
+    /// Writes a text in as many lines as it needs.
     pub(super) fn paragraph(
         &mut self,
         words: &str,
         size: f64,
         weight: Weight,
-        rgb: Rgb,
+        tone: Tone,
     ) -> Result<()> {
         let mut line = String::new();
         for word in words.split_whitespace() {
@@ -45,65 +30,45 @@ impl Words {
                 "" => word.to_owned(),
                 line => format!("{line} {word}"),
             };
-            if !line.is_empty() && f64::from(weight.width(&longer)?) * size > self.room {
-                self.line(&line, size, weight, rgb);
+            if !line.is_empty() && weight.width(&longer)? * size > self.room {
+                self.line(&line, size, weight, tone);
                 line = word.to_owned();
             } else {
                 line = longer;
             }
         }
-        self.line(&line, size, weight, rgb);
+        self.line(&line, size, weight, tone);
         Ok(())
     }
 
-    fn line(&mut self, line: &str, size: f64, weight: Weight, rgb: Rgb) {
-        let ink = Ink { rgb, opacity: 1.0 };
-        let mut item = text((0.0, self.height + size), line, size, Anchor::Start, ink);
-        if let Item::Text(text) = &mut item {
-            text.weight = weight;
-        }
-        self.items.push(item);
-        self.height += size * 1.42;
+    fn line(&mut self, line: &str, size: f64, weight: Weight, tone: Tone) {
+        let (left, top) = self.at;
+        let at = (left, top + size);
+        self.scene.text(at, line, size, weight, Anchor::Start, tone);
+        self.at.1 += size * 1.42;
     }
 
-    /// Strokes with their names, side by side.
-    pub(super) fn legend(&mut self, entries: &[(&str, Ink)]) -> Result<()> {
+    /// Draws strokes with their names, next to each other.
+    pub(super) fn legend(&mut self, entries: &[(&str, Tone)]) -> Result<()> {
         const STROKE: f64 = 20.0;
-        let gray = Ink {
-            rgb: MUTED,
-            opacity: 1.0,
-        };
+        let left = self.at.0;
         let mut x = 0.0;
-        for (name, ink) in entries {
-            let wide = STROKE + 6.0 + f64::from(Weight::Regular.width(name)?) * TEXT;
+        for (name, tone) in entries {
+            let wide = STROKE + 6.0 + Weight::Regular.width(name)? * TEXT;
             if x > 0.0 && x + wide > self.room {
                 x = 0.0;
-                self.height += TEXT * 1.6;
+                self.at.1 += TEXT * 1.6;
             }
-            let y = self.height + TEXT;
-            self.items
-                .push(segment((x, y - 4.0), (x + STROKE, y - 4.0), 2.2, *ink));
-            let at = (x + STROKE + 6.0, y);
-            self.items.push(text(at, name, TEXT, Anchor::Start, gray));
+            let y = self.at.1 + TEXT;
+            let (from, to) = (left + x, left + x + STROKE);
+            self.scene
+                .segment((from, y - 4.0), (to, y - 4.0), 2.2, *tone);
+            let at = (to + 6.0, y);
+            self.scene
+                .text(at, name, TEXT, Weight::Regular, Anchor::Start, MUTED);
             x += wide + 18.0;
         }
-        self.height += TEXT * 1.6;
+        self.at.1 += TEXT * 1.6;
         Ok(())
-    }
-
-    pub(super) fn draw(self, scene: &mut Scene, (left, top): (f64, f64)) {
-        let (left, top) = (left as f32, top as f32);
-        for mut item in self.items {
-            match &mut item {
-                Item::Text(text) => text.at = (text.at.0 + left, text.at.1 + top),
-                Item::Stroke { points, .. } => {
-                    for point in points {
-                        *point = (point.0 + left, point.1 + top);
-                    }
-                }
-                _ => {}
-            }
-            scene.items.push(item);
-        }
     }
 }

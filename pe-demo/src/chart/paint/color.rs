@@ -7,37 +7,69 @@ use std::sync::LazyLock;
 pub(crate) struct Rgb(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
 impl Rgb {
-    /// As style sheets write it.
+    /// Splits a number 0xrrggbb into its channels.
+    const fn new(number: u32) -> Self {
+        let [_, r, g, b] = number.to_be_bytes();
+        Self(r, g, b)
+    }
+
+    /// Formats the color as style sheets write it.
     pub(crate) fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 }
 
-/// Behind everything.
-pub(crate) const PAPER: Rgb = Rgb(0xff, 0xff, 0xff);
-/// Titles.
-pub(crate) const INK: Rgb = Rgb(0x1b, 0x21, 0x2c);
-/// Labels and notes.
-pub(crate) const MUTED: Rgb = Rgb(0x59, 0x63, 0x73);
-/// Axes and frames.
-pub(crate) const AXIS: Rgb = Rgb(0x9a, 0xa3, 0xb0);
-/// Lines of the grid.
-pub(crate) const GRID: Rgb = Rgb(0xe4, 0xe8, 0xed);
+/// A color by its role: in pictures, and on a dark page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tone {
+    /// The page's variable of this color.
+    pub(crate) name: &'static str,
+    pub(crate) light: Rgb,
+    pub(crate) dark: Rgb,
+}
 
-/// The curves of a figure, in their order: told apart on white and on black, and by
-/// people who see red and green alike.
-pub(crate) const SERIES: [Rgb; 6] = [
-    Rgb(0x2f, 0x6f, 0xde),
-    Rgb(0xe0, 0x7b, 0x12),
-    Rgb(0x12, 0x97, 0x7b),
-    Rgb(0xc2, 0x41, 0x8f),
-    Rgb(0x7a, 0x5c, 0xd6),
-    Rgb(0x8a, 0x8f, 0x3a),
-];
+impl Tone {
+    const fn new(name: &'static str, light: u32, dark: u32) -> Self {
+        Self {
+            name,
+            light: Rgb::new(light),
+            dark: Rgb::new(dark),
+        }
+    }
+}
+
+/// Behind everything.
+pub(crate) const PAPER: Tone = Tone::new("paper", 0xff_ff_ff, 0x12_16_1d);
+/// Titles.
+pub(crate) const INK: Tone = Tone::new("ink", 0x1b_21_2c, 0xec_ef_f4);
+/// Labels and notes.
+pub(crate) const MUTED: Tone = Tone::new("muted", 0x59_63_73, 0xa6_b0_c0);
+/// Axes and frames.
+pub(crate) const AXIS: Tone = Tone::new("axis", 0x9a_a3_b0, 0x66_71_84);
+/// Lines of the grid.
+pub(crate) const GRID: Tone = Tone::new("grid", 0xe4_e8_ed, 0x2a_31_3d);
 
 /// Values above zero, and below: the ends of [`Colors::Diverging`], a little lighter.
-pub(crate) const POSITIVE: Rgb = Rgb(0x2b, 0x74, 0xb8);
-pub(crate) const NEGATIVE: Rgb = Rgb(0xc9, 0x3a, 0x3f);
+pub(crate) const POSITIVE: Tone = Tone::new("positive", 0x2b_74_b8, 0x5b_a7_ee);
+pub(crate) const NEGATIVE: Tone = Tone::new("negative", 0xc9_3a_3f, 0xf2_70_6f);
+
+/// The curves of a figure, in their order: distinct on white and on black, and for
+/// people who see red and green alike.
+pub(crate) const SERIES: [Tone; 6] = [
+    Tone::new("series-1", 0x2f_6f_de, 0x2f_6f_de),
+    Tone::new("series-2", 0xe0_7b_12, 0xe0_7b_12),
+    Tone::new("series-3", 0x12_97_7b, 0x12_97_7b),
+    Tone::new("series-4", 0xc2_41_8f, 0xc2_41_8f),
+    Tone::new("series-5", 0x7a_5c_d6, 0x7a_5c_d6),
+    Tone::new("series-6", 0x8a_8f_3a, 0x8a_8f_3a),
+];
+
+/// Returns every tone of the figures.
+pub(crate) fn tones() -> impl Iterator<Item = Tone> {
+    [PAPER, INK, MUTED, AXIS, GRID, POSITIVE, NEGATIVE]
+        .into_iter()
+        .chain(SERIES)
+}
 
 /// A map from numbers to colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +108,7 @@ const HUES: [u32; 24] = [
 const BITS: [u32; 2] = [0xdfe6ef, 0x24477d];
 
 impl Colors {
-    /// The map in 256 steps.
+    /// Returns the map in 256 steps.
     pub(crate) fn palette(self) -> &'static [Rgb; 256] {
         static CYCLIC: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&HUES, 0, 256));
         static DIVERGING: LazyLock<[Rgb; 256]> = LazyLock::new(|| steps(&RED_BLUE, 1, 254));
@@ -90,7 +122,7 @@ impl Colors {
         }
     }
 
-    /// The step of a value in a range; values outside take the nearest end.
+    /// Returns the step of a value in a range. Values outside the range get the nearest end.
     pub(crate) fn level(self, value: f64, (low, high): (f64, f64)) -> u8 {
         let share = (value - low) / (high - low);
         match self {
@@ -107,8 +139,8 @@ impl Colors {
     }
 }
 
-/// 256 colors through the stops given, from step `first` on: the last stop is `whole` steps
-/// later. With `whole` 256 the color after the last is the first stop again.
+/// Interpolates 256 colors between the stops, starting at step `first`. The last stop is `whole` steps
+/// later. With `whole` 256 the first stop follows the last color again.
 fn steps(stops: &[u32], first: usize, whole: usize) -> [Rgb; 256] {
     let channel = |stop: u32, shift: u32| f64::from((stop >> shift) & 0xff);
     let spans = if whole == 256 {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ab_glyph::{Font, FontRef, OutlineCurve};
 use anyhow::{Result, anyhow};
 
-/// How thick letters are.
+/// Thickness of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Regular,
@@ -13,7 +13,7 @@ pub(crate) enum Weight {
 }
 
 /// The height of capitals, in ems.
-pub(crate) const CAPITALS: f32 = 0.711;
+pub(crate) const CAPITALS: f64 = 0.711;
 
 impl Weight {
     fn font(self) -> Result<&'static FontRef<'static>> {
@@ -34,19 +34,19 @@ impl Weight {
             .ok_or_else(|| anyhow!("the program's own font cannot be read"))
     }
 
-    /// The width of a text in ems.
-    pub(crate) fn width(self, text: &str) -> Result<f32> {
+    /// Returns the width of a text in ems.
+    pub(crate) fn width(self, text: &str) -> Result<f64> {
         let font = self.font()?;
         let em = font.units_per_em().unwrap_or(2048.0);
         let units: f32 = text
             .chars()
             .map(|c| font.h_advance_unscaled(font.glyph_id(c)))
             .sum();
-        Ok(units / em)
+        Ok(f64::from(units / em))
     }
 
-    /// The outlines of a text, one list of curves per letter, in ems from the start of
-    /// the baseline; y goes up.
+    /// Returns the outlines of a text, one list of curves per letter, in ems from the start of
+    /// the baseline. The y axis points up.
     pub(crate) fn outlines(self, text: &str) -> Result<Vec<(f32, Vec<OutlineCurve>)>> {
         let font = self.font()?;
         let em = font.units_per_em().unwrap_or(2048.0);
@@ -70,7 +70,7 @@ impl Weight {
         Ok(letters)
     }
 
-    /// Whether the font has every character of a text.
+    /// Returns whether the font has every character of a text.
     #[cfg(test)]
     pub(crate) fn covers(self, text: &str) -> bool {
         self.font().is_ok_and(|font| {

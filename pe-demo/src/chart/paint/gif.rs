@@ -6,10 +6,10 @@ use gif::{DisposalMethod, Encoder, Frame, Repeat};
 use super::color::Rgb;
 use super::raster::Raster;
 
-/// The index that lets the frame before show through: where nothing changed.
+/// The index of unchanged pixels, through which the previous frame shows.
 const UNCHANGED: u8 = 255;
 
-/// An animation that begins again after its end, on one palette of at most 255 colors.
+/// Encodes an endless animation on one palette of at most 255 colors.
 pub(crate) fn animation(
     frames: impl Iterator<Item = Result<Raster>>,
     hundredths: u16,
@@ -56,7 +56,7 @@ pub(crate) fn animation(
     Ok(bytes)
 }
 
-/// The colors of a palette that are nearest to others, found once each.
+/// The nearest colors of a palette, each found once.
 struct Nearest<'a> {
     palette: &'a [Rgb],
     known: Vec<Option<u8>>,
@@ -70,7 +70,7 @@ impl<'a> Nearest<'a> {
         }
     }
 
-    /// The nearest to a color of which five bits per channel count.
+    /// Returns the color that is nearest to the upper five bits of each channel.
     fn of(&mut self, color: Rgb) -> u8 {
         let five = |channel: u8| usize::from(channel >> 3);
         let slot = five(color.0) << 10 | five(color.1) << 5 | five(color.2);

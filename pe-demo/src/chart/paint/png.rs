@@ -7,7 +7,7 @@ use super::color::Rgb;
 use super::raster::Raster;
 use super::scene::Cells;
 
-/// A picture in full color.
+/// Encodes a picture in full color.
 pub(crate) fn picture(raster: &Raster) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, raster.width, raster.height);
@@ -20,7 +20,7 @@ pub(crate) fn picture(raster: &Raster) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Cells as they are, one pixel each.
+/// Encodes cells, one pixel each.
 pub(crate) fn indexed(cells: &Cells) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let size = |count: usize| u32::try_from(count);

@@ -20,16 +20,16 @@ pub(crate) struct Raster {
 }
 
 impl Raster {
-    /// A scene on white, `scale` pixels for each of its own.
+    /// Draws a scene on white, with `scale` pixels per pixel of the scene.
     pub(crate) fn of(scene: &Scene, scale: u32) -> Result<Self> {
         let (width, height) = (scene.size.0 * scale, scene.size.1 * scale);
         let mut pixmap = Pixmap::new(width, height)
             .with_context(|| format!("a picture of {width} x {height} pixels cannot be made"))?;
-        let Rgb(r, g, b) = PAPER;
+        let Rgb(r, g, b) = PAPER.light;
         pixmap.fill(Color::from_rgba8(r, g, b, 255));
         let transform = Transform::from_scale(scale as f32, scale as f32);
         for item in &scene.items {
-            draw(&mut pixmap, item, transform, scale as f32)?;
+            draw(&mut pixmap, item, transform, f64::from(scale))?;
         }
         let bytes = pixmap
             .pixels()
@@ -44,7 +44,7 @@ impl Raster {
     }
 }
 
-fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f32) -> Result<()> {
+fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f64) -> Result<()> {
     match item {
         Item::Stroke {
             points,
@@ -54,7 +54,7 @@ fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f32) -> R
         } => {
             if let Some(path) = polyline(points, *closed) {
                 let stroke = Stroke {
-                    width: *width,
+                    width: *width as f32,
                     line_cap: LineCap::Round,
                     line_join: LineJoin::Round,
                     ..Stroke::default()
@@ -62,17 +62,14 @@ fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f32) -> R
                 pixmap.stroke_path(&path, &paint(*ink), &stroke, transform, None);
             }
         }
-        Item::Area { points, ink } => {
-            if let Some(path) = polyline(points, Closed::Yes) {
-                fill(pixmap, &path, *ink, transform);
-            }
-        }
         Item::Disc {
             center,
             radius,
             ink,
         } => {
-            if let Some(path) = PathBuilder::from_circle(center.0, center.1, *radius) {
+            if let Some(path) =
+                PathBuilder::from_circle(center.0 as f32, center.1 as f32, *radius as f32)
+            {
                 fill(pixmap, &path, *ink, transform);
             }
         }
@@ -83,7 +80,7 @@ fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f32) -> R
 }
 
 fn paint(ink: Ink) -> Paint<'static> {
-    let Rgb(r, g, b) = ink.rgb;
+    let Rgb(r, g, b) = ink.tone.light;
     let mut paint = Paint::default();
     paint.set_color_rgba8(r, g, b, (ink.opacity * 255.0).round() as u8);
     paint.anti_alias = true;
@@ -97,9 +94,9 @@ fn fill(pixmap: &mut Pixmap, path: &Path, ink: Ink, transform: Transform) {
 fn polyline(points: &[Point], closed: Closed) -> Option<Path> {
     let (first, rest) = points.split_first()?;
     let mut path = PathBuilder::new();
-    path.move_to(first.0, first.1);
+    path.move_to(first.0 as f32, first.1 as f32);
     for (x, y) in rest {
-        path.line_to(*x, *y);
+        path.line_to(*x as f32, *y as f32);
     }
     if closed == Closed::Yes {
         path.close();
@@ -108,22 +105,23 @@ fn polyline(points: &[Point], closed: Closed) -> Option<Path> {
 }
 
 fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
+    let size = text.size as f32;
     let back = match text.anchor {
         Anchor::Start => 0.0,
-        Anchor::Middle => text.weight.width(&text.text)? / 2.0,
-        Anchor::End => text.weight.width(&text.text)?,
+        Anchor::Middle => text.weight.width(&text.text)? as f32 / 2.0,
+        Anchor::End => text.weight.width(&text.text)? as f32,
     };
     let turn = match text.heading {
         Heading::Right => 0.0,
         Heading::Up => -90.0,
     };
     let transform = transform
-        .pre_translate(text.at.0, text.at.1)
+        .pre_translate(text.at.0 as f32, text.at.1 as f32)
         .pre_concat(Transform::from_rotate(turn));
     let mut path = PathBuilder::new();
     for (at, curves) in text.weight.outlines(&text.text)? {
-        let place = |p: ab_glyph::Point| ((at - back + p.x) * text.size, -p.y * text.size);
-        // A letter is one closed line or several; each begins where the one before did not end.
+        let place = |p: ab_glyph::Point| ((at - back + p.x) * size, -p.y * size);
+        // A letter is one closed line or several. A new one begins where a curve does not continue the last.
         let mut end = None;
         for curve in curves {
             let start = match &curve {
@@ -159,13 +157,13 @@ fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
     Ok(())
 }
 
-/// Each pixel takes the color of the cell that its middle lies in.
-fn stretch(pixmap: &mut Pixmap, image: &Image, scale: f32) {
+/// Gives each pixel the color of the cell that contains its middle.
+fn stretch(pixmap: &mut Pixmap, image: &Image, scale: f64) {
     let cells = &image.cells;
     if cells.columns == 0 || cells.rows == 0 {
         return;
     }
-    let whole = |start: f32, extent: f32, most: u32| {
+    let whole = |start: f64, extent: f64, most: u32| {
         let first = (start * scale).round().max(0.0) as u32;
         let end = ((start + extent) * scale).round().max(0.0) as u32;
         first..end.min(most)

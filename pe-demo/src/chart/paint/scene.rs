@@ -1,12 +1,12 @@
-//! The list of what was drawn.
+//! The list of drawn items.
 
-use super::color::Rgb;
+use super::color::{Rgb, Tone};
 use super::font::Weight;
 
 /// A place in pixels, from the upper left corner.
-pub(crate) type Point = (f32, f32);
+pub(crate) type Point = (f64, f64);
 
-/// What was drawn, from back to front.
+/// Drawn items, from back to front.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene {
     /// Width and height in pixels.
@@ -14,11 +14,17 @@ pub(crate) struct Scene {
     pub(crate) items: Vec<Item>,
 }
 
-/// A color that may let through what lies behind it: 0 is clear, 1 opaque.
+/// A color with its opacity: 0 is clear, 1 opaque.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ink {
-    pub(crate) rgb: Rgb,
-    pub(crate) opacity: f32,
+    pub(crate) tone: Tone,
+    pub(crate) opacity: f64,
+}
+
+impl From<Tone> for Ink {
+    fn from(tone: Tone) -> Self {
+        Self { tone, opacity: 1.0 }
+    }
 }
 
 /// One thing that was drawn.
@@ -27,16 +33,12 @@ pub(crate) enum Item {
     Stroke {
         points: Vec<Point>,
         closed: Closed,
-        width: f32,
-        ink: Ink,
-    },
-    Area {
-        points: Vec<Point>,
+        width: f64,
         ink: Ink,
     },
     Disc {
         center: Point,
-        radius: f32,
+        radius: f64,
         ink: Ink,
     },
     Text(Text),
@@ -53,18 +55,18 @@ pub(crate) enum Closed {
 /// A line of text.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
-    /// On the baseline, at the start, middle or end as `anchor` says.
+    /// Point on the baseline, at the text's start, middle or end according to `anchor`.
     pub(crate) at: Point,
     pub(crate) text: String,
     /// Pixels per em.
-    pub(crate) size: f32,
+    pub(crate) size: f64,
     pub(crate) weight: Weight,
     pub(crate) anchor: Anchor,
     pub(crate) heading: Heading,
     pub(crate) ink: Ink,
 }
 
-/// Which part of a text stands at its place.
+/// Part of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -72,7 +74,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Which way a text runs.
+/// Direction of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heading {
     Right,
@@ -84,7 +86,7 @@ pub(crate) enum Heading {
 pub(crate) struct Image {
     pub(crate) at: Point,
     /// Width and height on the page.
-    pub(crate) extent: (f32, f32),
+    pub(crate) extent: (f64, f64),
     pub(crate) cells: Cells,
 }
 
@@ -103,5 +105,62 @@ impl Scene {
             size,
             items: Vec::new(),
         }
+    }
+
+    /// Adds a straight line.
+    pub(crate) fn segment(&mut self, from: Point, to: Point, width: f64, ink: impl Into<Ink>) {
+        self.stroke(vec![from, to], Closed::No, width, ink);
+    }
+
+    /// Adds a line through points.
+    pub(crate) fn stroke(
+        &mut self,
+        points: Vec<Point>,
+        closed: Closed,
+        width: f64,
+        ink: impl Into<Ink>,
+    ) {
+        self.items.push(Item::Stroke {
+            points,
+            closed,
+            width,
+            ink: ink.into(),
+        });
+    }
+
+    /// Adds a filled circle.
+    pub(crate) fn disc(&mut self, center: Point, radius: f64, ink: impl Into<Ink>) {
+        self.items.push(Item::Disc {
+            center,
+            radius,
+            ink: ink.into(),
+        });
+    }
+
+    /// Adds a horizontal line of text with its anchor on the baseline.
+    pub(crate) fn text(
+        &mut self,
+        at: Point,
+        text: &str,
+        size: f64,
+        weight: Weight,
+        anchor: Anchor,
+        ink: impl Into<Ink>,
+    ) {
+        self.items.push(Item::Text(Text {
+            at,
+            text: text.to_owned(),
+            size,
+            weight,
+            anchor,
+            heading: Heading::Right,
+            ink: ink.into(),
+        }));
+    }
+
+    /// Adds a frame around a rectangle, from its upper left corner to its lower right one.
+    pub(crate) fn frame(&mut self, (x0, y0): Point, (x1, y1): Point, ink: impl Into<Ink>) {
+        let corners = vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)];
+        self.stroke(corners, Closed::Yes, 1.0, ink);
     }
 }

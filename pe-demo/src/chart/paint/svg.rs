@@ -3,22 +3,36 @@
 use std::fmt::Write;
 
 use anyhow::Result;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::color::PAPER;
+use super::color::{PAPER, Tone};
 use super::font::Weight;
 use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
 
 const FONTS: &str = "Roboto,system-ui,'Helvetica Neue',Arial,sans-serif";
 
-/// What lies behind the drawing.
+/// Destination of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Background {
-    White,
-    Clear,
+pub(crate) enum Target {
+    /// A file of its own, on white.
+    File,
+    /// A place inside a page, in the page's colors.
+    Page,
 }
 
-/// The whole document; `label` says what it shows to those who cannot see it.
-pub(crate) fn document(scene: &Scene, background: Background, label: &str) -> Result<String> {
+impl Target {
+    /// Formats a color: as a number, or as the page's variable.
+    fn color(self, tone: Tone) -> String {
+        match self {
+            Self::File => tone.light.hex(),
+            Self::Page => format!("var(--{})", tone.name),
+        }
+    }
+}
+
+/// Builds the document; `label` describes it to those who cannot see it.
+pub(crate) fn document(scene: &Scene, target: Target, label: &str) -> Result<String> {
     let (width, height) = scene.size;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -26,21 +40,21 @@ pub(crate) fn document(scene: &Scene, background: Background, label: &str) -> Re
          stroke-linecap=\"round\" stroke-linejoin=\"round\" role=\"img\" aria-label=\"{}\">\n",
         escape(label)
     );
-    if background == Background::White {
-        let paper = PAPER.hex();
+    if target == Target::File {
+        let paper = target.color(PAPER);
         writeln!(
             out,
             "<rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>"
         )?;
     }
     for item in &scene.items {
-        draw(&mut out, item)?;
+        draw(&mut out, item, target)?;
     }
     out += "</svg>\n";
     Ok(out)
 }
 
-fn draw(out: &mut String, item: &Item) -> Result<()> {
+fn draw(out: &mut String, item: &Item, target: Target) -> Result<()> {
     match item {
         Item::Stroke {
             points,
@@ -56,18 +70,11 @@ fn draw(out: &mut String, item: &Item) -> Result<()> {
                 out,
                 "<path d=\"{}{end}\" fill=\"none\" stroke=\"{}\"{} stroke-width=\"{}\"/>",
                 path(points),
-                ink.rgb.hex(),
+                target.color(ink.tone),
                 opacity("stroke-opacity", *ink),
                 short(*width)
             )?;
         }
-        Item::Area { points, ink } => writeln!(
-            out,
-            "<path d=\"{}Z\" fill=\"{}\"{}/>",
-            path(points),
-            ink.rgb.hex(),
-            opacity("fill-opacity", *ink)
-        )?,
         Item::Disc {
             center,
             radius,
@@ -78,19 +85,19 @@ fn draw(out: &mut String, item: &Item) -> Result<()> {
             short(center.0),
             short(center.1),
             short(*radius),
-            ink.rgb.hex(),
+            target.color(ink.tone),
             opacity("fill-opacity", *ink)
         )?,
-        Item::Text(text) => write_text(out, text)?,
+        Item::Text(text) => write_text(out, text, target)?,
         Item::Image(image) => write_image(out, image)?,
     }
     Ok(())
 }
 
-/// Pixels from which on a text states its width.
-const LONG: f32 = 100.0;
+/// Least width in pixels of a text that states its width.
+const LONG: f64 = 100.0;
 
-fn write_text(out: &mut String, text: &Text) -> Result<()> {
+fn write_text(out: &mut String, text: &Text, target: Target) -> Result<()> {
     let (x, y) = (short(text.at.0), short(text.at.1));
     let anchor = match text.anchor {
         Anchor::Start => "",
@@ -101,7 +108,7 @@ fn write_text(out: &mut String, text: &Text) -> Result<()> {
         Weight::Regular => "",
         Weight::Medium => " font-weight=\"500\"",
     };
-    // Lines were broken for the program's own font; another one gets as much room.
+    // Lines were broken for the program's own font. Another one gets the same space.
     let width = text.weight.width(&text.text)? * text.size;
     let length = if width > LONG {
         format!(
@@ -119,7 +126,7 @@ fn write_text(out: &mut String, text: &Text) -> Result<()> {
         out,
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\"{weight}{anchor}{length}{turn} fill=\"{}\">{}</text>",
         short(text.size),
-        text.ink.rgb.hex(),
+        target.color(text.ink.tone),
         escape(&text.text)
     )?;
     Ok(())
@@ -135,15 +142,15 @@ fn write_image(out: &mut String, image: &Image) -> Result<()> {
         short(image.at.1),
         short(image.extent.0),
         short(image.extent.1),
-        base64(&png)
+        BASE64.encode(png)
     )?;
     Ok(())
 }
 
-/// A line through points, each but the first as the way from the one before.
+/// Writes a line through points, each but the first as the step from the previous one.
 fn path(points: &[Point]) -> String {
     // Hundredths of a pixel, so that nothing is lost in the sum of the steps.
-    let whole = |v: f32| (f64::from(v) * 100.0).round() as i64;
+    let whole = |v: f64| (v * 100.0).round() as i64;
     let mut text = String::new();
     let mut last = (0, 0);
     for (index, (x, y)) in points.iter().enumerate() {
@@ -165,11 +172,11 @@ fn path(points: &[Point]) -> String {
     text
 }
 
-fn short(number: f32) -> String {
-    hundredths((f64::from(number) * 100.0).round() as i64)
+fn short(number: f64) -> String {
+    hundredths((number * 100.0).round() as i64)
 }
 
-/// A number of hundredths in as few characters as it takes.
+/// Writes a number of hundredths in as few characters as possible.
 fn hundredths(number: i64) -> String {
     let sign = if number < 0 { "-" } else { "" };
     let (whole, rest) = (number.abs() / 100, number.abs() % 100);
@@ -193,7 +200,7 @@ fn opacity(name: &str, ink: Ink) -> String {
     }
 }
 
-/// A text inside markup.
+/// Escapes a text for markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -208,42 +215,9 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Bytes as text, RFC 4648.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for letter in 0..4 {
-            if letter <= three.len() {
-                let index = bits >> (18 - 6 * letter) & 63;
-                out.push(char::from(LETTERS[index as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_as_in_the_standard() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
-    }
 
     #[test]
     fn numbers_are_short_and_steps_add_up() {

@@ -1,4 +1,4 @@
-//! One rotation of a call, on whatever device its input is.
+//! The rotation of one call, on the device of its input.
 
 use candle_core::{Result, Tensor};
 use pe_core::{Backend, PairLayout};
@@ -9,11 +9,11 @@ use crate::kernel::{Direction, Rotation, TokenRows};
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::memory;
 
-/// What a call turns by, as the operation that does it in one pass on the CPU. Where there is
-/// nothing to turn, calls have `None`.
-pub(super) struct Turn(pub(super) Rotation);
+/// The rotation that a call applies, as the operation that computes it in one pass on the CPU. A call
+/// with nothing to rotate has `None` instead.
+pub(super) struct Call(pub(super) Rotation);
 
-impl Turn {
+impl Call {
     pub(super) fn new(
         angles: Angles,
         tokens: TokenRows,
@@ -31,23 +31,23 @@ impl Turn {
         })
     }
 
-    pub(super) fn one(turn: Option<Self>, xs: &Tensor) -> Result<Tensor> {
-        match turn {
-            Some(turn) => turn.apply(xs),
+    pub(super) fn one(call: Option<Self>, xs: &Tensor) -> Result<Tensor> {
+        match call {
+            Some(call) => call.apply(xs),
             None => Ok(xs.clone()),
         }
     }
 
-    pub(super) fn both(turn: Option<Self>, q: &Tensor, k: &Tensor) -> Result<(Tensor, Tensor)> {
-        match turn {
-            Some(turn) => Ok((turn.apply(q)?, turn.apply(k)?)),
+    pub(super) fn both(call: Option<Self>, q: &Tensor, k: &Tensor) -> Result<(Tensor, Tensor)> {
+        match call {
+            Some(call) => Ok((call.apply(q)?, call.apply(k)?)),
             None => Ok((q.clone(), k.clone())),
         }
     }
 
-    pub(super) fn in_place(turn: Option<Self>, xs: &Tensor) -> Result<()> {
-        match turn {
-            Some(turn) if xs.elem_count() != 0 => turn.0.apply_in_place(xs),
+    pub(super) fn in_place(call: Option<Self>, xs: &Tensor) -> Result<()> {
+        match call {
+            Some(call) if xs.elem_count() != 0 => call.0.apply_in_place(xs),
             _ => Ok(()),
         }
     }
@@ -64,6 +64,6 @@ impl Turn {
             true => Route::Operations,
             false => Route::Rope,
         };
-        self.compose(xs, route)
+        self.reference(xs, route)
     }
 }

@@ -1,0 +1,108 @@
+//! The choices behind the rows of a table, in one place. The tests force each of them.
+
+use crate::rows::lane::Lane;
+use crate::rows::threads::Threads;
+use crate::sincos::Rungs;
+use crate::sincos::backend::Backend;
+
+/// How rows are written. The bits do not depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The instruction set.
+    pub backend: Backend,
+    /// How entries are computed.
+    pub method: Method,
+    /// Who computes them.
+    pub threads: Threads,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            backend: Backend::best(),
+            method: Method::Auto,
+            threads: Threads::Auto,
+        }
+    }
+}
+
+impl Plan {
+    /// Creates the plan of one thread.
+    pub fn on(backend: Backend, method: Method) -> Self {
+        Self {
+            backend,
+            method,
+            threads: Threads::One,
+        }
+    }
+}
+
+/// How entries are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Consecutive rows by recurrence from [`few_rows`] on, others as single rows in lanes.
+    Auto,
+    /// Consecutive rows by recurrence, however few they are.
+    Recurrence,
+    /// Each entry alone, on the given rungs.
+    Entries(Rungs),
+}
+
+impl Method {
+    /// Returns the rungs of entries that are computed alone.
+    pub(crate) fn rungs(self) -> Rungs {
+        match self {
+            Self::Entries(rungs) => rungs,
+            Self::Auto | Self::Recurrence => Rungs::Ladder,
+        }
+    }
+
+    /// Returns whether a recurrence writes `rows` consecutive rows.
+    pub(crate) fn recurs<T: Lane>(self, rows: u64) -> bool {
+        match self {
+            Self::Auto => rows >= few_rows::<T>(),
+            Self::Recurrence => rows > 0,
+            Self::Entries(_) => false,
+        }
+    }
+}
+
+/// Returns the number of rows below which single rows are faster than setting up a recurrence.
+const fn few_rows<T: Lane>() -> u64 {
+    if T::SINGLE { 56 } else { 10 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::f16;
+
+    /// All methods produce the same bits, so tests that force the recurrence would prove nothing
+    /// without it.
+    #[test]
+    fn recurrence_serves_many_rows_and_plans_that_force_it() {
+        fn check<T: Lane>() {
+            let many = few_rows::<T>();
+            assert!(many > 2);
+            for (method, rows, expected) in [
+                (Method::Auto, 0, false),
+                (Method::Auto, 1, false),
+                (Method::Auto, many - 1, false),
+                (Method::Auto, many, true),
+                (Method::Auto, many + 1, true),
+                (Method::Recurrence, 0, false),
+                (Method::Recurrence, 1, true),
+                (Method::Recurrence, many, true),
+                (Method::Entries(Rungs::Ladder), many, false),
+                (Method::Entries(Rungs::From128), 1, false),
+                (Method::Entries(Rungs::Only320), many, false),
+            ] {
+                let found = method.recurs::<T>(rows);
+                assert_eq!(found, expected, "{}, {method:?}, {rows} rows", T::TYPE);
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<f16>();
+    }
+}
