@@ -26,14 +26,59 @@ pub enum Error {
         /// The given width.
         d_model: usize,
     },
-    /// The base (or minimum rate) is not a positive finite number.
+    /// A parameter is not a positive finite number.
     #[error("{name} {value:?} is not a positive finite number")]
-    Base {
-        /// `base` or `min_rate`.
+    NotPositive {
+        /// Name of the parameter.
         name: &'static str,
         /// The given value.
         value: f64,
     },
+    /// A parameter is negative or not finite.
+    #[error("{name} {value:?} is not a finite number of at least 0")]
+    Negative {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A parameter is not above 1, as a scaling requires.
+    #[error("{name} {value:?} is not above 1, as {scaling} scaling requires")]
+    NotAboveOne {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is below another one.
+    #[error("{name} {value:?} is below {least_name} {least:?}")]
+    Below {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+        /// Name of the parameter that bounds it.
+        least_name: &'static str,
+        /// The value of that parameter.
+        least: f64,
+    },
+    /// A share of the rotary columns is outside 0..=1.
+    #[error("partial_rotary_factor {partial_rotary_factor:?} is not a number within 0..=1")]
+    PartialRotaryFactor {
+        /// The given share.
+        partial_rotary_factor: f64,
+    },
+    /// A scaling depends on the length that the model was made for, which is missing.
+    #[error("{scaling} scaling is not defined for a model without max_position_embeddings")]
+    MissingLength {
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// Dynamic scaling divides by `rotary_dim - 2`.
+    #[error("dynamic scaling is not defined for a rotary_dim of 2")]
+    DynamicWidth,
     /// `rotary_dim` is zero, odd, or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
     #[error(
         "rotary_dim {rotary_dim} is not an even number within 2..={max}",
@@ -51,15 +96,55 @@ pub enum Error {
         /// Number of columns of the head.
         head_dim: usize,
     },
-    /// A parameter has an invalid value.
-    #[error("{name} {value:?} is not {expected}")]
-    Parameter {
-        /// Name of the parameter.
-        name: &'static str,
-        /// The given value.
-        value: f64,
-        /// The values that are valid.
-        expected: &'static str,
+    /// The head width of an axial embedding is zero or not a multiple of 4.
+    #[error("head_dim {head_dim} is not a multiple of 4, as rows and columns require")]
+    AxialWidth {
+        /// The given width.
+        head_dim: usize,
+    },
+    /// The sections of an M-RoPE do not cover its pairs.
+    #[error("mrope_section {sections:?} does not sum to {pairs} pairs")]
+    MropeSections {
+        /// Pairs of time, height, and width.
+        sections: [usize; 3],
+        /// Number of pairs.
+        pairs: usize,
+    },
+    /// Interleaved sections of an M-RoPE extend past the last pair.
+    #[error(
+        "mrope_section {sections:?} cannot be interleaved: height or width extends past pair {pairs}"
+    )]
+    MropeInterleaving {
+        /// Pairs of time, height, and width.
+        sections: [usize; 3],
+        /// Number of pairs.
+        pairs: usize,
+    },
+    /// The axis of a pair has no list of positions.
+    #[error("axis {axis} has no positions: {lists} lists were given")]
+    Axis {
+        /// The axis.
+        axis: u8,
+        /// Number of lists of positions.
+        lists: usize,
+    },
+    /// A grid of patches cannot be divided into squares.
+    #[error(
+        "a grid of {rows} x {columns} patches cannot be divided into squares of {merge} x {merge}"
+    )]
+    Grid {
+        /// Number of rows of patches.
+        rows: u32,
+        /// Number of columns of patches.
+        columns: u32,
+        /// Rows and columns of a square.
+        merge: u32,
+    },
+    /// One call asks for positions of too many tokens.
+    #[error("{tokens} tokens exceed the limit of {max} in one call", max = crate::limits::MAX_TOKENS)]
+    TooManyTokens {
+        /// Number of tokens.
+        tokens: u64,
     },
     /// A frequency is not a finite number within 0 .. 2^32.
     #[error("inv_freq {value:?} of pair {pair} is not a number within 0..=4294967296")]
@@ -143,22 +228,32 @@ pub enum Error {
         bytes: u64,
     },
     /// A slice does not have the required length.
-    #[error("{what} holds {actual} elements, {expected} are needed")]
+    #[error("{name} holds {len} elements, {expected} are needed")]
     Length {
-        /// Name of the slice.
-        what: &'static str,
+        /// Name of the slice or list.
+        name: &'static str,
         /// Its length.
-        actual: usize,
+        len: usize,
         /// The required length.
         expected: u64,
     },
-    /// The operation is not defined for this specification.
-    #[error("{what} is not defined for {why}")]
-    Undefined {
+    /// The rows of a recipe are not rotations of each other.
+    #[error("{operation} is not defined for an f32 recipe")]
+    ExactOnly {
         /// Name of the operation.
-        what: &'static str,
-        /// Property of the specification that rules it out.
-        why: &'static str,
+        operation: &'static str,
+    },
+    /// An odd width cuts a pair in half, and its rows are not rotations of each other.
+    #[error("{operation} is not defined for an odd width that cuts a pair in half")]
+    CutPair {
+        /// Name of the operation.
+        operation: &'static str,
+    },
+    /// A table has a row for padding, which is not a rotation of the others.
+    #[error("{operation} is not defined for a table with a padding row")]
+    PaddingRow {
+        /// Name of the operation.
+        operation: &'static str,
     },
     /// Two operands belong to different specifications.
     #[error(
@@ -167,10 +262,34 @@ pub enum Error {
         escape(right)
     )]
     Mismatch {
-        /// The first.
+        /// The first specification.
         left: String,
-        /// The second.
+        /// The second specification.
         right: String,
+    },
+    /// Two sets of frequencies have different numbers of pairs.
+    #[error("no operator leads from a set of {from} pairs to one of {to}")]
+    Pairs {
+        /// Pairs of the first set.
+        from: usize,
+        /// Pairs of the second set.
+        to: usize,
+    },
+    /// An operator starts with another set of frequencies than the one before it ends with.
+    #[error(
+        "the operators do not compose: one ends with another set of {pairs} pairs than the next starts with"
+    )]
+    ComposedSets {
+        /// Pairs of the first operator.
+        pairs: usize,
+    },
+    /// An operator starts at another position than the one before it ends at.
+    #[error("the operators do not compose: one ends at position {end}, the next starts at {start}")]
+    ComposedPositions {
+        /// Where the first operator ends.
+        end: i64,
+        /// Where the second operator starts.
+        start: i64,
     },
     /// A model's config.json states something that cannot be used.
     #[error("config.json: {} {}", escape(key), escape(problem))]
@@ -180,28 +299,50 @@ pub enum Error {
         /// Why its value cannot be used.
         problem: String,
     },
+    /// A model's config.json has keys about rotary embeddings that would have no effect.
+    #[error("config.json: has keys that would be ignored: {}", escape(&keys.join("; ")))]
+    IgnoredKeys {
+        /// The keys, each with the reason.
+        keys: Vec<String>,
+    },
     /// A model encodes positions in another way than by a rotary embedding.
     #[error(
         "config.json: {} has no rotary embedding (scheme: {})",
-        escape(model),
+        model_type.as_ref().map_or("this model".to_owned(), |name| format!("model_type \"{}\"", shown(name))),
         escape(scheme)
     )]
     NotRotary {
-        /// The model as the file names it, `model_type "bert"`.
-        model: String,
+        /// The model type in the file.
+        model_type: Option<String>,
         /// The names of its schemes.
         scheme: String,
     },
-    /// A name that is not one of those listed.
-    #[error("unknown {what} \"{}\"; known: {}", escape(name), escape(known))]
+    /// A model has several types of layers and none was named, or one that it does not have.
+    #[error("{}; known: {}", match layer_type {
+        Some(name) => format!("unknown layer type \"{}\"", escape(name)),
+        None => "the layers of this model differ, so a layer type is needed".to_owned(),
+    }, escape(&known.join(", ")))]
+    LayerType {
+        /// The layer type that was asked for.
+        layer_type: Option<String>,
+        /// The layer types of the model.
+        known: Vec<String>,
+    },
+    /// A name is not one of those listed.
+    #[error("unknown {kind} \"{}\"; known: {}", escape(name), escape(known))]
     UnknownName {
-        /// Kind of the name: a preset, a layout ...
-        what: &'static str,
+        /// Kind of the name, such as `preset`.
+        kind: &'static str,
         /// The name given.
         name: String,
         /// The known names, separated by commas.
         known: String,
     },
+}
+
+/// Returns the first 80 characters of a name from a file, escaped.
+fn shown(name: &str) -> String {
+    escape(&name.chars().take(80).collect::<String>()).into_owned()
 }
 
 /// The crate's result.

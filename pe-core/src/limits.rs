@@ -9,3 +9,6 @@ pub const POSITIONS: u64 = 1 << 32;
 /// Largest size of a table in bytes: 16 GiB. Larger tables can be written block by block into
 /// caller-supplied memory.
 pub const MAX_TABLE_BYTES: u64 = 1 << 34;
+
+/// Most tokens of images and videos in one call: 2^28.
+pub(crate) const MAX_TOKENS: u64 = 1 << 28;

@@ -114,8 +114,8 @@ impl<T: Copy> Table<T> {
     pub fn from_vec(data: Vec<T>, width: usize) -> Result<Self> {
         if width == 0 || !data.len().is_multiple_of(width) {
             return Err(Error::Length {
-                what: "the list of entries",
-                actual: data.len(),
+                name: "data",
+                len: data.len(),
                 expected: data.len().checked_div(width).map_or(0, |rows| rows * width) as u64,
             });
         }

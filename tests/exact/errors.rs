@@ -119,7 +119,7 @@ fn requests() {
     );
     let mut out = [0f32; 15];
     let error = encoding.fill(0, &mut out).unwrap_err().to_string();
-    assert_eq!(error, "the output slice holds 15 elements, 8 are needed");
+    assert_eq!(error, "out holds 15 elements, 8 are needed");
     assert!(encoding.fill(1 << 32, &mut out[..8]).is_err());
     assert!(encoding.fill((1 << 32) - 1, &mut out[..8]).is_ok());
     assert!(encoding.fill_at(&[1, 2, 3], &mut out).is_err());
@@ -159,8 +159,8 @@ fn tables() {
         assert_eq!(
             Table::from_vec(vec![1f32; entries], width).unwrap_err(),
             Error::Length {
-                what: "the list of entries",
-                actual: entries,
+                name: "data",
+                len: entries,
                 expected,
             }
         );
@@ -223,13 +223,20 @@ fn messages_are_one_line_whatever_they_quote() {
             problem: hostile(),
         },
         Error::UnknownName {
-            what: "preset",
+            kind: "preset",
             name: hostile(),
             known: hostile(),
         },
         Error::NotRotary {
-            model: hostile(),
+            model_type: Some(hostile()),
             scheme: hostile(),
+        },
+        Error::IgnoredKeys {
+            keys: vec![hostile()],
+        },
+        Error::LayerType {
+            layer_type: Some(hostile()),
+            known: vec![hostile()],
         },
         HOSTILE.parse::<Preset>().unwrap_err(),
     ] {

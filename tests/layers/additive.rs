@@ -116,6 +116,7 @@ fn oracle(
         EmbeddingScale::None => None,
         EmbeddingScale::SqrtDModel => Some((width as f64).sqrt()),
         EmbeddingScale::Factor(factor) => Some(factor),
+        other => panic!("{other:?}"),
     };
     let xs_dtype = xs.dtype();
     let rows: Vec<u32> = (0..batch * time)

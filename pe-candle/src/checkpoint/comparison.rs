@@ -8,6 +8,7 @@ use super::file::element::ulps;
 
 /// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Number of entries compared, of all tensors.
     pub entries: u64,
@@ -25,6 +26,7 @@ pub struct Comparison {
 
 /// An entry that differs from the specification.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WrongEntry {
     /// The tensor.
     pub tensor: String,

@@ -11,6 +11,7 @@ use super::schemes::AnySpec;
 
 /// Description of any safetensors file, by its header.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
@@ -29,6 +30,7 @@ pub struct FileReport {
 
 /// Description of one tensor of a file.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TensorReport {
     /// Its name.
     pub name: String,
@@ -42,6 +44,7 @@ pub struct TensorReport {
 
 /// The specification in a file.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum SpecStatus {
     /// The file has none.
     Absent,

@@ -94,6 +94,7 @@ impl<S: Scheme> Default for LoadOptions<S> {
 
 /// Tables from a file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Loaded<S: Scheme = Sinusoidal> {
     /// The tensors: `[rows, d_model]` of a sinusoidal table,
     /// [`RotaryTensors`](crate::checkpoint::RotaryTensors) of a rotary one.

@@ -22,6 +22,7 @@ use crate::kernel::raw::{threads, together};
 
 /// Treatment of infinite and NaN entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NonFinite {
     /// Returns an error that names the first.
     #[default]

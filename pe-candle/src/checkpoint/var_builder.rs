@@ -20,6 +20,7 @@ const F8_PRECISION: u32 = 4;
 
 /// Origin of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TableOrigin {
     /// The checkpoint behind the builder holds it.
     Stored,

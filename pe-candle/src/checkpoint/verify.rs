@@ -11,6 +11,7 @@ use super::tables::Tables;
 
 /// Choice of the rows that are compared with the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Verify {
     /// No rows.
     None,

@@ -12,6 +12,7 @@ use crate::checkpoint::file::open::open_regular;
 
 /// Permission to use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Network {
     /// Files that are not in the cache are fetched.
     #[default]

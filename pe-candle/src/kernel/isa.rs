@@ -53,6 +53,9 @@ type Singles<I> = <I as Ops<f32>>::Chunk;
 
 /// An instruction set that this machine has. A value of the type is the proof.
 pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
+    /// The values that the random words of a mask are computed with.
+    type Keys;
+
     /// Converts the bits of `f16`. NaNs become quiet and keep sign and payload.
     fn widen_f16(self, bits: [u16; CHUNK]) -> Singles<Self>;
     /// Rounds to the nearest `f16`, ties to even. NaNs become quiet, and lose the end of their payload.
@@ -63,8 +66,10 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
     fn narrow_bf16(self, singles: Singles<Self>) -> [u16; CHUNK];
     fn widen_f32(self, from: [f32; CHUNK]) -> <Self as Ops<f64>>::Chunk;
 
-    /// Computes the random words of the elements `4 * block ..`, a group after the other.
-    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]);
+    /// Prepares what the words of a mask are computed with.
+    fn keys(self, mask: &Mask) -> Self::Keys;
+    /// Computes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP];
 }
 
 #[cfg(test)]

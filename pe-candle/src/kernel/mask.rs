@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::isa::{Isa, Level, Work};
+use super::isa::Isa;
 use super::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
 
 /// Blocks of four words that are computed in parallel.
@@ -11,7 +11,7 @@ pub(crate) const LANES: usize = 16;
 pub(crate) const GROUP: usize = 4 * LANES;
 const LOW: u64 = 0xffff_ffff;
 
-/// Which elements stay, at one step.
+/// The elements that stay, at one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mask {
     pub(crate) seed: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// The words of the elements `4 * block ..`: the definition.
+    /// Returns the words of the elements `4 * block ..`: the definition.
     pub(crate) fn block(&self, block: u64) -> [u32; 4] {
         let counter = [
             block as u32,
@@ -31,15 +31,14 @@ impl Mask {
         philox4x32_10(counter, [self.seed as u32, (self.seed >> 32) as u32])
     }
 
-    /// Whether an element with this word stays.
+    /// Returns whether an element with this word stays.
     pub(crate) fn keeps(&self, word: u32) -> bool {
         word >= self.threshold
     }
 
-    /// Blocks side by side, a word of 32 bits in each lane of 64: the widening product is
-    /// then one instruction, and needs nothing moved. The high halves of lanes may hold
-    /// anything.
-    #[inline(always)]
+    /// Computes the words of a group, with a word of 32 bits in each lane of 64: the widening product is then one
+    /// instruction, and moves nothing. The high halves of lanes may hold anything.
+    #[inline(never)]
     pub(super) fn group(&self, block: u64) -> [u32; GROUP] {
         let mut c0 = [0u64; LANES];
         let mut c1 = [0u64; LANES];
@@ -82,75 +81,74 @@ pub(crate) struct Masking {
     pub(crate) factor: f64,
 }
 
-/// Groups of words that are kept: their computation is a call of its own, which this many groups hide, and they stay in
-/// the nearest cache.
-const GROUPS: usize = 8;
-
-/// The random words of a mask, for any run of elements.
-///
-/// They are computed apart from the elements: so the generator is compiled once for each instruction set, not for each
-/// pass and type.
-pub(crate) struct Words {
-    level: Level,
+/// The random words of a mask on an instruction set, for any run of elements.
+pub(crate) struct Words<I: Isa> {
+    isa: I,
     mask: Mask,
+    keys: I::Keys,
     /// The elements whose words are kept, from a multiple of four on.
     kept: Range<usize>,
-    words: [[u32; GROUP]; GROUPS],
+    words: [u32; GROUP],
 }
 
-impl Words {
-    pub(crate) fn new(level: Level, mask: Mask) -> Self {
-        let words = [[0; GROUP]; GROUPS];
+impl<I: Isa> Words<I> {
+    #[inline(always)]
+    pub(crate) fn new(isa: I, mask: Mask) -> Self {
+        let (keys, words) = (isa.keys(&mask), [0; GROUP]);
         Self {
-            level,
+            isa,
             mask,
+            keys,
             kept: 0..0,
             words,
         }
     }
 
-    /// Returns the words of the elements from `first` on, at least `len` of them or 509.
+    /// Returns the words of the elements from `first` on, at least `len` of them or 61, and [`GROUP`] where `first` is a
+    /// multiple of four and the words from there on are not kept yet.
     #[inline(always)]
     pub(crate) fn from(&mut self, first: usize, len: usize) -> &[u32] {
-        let enough = len.min(GROUP * GROUPS - 3);
+        let enough = len.min(GROUP - 3);
         if !(self.kept.contains(&first) && self.kept.end - first >= enough) {
-            self.compute(first, enough);
+            let start = first / 4 * 4;
+            self.words = self.isa.words(&self.mask, &self.keys, start as u64 / 4);
+            self.kept = start..start + GROUP;
         }
-        &self.words.as_flattened()[first - self.kept.start..self.kept.end - self.kept.start]
-    }
-
-    #[inline(never)]
-    fn compute(&mut self, first: usize, len: usize) {
-        let start = first / 4 * 4;
-        let groups = &mut self.words[..(first - start + len).div_ceil(GROUP)];
-        self.kept = start..start + groups.len() * GROUP;
-        self.level.run(Compute {
-            mask: &self.mask,
-            block: start as u64 / 4,
-            groups,
-        });
-    }
-}
-
-struct Compute<'a> {
-    mask: &'a Mask,
-    block: u64,
-    groups: &'a mut [[u32; GROUP]],
-}
-
-impl Work for Compute<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        isa.words(self.mask, self.block, self.groups);
+        &self.words[first - self.kept.start..]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pe_core::Backend;
+    use crate::kernel::isa::{Level, Work};
+
+    /// The words of some runs that begin behind an element.
+    struct Read(Mask, usize);
+
+    impl Work for Read {
+        type Output = Vec<(usize, Vec<u32>)>;
+
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) -> Self::Output {
+            let mut words = Words::new(isa, self.0);
+            let mut read = Vec::new();
+            for (skipped, len) in [
+                (0, 1),
+                (1, 40),
+                (3, 61),
+                (66, 9),
+                (0, 60),
+                (64, 64),
+                (509, 2000),
+            ] {
+                let found = words.from(self.1 + skipped, len);
+                assert!(found.len() >= len.min(61), "{len}");
+                read.push((self.1 + skipped, found.to_vec()));
+            }
+            read
+        }
+    }
 
     #[test]
     fn every_set_gives_the_words_of_the_definition() {
@@ -162,16 +160,12 @@ mod tests {
                 threshold: 0,
             };
             for first in [0, 4, 64, 6, 1 << 34, far] {
-                for (name, backend) in Backend::available() {
-                    let mut words = Words::new(backend.into(), mask);
-                    for (skipped, len) in [(0, 1), (1, 40), (3, 63), (66, 9), (0, 509), (509, 2000)]
-                    {
-                        let from = first + skipped;
-                        let found = words.from(from, len);
-                        assert!(found.len() >= len.min(509), "{name} {first} {len}");
-                        for (index, word) in (from as u64..).zip(found) {
-                            let block = mask.block(index / 4);
-                            assert_eq!(*word, block[index as usize % 4], "{name} {seed} {index}");
+                for (name, backend) in pe_core::Backend::available() {
+                    let level = Level::from(backend);
+                    for (from, words) in level.run(Read(mask, first)) {
+                        for (index, word) in (from as u64..).zip(words) {
+                            let wanted = mask.block(index / 4)[index as usize % 4];
+                            assert_eq!(word, wanted, "{name} {seed} {index}");
                         }
                     }
                 }

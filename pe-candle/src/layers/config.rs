@@ -117,6 +117,7 @@ pub(crate) fn check_max_seq_len(rows: usize) -> Result<()> {
 /// Embeddings are often initialized with much smaller values than the encoding's. The paper multiplies
 /// them by `sqrt(d_model)`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub enum EmbeddingScale {
     /// No factor.
     #[default]
@@ -129,6 +130,7 @@ pub enum EmbeddingScale {
 
 /// Time at which a layer builds the rows of its tables. The entries are the same either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Growth {
     /// Builds rows on demand. A constructor takes microseconds for any `max_seq_len`. A call that
     /// needs more rows than the table has builds a table of at least twice as many.

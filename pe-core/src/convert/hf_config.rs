@@ -40,6 +40,7 @@ pub use schemes::{HfPositions, HfScheme};
 
 /// Treatment of keys that are about rotary embeddings and have no effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum UnknownKeys {
     /// They cause an error.
     #[default]
@@ -50,6 +51,7 @@ pub enum UnknownKeys {
 
 /// Rotary embeddings of a model.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct HfRotary {
     /// Model type in the file. If the file has several, the text model's type.
     pub model_type: Option<String>,
@@ -63,6 +65,7 @@ pub struct HfRotary {
 
 /// Rotary embedding of one type of layer.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct HfLayer {
     /// Name of these layers in the file, such as `sliding_attention`.
     pub layer_type: Option<String>,
@@ -78,6 +81,7 @@ pub struct HfLayer {
 
 /// A key of the file and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HfKey {
     /// Path of the key, such as `rope_scaling.factor`.
     pub path: String,
@@ -102,15 +106,13 @@ impl HfRotary {
                 .iter()
                 .find(|layer| layer.layer_type.as_deref() == Some(name)),
         };
-        found.ok_or_else(|| Error::UnknownName {
-            what: "layer type",
-            name: layer_type.unwrap_or("").to_owned(),
+        found.ok_or_else(|| Error::LayerType {
+            layer_type: layer_type.map(str::to_owned),
             known: self
                 .layers
                 .iter()
-                .filter_map(|layer| layer.layer_type.as_deref())
-                .collect::<Vec<_>>()
-                .join(", "),
+                .filter_map(|layer| layer.layer_type.clone())
+                .collect(),
         })
     }
 }
@@ -229,10 +231,7 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
     let layers = model::layers(&mut reader, model_type.as_deref())?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {
-        return Err(Error::ModelConfig {
-            key: "has keys that would be ignored:".to_owned(),
-            problem: warnings.join("; "),
-        });
+        return Err(Error::IgnoredKeys { keys: warnings });
     }
     Ok(HfModel::Rotary(HfRotary {
         model_type,

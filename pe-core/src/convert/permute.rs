@@ -86,8 +86,8 @@ pub fn permute_rows<T: Copy>(
     let head = head_dim.checked_mul(width).filter(|head| *head > 0);
     let Some(head) = head.filter(|head| weights.len().is_multiple_of(*head)) else {
         return Err(Error::Length {
-            what: "the weights to permute",
-            actual: weights.len(),
+            name: "weights",
+            len: weights.len(),
             expected: (head_dim as u64).saturating_mul(width as u64),
         });
     };

@@ -184,7 +184,7 @@ impl std::str::FromStr for Preset {
             .into_iter()
             .find(|preset| preset.name() == name)
             .ok_or_else(|| Error::UnknownName {
-                what: "preset",
+                kind: "preset",
                 name: name.to_owned(),
                 known: Self::ALL.map(Self::name).join(", "),
             })

@@ -54,10 +54,8 @@ impl RotaryFrequencies {
     ///   rotations of each other by one angle; use [`RotaryFrequencies::rerotate`].
     pub fn shift(&self, steps: i64) -> Result<Rerotation> {
         if matches!(self.inner.source, Source::F32(_)) {
-            return Err(Error::Undefined {
-                what: "the shift operator",
-                why: "an f32 recipe",
-            });
+            let operation = "the shift operator";
+            return Err(Error::ExactOnly { operation });
         }
         Rerotation::new((self.clone(), 0), (self.clone(), steps))
     }
@@ -115,9 +113,9 @@ impl Rerotation {
     fn new(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Result<Self> {
         let pairs = from.0.pairs();
         if to.0.pairs() != pairs {
-            return Err(Error::Mismatch {
-                left: format!("{pairs} pairs"),
-                right: format!("{} pairs", to.0.pairs()),
+            return Err(Error::Pairs {
+                from: pairs,
+                to: to.0.pairs(),
             });
         }
         for position in [from.1, to.1] {
@@ -178,8 +176,8 @@ impl Rerotation {
         let pairs = self.rotations.len();
         if head.len() < 2 * pairs {
             return Err(Error::Length {
-                what: "the head to rotate",
-                actual: head.len(),
+                name: "head",
+                len: head.len(),
                 expected: 2 * pairs as u64,
             });
         }
@@ -206,10 +204,8 @@ impl Rerotation {
     /// - the sum of the steps exceeds 2^32 - 1 in magnitude.
     pub fn compose(&self, next: &Self) -> Result<Self> {
         if !self.to.0.is_same_set(&next.from.0) {
-            return Err(Error::Mismatch {
-                left: format!("a set of {} pairs", self.rotations.len()),
-                right: "another set of frequencies".to_owned(),
-            });
+            let pairs = self.rotations.len();
+            return Err(Error::ComposedSets { pairs });
         }
         // An operator within one set can start anywhere.
         match (self.steps(), next.steps()) {
@@ -223,9 +219,9 @@ impl Rerotation {
             (None, None) if self.to.1 == next.from.1 => {
                 Self::new(self.from.clone(), next.to.clone())
             }
-            (None, None) => Err(Error::Mismatch {
-                left: format!("position {}", self.to.1),
-                right: format!("position {}", next.from.1),
+            (None, None) => Err(Error::ComposedPositions {
+                end: self.to.1,
+                start: next.from.1,
             }),
         }
     }

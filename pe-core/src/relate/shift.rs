@@ -61,19 +61,16 @@ impl Sinusoidal {
     ///   at an odd width), has a `padding_idx`, or follows an f32 recipe. Their rows are not
     ///   rotations of each other.
     pub fn shift(&self, steps: i64) -> Result<Shift> {
-        let undefined = |why| Error::Undefined {
-            what: "the shift operator",
-            why,
-        };
+        let operation = "the shift operator";
         let columns = &self.inner.rows.columns;
         if columns.pairs > columns.complete_pairs() {
-            return Err(undefined("an odd width that cuts a pair in half"));
+            return Err(Error::CutPair { operation });
         }
         if self.config().padding_idx.is_some() {
-            return Err(undefined("a table with a padding row"));
+            return Err(Error::PaddingRow { operation });
         }
         if self.config().recipe != Recipe::Exact {
-            return Err(undefined("an f32 recipe"));
+            return Err(Error::ExactOnly { operation });
         }
         let size = u32::try_from(steps.unsigned_abs()).map_err(|_| Error::Steps { steps })?;
         let rotations = (0..columns.pairs)
@@ -121,8 +118,8 @@ impl Shift {
         let columns = &self.encoding.inner.rows.columns;
         if row.len() != columns.width {
             return Err(Error::Length {
-                what: "the row to shift",
-                actual: row.len(),
+                name: "row",
+                len: row.len(),
                 expected: columns.width as u64,
             });
         }

@@ -29,6 +29,7 @@ use crate::turns::position::{Position, check_range};
 
 /// Measure of the similarity of two encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Similarity {
     /// The dot product.
     Dot,
@@ -215,16 +216,15 @@ impl Sinusoidal {
         Ok(None)
     }
 
-    fn lags_decide(&self, what: &'static str) -> Result<()> {
+    fn lags_decide(&self, operation: &'static str) -> Result<()> {
         let columns = &self.inner.rows.columns;
-        let why = if columns.pairs > columns.complete_pairs() {
-            "an odd width that cuts a pair in half"
-        } else if self.config().padding_idx.is_some() {
-            "a table with a padding row"
-        } else {
-            return Ok(());
-        };
-        Err(Error::Undefined { what, why })
+        if columns.pairs > columns.complete_pairs() {
+            return Err(Error::CutPair { operation });
+        }
+        if self.config().padding_idx.is_some() {
+            return Err(Error::PaddingRow { operation });
+        }
+        Ok(())
     }
 
     /// Computes S(k) for a range of lags.
@@ -232,10 +232,8 @@ impl Sinusoidal {
         let frequencies = match &self.inner.rows.source {
             Source::Exact { frequencies, .. } => frequencies,
             Source::Recipe { .. } => {
-                return Err(Error::Undefined {
-                    what: "the closed form of similarities",
-                    why: "an f32 recipe",
-                });
+                let operation = "the closed form of similarities";
+                return Err(Error::ExactOnly { operation });
             }
         };
         let pairs = self.inner.rows.columns.complete_pairs();

@@ -133,15 +133,15 @@ impl Rows {
     pub(crate) fn check_rows<T>(&self, rows: u64, out: &Out<'_, T>) -> Result<()> {
         let [first, second] = self.columns.widths();
         let names = match second {
-            0 => ["the output slice"; 2],
-            _ => ["the slice of cosines", "the slice of sines"],
+            0 => ["out"; 2],
+            _ => ["cos", "sin"],
         };
-        for ((width, slice), what) in [first, second].into_iter().zip(&out.0).zip(names) {
+        for ((width, slice), name) in [first, second].into_iter().zip(&out.0).zip(names) {
             let expected = rows * width as u64;
             if slice.len() as u64 != expected {
                 return Err(Error::Length {
-                    what,
-                    actual: slice.len(),
+                    name,
+                    len: slice.len(),
                     expected,
                 });
             }

@@ -18,6 +18,7 @@ pub enum SinusoidLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
 pub enum OddWidth {
     /// Returns an error, because silent defaults differ between libraries.
     #[default]

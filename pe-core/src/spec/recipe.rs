@@ -17,6 +17,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
 pub enum Recipe {
     /// Every entry is the representable number nearest to the true value.
     #[default]
@@ -45,6 +46,7 @@ impl Recipe {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
 pub enum RotaryRecipe {
     /// Frequencies are real numbers. Every entry is the representable number nearest to
     /// `attention_factor x cos(position x inv_freq)`, with one rounding.

@@ -4,6 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Base {
     /// The base itself: 10000 in the paper (elsewhere theta, max_wavelength). Frequencies are
     /// powers of `1 / base`.
@@ -34,6 +35,7 @@ impl Default for Base {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Spacing {
     /// The paper's `base^(-2i/d)`. The last frequency stays above `1 / base`.
     #[default]

@@ -27,7 +27,7 @@ impl Base {
             Self::MinRate(rate) => ("min_rate", rate),
         };
         if !(value.is_finite() && value > 0.0) {
-            return Err(Error::Base { name, value });
+            return Err(Error::NotPositive { name, value });
         }
         let ln = Real::ln(value);
         Ok(match self {

@@ -231,11 +231,7 @@ fn positive(name: &'static str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
-    Err(Error::Parameter {
-        name,
-        value,
-        expected: "a positive finite number",
-    })
+    Err(Error::NotPositive { name, value })
 }
 
 /// Checks that a length in positions is at least 1.
@@ -263,13 +259,13 @@ fn custom(
     })
 }
 
-fn list_length(what: &'static str, actual: usize, pairs: usize) -> Result<()> {
-    if actual == pairs {
+fn list_length(name: &'static str, len: usize, pairs: usize) -> Result<()> {
+    if len == pairs {
         return Ok(());
     }
     Err(Error::Length {
-        what,
-        actual,
+        name,
+        len,
         expected: pairs as u64,
     })
 }

@@ -62,7 +62,7 @@ impl Verdict {
                 let comparison = checkpoint::compare(&report.path, spec)?;
                 Self::Rotary(spec.clone(), comparison)
             }
-            SpecStatus::Valid(_) => bail!("the specification is of a scheme that is not shown"),
+            other => bail!("no words for {other:?}"),
         })
     }
 }

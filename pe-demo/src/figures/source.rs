@@ -222,6 +222,7 @@ pub(crate) fn formula(encoding: &Sinusoidal, preset: Preset) -> String {
         Spacing::Inclusive => "i/(n\u{2212}1)".to_owned(),
         Spacing::Shifted(0.0) => "i/n".to_owned(),
         Spacing::Shifted(shift) => format!("i/(n\u{2212}{shift})"),
+        other => other.name().to_owned(),
     };
     let pairs = if exponent.contains('n') {
         ", n = d/2"

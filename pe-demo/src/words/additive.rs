@@ -15,6 +15,7 @@ pub(crate) fn table(spec: &SinusoidalSpec) -> String {
     let base = match config.base {
         Base::Value(base) => format!("base {}", short(base)),
         Base::MinRate(rate) => format!("min_rate {}", short(rate)),
+        other => format!("base {}", short(other.value())),
     };
     let layout = kebab(&config.layout);
     let spacing = match config.spacing {

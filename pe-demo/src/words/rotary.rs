@@ -47,10 +47,10 @@ pub(crate) fn describe(config: &RotaryConfig) -> String {
 }
 
 /// How the entries of a table are made.
-pub(crate) fn recipe(recipe: RotaryRecipe) -> &'static str {
+pub(crate) fn recipe(recipe: RotaryRecipe) -> String {
     match recipe {
-        RotaryRecipe::Exact => "every entry the nearest number of its type",
-        RotaryRecipe::HfF32 => "entries of the recipe hf-f32",
+        RotaryRecipe::Exact => "every entry the nearest number of its type".to_owned(),
+        recipe => format!("entries of the recipe {}", recipe.name()),
     }
 }
 

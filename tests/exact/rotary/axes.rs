@@ -168,9 +168,10 @@ fn interleaved_sections_have_their_places_or_are_refused() {
                 refused += 1;
                 assert_eq!(
                     mrope.axes(pairs).unwrap_err().to_string(),
-                    "an interleaved mrope_section is not defined for sections with height \
-                     or width beyond the last pair",
-                    "{sections:?}"
+                    format!(
+                        "mrope_section {sections:?} cannot be interleaved: height or width \
+                         extends past pair {pairs}"
+                    )
                 );
                 continue;
             }
@@ -225,7 +226,7 @@ fn wrong_sizes_are_errors() {
     let message = |error: Error| error.to_string();
     assert_eq!(
         message(mrope([16, 24, 24], Chunked).check(32).unwrap_err()),
-        "mrope_section, summed up, holds 64 elements, 32 are needed"
+        "mrope_section [16, 24, 24] does not sum to 32 pairs"
     );
     assert!(mrope([usize::MAX, 1, 1], Chunked).check(1).is_err());
     assert!(mrope([2, 6, 4], Interleaved).check(12).is_err());
@@ -235,7 +236,7 @@ fn wrong_sizes_are_errors() {
     assert!(set.tables_by_axis::<f32>(&[0], &[&[1]]).is_err());
     assert_eq!(
         message(set.tables_by_axis::<f32>(&[0, 1], &[&[1]]).unwrap_err()),
-        "the list of coordinates holds 1 elements, 2 are needed"
+        "axis 1 has no positions: 1 lists were given"
     );
     assert!(
         set.tables_by_axis::<f32>(&[0, 1], &[&[1], &[1, 2]])
@@ -254,15 +255,14 @@ fn wrong_sizes_are_errors() {
         let error = vision_position_ids(&[grid(4, 6)], merge).unwrap_err();
         assert_eq!(
             message(error),
-            format!(
-                "the operands belong to different specifications: a grid of 4 x 6 patches \
-                 and squares of {merge} x {merge} patches"
-            )
+            format!("a grid of 4 x 6 patches cannot be divided into squares of {merge} x {merge}")
         );
     }
     // Nothing in squares of nothing.
     let error = vision_position_ids(&[grid(0, 0)], 0).unwrap_err();
-    assert!(message(error).ends_with("a grid of 0 x 0 patches and squares of 0 x 0 patches"));
+    assert!(
+        message(error).ends_with("a grid of 0 x 0 patches cannot be divided into squares of 0 x 0")
+    );
     let huge = [grid(u32::MAX - 1, u32::MAX - 1)];
     assert!(vision_position_ids(&huge, 2).is_err());
     let vision = |grid, time_interval| MropeSegment::Vision {

@@ -131,7 +131,10 @@ fn layers_have_their_own_parameters() {
     assert_eq!((full.rotary.base, sliding.rotary.base), (1e6, 1e4));
     assert_eq!(full.rotary.scaling, RopeScaling::Linear { factor: 8.0 });
     assert_eq!(sliding.rotary.scaling, RopeScaling::Default);
-    assert!(gemma.layer(None).is_err());
+    assert_eq!(
+        gemma.layer(None).unwrap_err().to_string(),
+        "the layers of this model differ, so a layer type is needed; known: full_attention, sliding_attention"
+    );
     assert_eq!(
         gemma.layer(Some("chunked")).unwrap_err().to_string(),
         "unknown layer type \"chunked\"; known: full_attention, sliding_attention"
@@ -187,7 +190,7 @@ fn sections_of_time_height_and_width() {
         error(&with(
             json!({"rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 20]}})
         )),
-        "mrope_section, summed up, holds 60 elements, 64 are needed"
+        "mrope_section [16, 24, 20] does not sum to 64 pairs"
     );
     assert_eq!(
         error(&with(

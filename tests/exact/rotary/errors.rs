@@ -141,7 +141,7 @@ fn parameters_of_the_families() {
             beta_fast: 0.5,
             ..yarn
         }),
-        "beta_fast 0.5 is not at least beta_slow"
+        "beta_fast 0.5 is below beta_slow 1.0"
     );
     assert_eq!(
         of(YarnScaling {
@@ -185,7 +185,7 @@ fn parameters_of_the_families() {
     };
     assert_eq!(
         scaled(RopeScaling::Llama3(llama3)),
-        "high_freq_factor 1.0 is not at least low_freq_factor"
+        "high_freq_factor 1.0 is below low_freq_factor 4.0"
     );
     for partial_rotary_factor in [-0.25, 1.5, f64::NAN] {
         let scaling = RopeScaling::Proportional {
@@ -220,7 +220,7 @@ fn parameters_of_the_families() {
     };
     assert_eq!(
         error(&no_factor),
-        "longrope scaling is not defined for a model with neither factor nor max_position_embeddings"
+        "longrope scaling is not defined for a model without max_position_embeddings"
     );
 }
 

@@ -30,7 +30,7 @@ fn axial_heads_of_any_width() {
         for head_dim in [0, 1, 2, 3, 6, usize::MAX] {
             let config = RotaryConfig::new(head_dim);
             let error = AxialRotary::from_config(config, frequencies).unwrap_err();
-            assert!(matches!(error, Error::Parameter { .. }), "{error}");
+            assert!(matches!(error, Error::AxialWidth { .. }), "{error}");
         }
     }
 }

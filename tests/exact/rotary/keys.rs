@@ -71,6 +71,22 @@ fn heads_that_are_none() {
     assert!(missing.contains("head_dim is missing"), "{missing}");
 }
 
+/// `kv_channels` is another name of `head_dim`: with both, a different value is reported.
+#[test]
+fn two_widths_of_a_head() {
+    let one = read(&json!({"kv_channels": 96}));
+    assert_eq!(one.layers[0].head_dim, 96);
+    let same = read(&json!({"head_dim": 64, "kv_channels": 64.0}));
+    assert_eq!(same.layers[0].head_dim, 64);
+    assert!(same.keys.iter().any(|key| key.path == "kv_channels"));
+    let both = json!({"head_dim": 64, "kv_channels": 96});
+    assert_eq!(warnings(&both), ["kv_channels (differs from head_dim)"]);
+    assert_eq!(
+        error(&both),
+        "config.json: has keys that would be ignored: kv_channels (differs from head_dim)"
+    );
+}
+
 /// The same dictionary under both names is one; another is reported.
 #[test]
 fn two_dictionaries() {

@@ -187,7 +187,7 @@ fn sets_are_the_same_by_frequencies_and_factor() {
     for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
         let other_recipe = match recipe {
             RotaryRecipe::Exact => RotaryRecipe::HfF32,
-            RotaryRecipe::HfF32 => RotaryRecipe::Exact,
+            _ => RotaryRecipe::Exact,
         };
         let set = custom([1.0, 0.25], 1.5, recipe);
         let there = set.rerotate(10, &set, 20).unwrap();
@@ -202,8 +202,8 @@ fn sets_are_the_same_by_frequencies_and_factor() {
             let error = there.compose(&other.rerotate(20, &other, 25).unwrap());
             assert_eq!(
                 error.unwrap_err().to_string(),
-                "the operands belong to different specifications: a set of 2 pairs and another \
-                 set of frequencies"
+                "the operators do not compose: one ends with another set of 2 pairs than the next \
+                 starts with"
             );
         }
     }
@@ -224,8 +224,5 @@ fn what_cannot_be_is_an_error() {
     let shift = set.shift((1 << 32) - 1).unwrap();
     assert!(shift.compose(&shift).is_err());
     let error = shift.apply(HalfSplit, &mut [0f32; 7]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the head to rotate holds 7 elements, 8 are needed"
-    );
+    assert_eq!(error.to_string(), "head holds 7 elements, 8 are needed");
 }

@@ -159,7 +159,7 @@ fn a_config_json_becomes_a_layer_in_one_call() -> Result<()> {
         (
             value,
             None,
-            "unknown layer type \"\"; known: full_attention, sliding_attention",
+            "the layers of this model differ, so a layer type is needed; known: full_attention, sliding_attention",
         ),
     ] {
         let made = RotaryEmbedding::from_hf_config(&config, layer_type, DType::F32, CPU);

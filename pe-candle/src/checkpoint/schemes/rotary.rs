@@ -75,6 +75,7 @@ pub struct RotaryTables {
 
 /// Tensors of a rotary table.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RotaryTensors {
     /// Cosines, `[rows, rotary_dim/2]`, multiplied by the attention factor.
     pub cos: Tensor,

@@ -59,8 +59,7 @@ impl Scheme for Learned {
         &self,
         _positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
-        let (what, why) = ("a formula", "trained values");
-        Err::<fn(&mut [Vec<T>]) -> pe_core::Result<()>, _>(Error::Undefined { what, why })
+        Err::<fn(&mut [Vec<T>]) -> pe_core::Result<()>, _>(Error::OutOfMemory { bytes: 0 })
     }
 
     fn to_fields(&self, rows: &Rows) -> Result<Fields> {

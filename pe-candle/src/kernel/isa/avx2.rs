@@ -7,10 +7,10 @@ use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
 use super::level::Call;
-use super::philox::{Keys, Lanes, by_group, pair};
+use super::philox::{Keys, Lanes, pair};
 use super::{CHUNK, Isa, Ops, Singles, Work, each};
 use crate::kernel::half_bits::narrow_bf16;
-use crate::kernel::mask::{GROUP, Mask};
+use crate::kernel::mask::{GROUP, LANES, Mask};
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -171,6 +171,8 @@ impl Ops<f64> for Avx2 {
 }
 
 impl Isa for Avx2 {
+    type Keys = Keys<__m256i>;
+
     #[inline(always)]
     fn widen_f16(self, bits: [u16; CHUNK]) -> Singles<Self> {
         both(
@@ -233,15 +235,30 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
-        let keys = Keys::new(self, mask);
-        by_group(
-            mask,
-            block,
-            groups,
-            #[inline(always)]
-            |low, high| cast(self.group(&keys, low, high)),
-        );
+    fn keys(self, mask: &Mask) -> Self::Keys {
+        Keys::new(self, mask)
+    }
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP] {
+        raw::outlined_avx2(self.v3, self.f16c, Group(self, keys, mask, block))
+    }
+}
+
+/// The words of the elements `4 * block ..`, to be computed where code is compiled for this instruction set.
+struct Group<'a>(Avx2, &'a Keys<__m256i>, &'a Mask, u64);
+
+impl pulp::NullaryFnOnce for Group<'_> {
+    type Output = [u32; GROUP];
+
+    #[inline(always)]
+    fn call(self) -> [u32; GROUP] {
+        let (low, high) = (self.3 as u32, (self.3 >> 32) as u32);
+        if low > u32::MAX - LANES as u32 {
+            // The high word may change within the group.
+            return self.2.group(self.3);
+        }
+        cast(self.0.group(self.1, low, high))
     }
 }
 

@@ -7,9 +7,10 @@ use std::arch::x86_64::{
 use pulp::cast;
 use pulp::x86::V4;
 
-use super::philox::{Keys, Lanes, by_group};
+use super::philox::{Keys, Lanes};
 use super::{CHUNK, Isa, Ops};
-use crate::kernel::mask::{GROUP, Mask};
+use crate::kernel::mask::{GROUP, LANES, Mask};
+use crate::kernel::raw;
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
@@ -118,6 +119,8 @@ impl Ops<f64> for V4 {
 }
 
 impl Isa for V4 {
+    type Keys = Keys<__m512i>;
+
     #[inline(always)]
     fn widen_f16(self, bits: [u16; CHUNK]) -> __m512 {
         self.avx512f._mm512_cvtph_ps(cast(bits))
@@ -161,15 +164,30 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
-        let keys = Keys::new(self, mask);
-        by_group(
-            mask,
-            block,
-            groups,
-            #[inline(always)]
-            |low, high| cast(group(self, &keys, low, high)),
-        );
+    fn keys(self, mask: &Mask) -> Self::Keys {
+        Keys::new(self, mask)
+    }
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP] {
+        raw::outlined_avx512(self, Group(self, keys, mask, block))
+    }
+}
+
+/// The words of the elements `4 * block ..`, to be computed where code is compiled for this instruction set.
+struct Group<'a>(V4, &'a Keys<__m512i>, &'a Mask, u64);
+
+impl pulp::NullaryFnOnce for Group<'_> {
+    type Output = [u32; GROUP];
+
+    #[inline(always)]
+    fn call(self) -> [u32; GROUP] {
+        let (low, high) = (self.3 as u32, (self.3 >> 32) as u32);
+        if low > u32::MAX - LANES as u32 {
+            // The high word may change within the group.
+            return self.2.group(self.3);
+        }
+        cast(group(self.0, self.1, low, high))
     }
 }
 

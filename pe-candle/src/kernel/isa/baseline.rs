@@ -4,7 +4,7 @@ use std::ops::{Add, Mul};
 
 use super::{CHUNK, Isa, Ops};
 use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
-use crate::kernel::mask::{GROUP, LANES, Mask};
+use crate::kernel::mask::{GROUP, Mask};
 
 /// What every processor of the architecture has.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,8 @@ impl<C: Copy + Default + Add<Output = C> + Mul<Output = C>> Ops<C> for Baseline 
 }
 
 impl Isa for Baseline {
+    type Keys = ();
+
     #[inline(always)]
     fn widen_f16(self, bits: [u16; CHUNK]) -> [f32; CHUNK] {
         each(|lane| widen_f16(bits[lane]))
@@ -74,10 +76,11 @@ impl Isa for Baseline {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, block: u64, groups: &mut [[u32; GROUP]]) {
-        for (index, group) in (0..).zip(groups) {
-            *group = mask.group(block.wrapping_add(index * LANES as u64));
-        }
+    fn keys(self, _: &Mask) {}
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, (): &(), block: u64) -> [u32; GROUP] {
+        mask.group(block)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Philox4x32-10 in vector registers.
 
-use crate::kernel::mask::{GROUP, LANES, Mask};
+use crate::kernel::mask::Mask;
 use crate::kernel::philox::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Operations on lanes of 64 bits.
@@ -112,25 +112,6 @@ impl<V: Copy> Keys<V> {
                 [lanes.last(p1, c1, k0), lanes.last(p0, c3, k1)]
             },
         )
-    }
-}
-
-/// Computes groups of words, by `group` where all blocks of a group have the same high word.
-#[inline(always)]
-pub(super) fn by_group(
-    mask: &Mask,
-    mut block: u64,
-    groups: &mut [[u32; GROUP]],
-    group: impl Fn(u32, u32) -> [u32; GROUP],
-) {
-    for words in groups {
-        let (low, high) = (block as u32, (block >> 32) as u32);
-        *words = if low > u32::MAX - LANES as u32 {
-            mask.group(block)
-        } else {
-            group(low, high)
-        };
-        block = block.wrapping_add(LANES as u64);
     }
 }
 

@@ -5,7 +5,7 @@ mod run;
 use crate::kernel::dispatch::{by_type, part};
 use crate::kernel::element::{Activation, Compute, Entry};
 use crate::kernel::isa::Level;
-use crate::kernel::mask::{Mask, Masking, Words};
+use crate::kernel::mask::Masking;
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
 use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
@@ -15,7 +15,7 @@ use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, InplaceOp2, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 use pe_core::Backend;
-use run::{AddRows, Dropping, MaskRows, RowMap};
+use run::{AddAndDrop, AddRows, Dropping, MaskRows, RowMap};
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
 /// [`reference::add_encoding`](crate::layers::reference::add_encoding) does.
@@ -168,15 +168,22 @@ impl<T: Activation, P: Entry<T::Compute>> Pass<T> for AddPass<'_, T, P> {
     }
 
     fn apply(&self, first: usize, stream: &mut Stream<'_, T>) {
-        let (level, scale) = (self.scaling.level, self.scaling.scale);
-        level.run(AddRows {
+        let Scaling {
+            level,
+            scale,
+            dropping,
+        } = self.scaling;
+        let rows = AddRows {
             stream,
             first,
             table: self.table,
             map: self.map,
             scale,
-            dropping: self.scaling.dropping(&mut self.scaling.words()),
-        });
+        };
+        match dropping {
+            None => level.run(rows),
+            Some(dropping) => level.run(AddAndDrop(rows, dropping)),
+        }
     }
 }
 
@@ -241,10 +248,11 @@ impl CustomOp1 for ScaledDropout {
 }
 
 /// A scale and a masking in the type that is computed in, on an instruction set: the pass of [`ScaledDropout`].
+#[derive(Clone, Copy)]
 struct Scaling<T: Activation> {
     level: Level,
     scale: Option<T::Compute>,
-    masking: Option<(Mask, T::Compute)>,
+    dropping: Option<Dropping<T::Compute>>,
 }
 
 impl<T: Activation> Scaling<T> {
@@ -253,23 +261,14 @@ impl<T: Activation> Scaling<T> {
         Self {
             level,
             scale: scale.map(T::Compute::from_f64),
-            masking: masking.map(computed),
+            dropping: masking.map(computed),
         }
-    }
-
-    fn words(&self) -> Option<Words> {
-        self.masking.map(|(mask, _)| Words::new(self.level, mask))
-    }
-
-    fn dropping<'a>(&self, words: &'a mut Option<Words>) -> Option<Dropping<'a, T::Compute>> {
-        let (mask, factor) = self.masking?;
-        Some((words.as_mut()?, mask.threshold, factor))
     }
 }
 
 impl<T: Activation> Pass<T> for Scaling<T> {
     fn parallel_from(&self) -> usize {
-        match self.masking {
+        match self.dropping {
             Some(_) => PARALLEL_MASK,
             None => PARALLEL,
         }
@@ -284,7 +283,7 @@ impl<T: Activation> Pass<T> for Scaling<T> {
             stream,
             first,
             scale: self.scale,
-            dropping: self.dropping(&mut self.words()),
+            dropping: self.dropping,
         });
     }
 }

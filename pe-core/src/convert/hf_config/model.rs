@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::HfLayer;
 use super::families::{self, Family, Sets};
 use super::parameters::{Parameters, Surroundings};
-use super::reader::{Reader, error};
+use super::reader::{Reader, count, error};
 use crate::error::Result;
 use crate::families::rotary::RotaryConfig;
 use crate::spec::pair_layout::PairLayout;
@@ -141,12 +141,26 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
     Ok(())
 }
 
+const HEAD_DIM: &str = "the width of a head";
+
 fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
     // In attention with a separate part for positions, that part is the head here.
     if let Some(dim) = reader.count("qk_rope_head_dim", "the part of a head that has positions")? {
         return Ok(dim);
     }
-    if let Some(dim) = reader.first_count(&["head_dim", "kv_channels"], "the width of a head")? {
+    if let Some(dim) = reader.count("head_dim", HEAD_DIM)? {
+        let path = reader.path("kv_channels");
+        match reader.peek("kv_channels").cloned() {
+            Some(value) if count(&path, &value)? != dim => {
+                reader.warn(&path, "differs from head_dim");
+            }
+            _ => {
+                reader.take("kv_channels", "the same as head_dim");
+            }
+        }
+        return Ok(dim);
+    }
+    if let Some(dim) = reader.count("kv_channels", HEAD_DIM)? {
         return Ok(dim);
     }
     if let Some(dim) = family.head_dim {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::families::rotary::tables::CosSin;
 use crate::families::rotary::{Rotary, RotaryConfig};
-use crate::limits::MAX_D_MODEL;
+use crate::limits::{MAX_D_MODEL, MAX_TOKENS};
 use crate::rows::element::Element;
 use crate::turns::scaling::Set;
 
@@ -59,22 +59,16 @@ impl Mrope {
             return Err(Error::RotaryDim { rotary_dim });
         }
         let [time, height, width] = self.sections;
+        let sections = self.sections;
         let sum = time.checked_add(height).and_then(|s| s.checked_add(width));
         if sum != Some(pairs) {
-            return Err(Error::Length {
-                what: "mrope_section, summed up,",
-                actual: sum.unwrap_or(usize::MAX),
-                expected: pairs as u64,
-            });
+            return Err(Error::MropeSections { sections, pairs });
         }
         let fits =
             |section: usize, first: usize| section <= pairs.saturating_sub(first).div_ceil(3);
         if self.arrangement == MropeArrangement::Interleaved && !(fits(height, 1) && fits(width, 2))
         {
-            return Err(Error::Undefined {
-                what: "an interleaved mrope_section",
-                why: "sections with height or width beyond the last pair",
-            });
+            return Err(Error::MropeInterleaving { sections, pairs });
         }
         Ok(())
     }
@@ -135,13 +129,13 @@ impl RotaryFrequencies {
         positions: &[&[u32]],
     ) -> Result<CosSin<T>> {
         let pairs = self.pairs();
-        let length = |what, actual, expected: usize| Error::Length {
-            what,
-            actual,
+        let length = |name, len, expected: usize| Error::Length {
+            name,
+            len,
             expected: expected as u64,
         };
         if axes.len() != pairs {
-            return Err(length("the list of axes", axes.len(), pairs));
+            return Err(length("axes", axes.len(), pairs));
         }
         let tokens = positions.first().map_or(0, |list| list.len());
         if let Some(odd) = positions.iter().find(|list| list.len() != tokens) {
@@ -151,8 +145,8 @@ impl RotaryFrequencies {
             .iter()
             .find(|axis| usize::from(**axis) >= positions.len())
         {
-            let needed = usize::from(*axis) + 1;
-            return Err(length("the list of coordinates", positions.len(), needed));
+            let (axis, lists) = (*axis, positions.len());
+            return Err(Error::Axis { axis, lists });
         }
         let mut out = self.tables_at::<T>(positions.first().copied().unwrap_or_default())?;
         for (axis, list) in positions.iter().enumerate().skip(1) {
@@ -196,6 +190,7 @@ impl RotaryFrequencies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum AxialFrequencies {
     /// Rows and columns each have the frequencies of a head of half the width: the vision model of
     /// Qwen2-VL and its successors.
@@ -248,11 +243,7 @@ impl AxialRotary {
     pub fn from_config(config: RotaryConfig, frequencies: AxialFrequencies) -> Result<Self> {
         let head_dim = config.rotary_dim;
         if head_dim == 0 || !head_dim.is_multiple_of(4) {
-            return Err(Error::Parameter {
-                name: "head_dim",
-                value: head_dim as f64,
-                expected: "a multiple of 4, as rows and columns require",
-            });
+            return Err(Error::AxialWidth { head_dim });
         }
         // Checks the width before any list of its size is allocated.
         let rotary = Rotary::new(RotaryConfig {
@@ -325,9 +316,11 @@ impl PatchGrid {
                 ..self
             });
         }
-        Err(Error::Mismatch {
-            left: format!("a grid of {} x {} patches", self.rows, self.columns),
-            right: format!("squares of {merge} x {merge} patches"),
+        let Self { rows, columns, .. } = self;
+        Err(Error::Grid {
+            rows,
+            columns,
+            merge,
         })
     }
 
@@ -338,16 +331,9 @@ impl PatchGrid {
     }
 }
 
-/// Most tokens in one call: 2^28.
-pub(super) const MAX_TOKENS: u64 = 1 << 28;
-
 pub(super) fn check_tokens(tokens: u64) -> Result<()> {
     if tokens > MAX_TOKENS {
-        return Err(Error::TooLarge {
-            rows: tokens,
-            width: 1,
-            name: "positions",
-        });
+        return Err(Error::TooManyTokens { tokens });
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::limits::POSITIONS;
 
 /// Segment of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum MropeSegment {
     /// Text tokens. All three coordinates advance together.
     Text {
@@ -106,11 +107,8 @@ pub fn mrope_position_ids(segments: &[MropeSegment]) -> Result<MropePositions> {
                 time_interval,
             } => {
                 if !(time_interval.is_finite() && time_interval >= 0.0) {
-                    return Err(Error::Parameter {
-                        name: "time_interval",
-                        value: time_interval,
-                        expected: "a finite number of at least 0",
-                    });
+                    let (name, value) = ("time_interval", time_interval);
+                    return Err(Error::Negative { name, value });
                 }
                 let merged = grid.merged(merge)?;
                 total = total.saturating_add(merged.tokens());

@@ -7,16 +7,13 @@ use crate::num::number::Number;
 /// Returns (M, L): the trained length, and the effective length.
 fn lengths(factor: f64, context: &Context) -> Result<(usize, usize)> {
     positive("factor", factor)?;
-    let undefined = |why| Error::Undefined {
-        what: "dynamic scaling",
-        why,
-    };
     if context.rotary_dim == 2 {
         // d / (d - 2).
-        return Err(undefined("a rotary_dim of 2"));
+        return Err(Error::DynamicWidth);
     }
     let Some(trained) = context.max_position_embeddings else {
-        return Err(undefined("a model without max_position_embeddings"));
+        let scaling = "dynamic";
+        return Err(Error::MissingLength { scaling });
     };
     length("max_position_embeddings", trained)?;
     Ok((trained, context.seq_len.max(trained)))

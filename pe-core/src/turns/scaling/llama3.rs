@@ -41,10 +41,11 @@ impl Llama3Scaling {
         if self.high_freq_factor >= self.low_freq_factor {
             return Ok(());
         }
-        Err(Error::Parameter {
+        Err(Error::Below {
             name: "high_freq_factor",
             value: self.high_freq_factor,
-            expected: "at least low_freq_factor",
+            least_name: "low_freq_factor",
+            least: self.low_freq_factor,
         })
     }
 

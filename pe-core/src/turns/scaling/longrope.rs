@@ -60,12 +60,12 @@ impl LongRopeScaling {
     fn check(&self, context: &Context) -> Result<()> {
         let trained = self.original_max_position_embeddings;
         length("original_max_position_embeddings", trained)?;
-        for (what, list) in [
+        for (name, list) in [
             ("short_factor", &self.short_factor),
             ("long_factor", &self.long_factor),
         ] {
-            list_length(what, list.len(), context.pairs())?;
-            list.iter().try_for_each(|value| positive(what, *value))?;
+            list_length(name, list.len(), context.pairs())?;
+            list.iter().try_for_each(|value| positive(name, *value))?;
         }
         for (name, value) in [
             ("factor", self.factor),
@@ -103,18 +103,16 @@ impl LongRopeScaling {
     /// Returns the longest and the trained length, for a configuration without a factor.
     fn lengths(&self, context: &Context) -> Result<(usize, usize)> {
         let Some(longest) = context.max_position_embeddings else {
-            return Err(Error::Undefined {
-                what: "longrope scaling",
-                why: "a model with neither factor nor max_position_embeddings",
-            });
+            let scaling = "longrope";
+            return Err(Error::MissingLength { scaling });
         };
         length("max_position_embeddings", longest)?;
         // ln 1 = 0 would be a divisor.
         if self.original_max_position_embeddings == 1 {
-            return Err(Error::Parameter {
+            return Err(Error::NotAboveOne {
                 name: "original_max_position_embeddings",
                 value: 1.0,
-                expected: "above 1",
+                scaling: "longrope",
             });
         }
         Ok((longest, self.original_max_position_embeddings))

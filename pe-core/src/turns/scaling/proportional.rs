@@ -9,10 +9,8 @@ use crate::num::wide::Wide;
 /// product in f64.
 fn rotated(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
     if !(0.0..=1.0).contains(&partial_rotary_factor) {
-        return Err(Error::Parameter {
-            name: "partial_rotary_factor",
-            value: partial_rotary_factor,
-            expected: "a number within 0..=1",
+        return Err(Error::PartialRotaryFactor {
+            partial_rotary_factor,
         });
     }
     let pairs = (partial_rotary_factor * context.rotary_dim as f64 / 2.0).floor();

@@ -106,27 +106,24 @@ impl YarnScaling {
             ("mscale", self.mscale),
             ("mscale_all_dim", self.mscale_all_dim),
         ] {
-            if value.is_some_and(|value| !(value.is_finite() && value >= 0.0)) {
-                return Err(Error::Parameter {
-                    name,
-                    value: value.unwrap_or_default(),
-                    expected: "a finite number of at least 0",
-                });
+            if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+                return Err(Error::Negative { name, value });
             }
         }
         if self.beta_fast < self.beta_slow {
-            return Err(Error::Parameter {
+            return Err(Error::Below {
                 name: "beta_fast",
                 value: self.beta_fast,
-                expected: "at least beta_slow",
+                least_name: "beta_slow",
+                least: self.beta_slow,
             });
         }
         // ln 1 = 0 would be a divisor, and a base below 1 would reverse the ramp.
         if context.base <= 1.0 {
-            return Err(Error::Parameter {
+            return Err(Error::NotAboveOne {
                 name: "base",
                 value: context.base,
-                expected: "above 1, as yarn scaling requires",
+                scaling: "yarn",
             });
         }
         Ok(())

@@ -347,8 +347,11 @@ fn theta(options: &RotaryArgs) -> f64 {
 fn explain_rotary(options: &RotaryArgs, error: &Error) -> String {
     let theta = short(theta(options));
     match (&options.scaling, error) {
-        (_, Error::Parameter { name, expected, .. }) if name.starts_with("base") => {
-            format!("--theta {theta} is not {expected}")
+        (_, Error::NotPositive { name, .. }) if name.starts_with("base") => {
+            format!("--theta {theta} is not a positive finite number")
+        }
+        (_, Error::NotAboveOne { name, scaling, .. }) if *name == "base" => {
+            format!("--theta {theta} is not above 1, as {scaling} scaling requires")
         }
         (_, Error::Frequency { .. }) => {
             format!("--theta {theta} gives a frequency outside the supported range")

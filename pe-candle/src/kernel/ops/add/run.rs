@@ -2,9 +2,9 @@
 
 use std::mem::take;
 
-use crate::kernel::element::{Activation, Compute, Entry};
+use crate::kernel::element::{Activation, Chunk, Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
-use crate::kernel::mask::Words;
+use crate::kernel::mask::{Mask, Words};
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
 
@@ -51,8 +51,8 @@ impl RowMap<'_> {
     }
 }
 
-/// The words of a mask, its threshold, and the factor of the elements that it keeps.
-pub(crate) type Dropping<'a, C> = (&'a mut Words, u32, C);
+/// A mask, and the factor of the elements that it keeps.
+pub(crate) type Dropping<C> = (Mask, C);
 
 /// `mask(x * scale + table[row])` for the run of a stream.
 pub(crate) struct AddRows<'a, 's, T: Activation, P> {
@@ -62,7 +62,6 @@ pub(crate) struct AddRows<'a, 's, T: Activation, P> {
     pub(crate) table: &'a [P],
     pub(crate) map: RowMap<'a>,
     pub(crate) scale: Option<T::Compute>,
-    pub(crate) dropping: Option<Dropping<'a, T::Compute>>,
 }
 
 impl<'s, T: Activation, P: Entry<T::Compute>> AddRows<'_, 's, T, P> {
@@ -76,63 +75,100 @@ impl<'s, T: Activation, P: Entry<T::Compute>> AddRows<'_, 's, T, P> {
             first += len;
         }
     }
+
+    #[inline(always)]
+    fn add<I: Isa>(self, isa: I, scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>) {
+        let ops = T::Compute::ops(isa);
+        self.runs(
+            #[inline(always)]
+            |stream, _, entries| {
+                replace_aligned(
+                    stream,
+                    entries,
+                    #[inline(always)]
+                    |x, e| T::store(isa, ops.add(scale(T::load(isa, x)), P::load(isa, e))),
+                );
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn add_and_drop<I: Isa>(
+        self,
+        isa: I,
+        (mask, factor): Dropping<T::Compute>,
+        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
+    ) {
+        let ops = T::Compute::ops(isa);
+        let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
+        self.runs(
+            #[inline(always)]
+            |stream, first, entries| {
+                replace_masked(
+                    stream,
+                    &mut words,
+                    first,
+                    entries,
+                    #[inline(always)]
+                    |x, e, words| {
+                        let sum = ops.add(scale(T::load(isa, x)), P::load(isa, e));
+                        let product = ops.mul(sum, factor);
+                        T::store(isa, ops.select(words, mask.threshold, product))
+                    },
+                );
+            },
+        );
+    }
 }
 
+/// The addition without dropout.
 impl<T: Activation, P: Entry<T::Compute>> Work for AddRows<'_, '_, T, P> {
     type Output = ();
 
     const AVX512: bool = T::AVX512_PAYS;
 
     #[inline(always)]
-    fn run<I: Isa>(mut self, isa: I) {
-        let ops = T::Compute::ops(isa);
-        let scale = splat_scale(ops, self.scale);
-        match (self.dropping.take(), self.scale) {
-            (None, None) => self.runs(
+    fn run<I: Isa>(self, isa: I) {
+        match Scale::<I, T>::new(isa, self.scale) {
+            None => self.add(
+                isa,
                 #[inline(always)]
-                |stream, _, entries| {
-                    replace_aligned(
-                        stream,
-                        entries,
-                        #[inline(always)]
-                        |x, e| T::store(isa, ops.add(T::load(isa, x), P::load(isa, e))),
-                    );
-                },
+                |x| x,
             ),
-            (None, Some(_)) => self.runs(
+            Some(scale) => self.add(
+                isa,
                 #[inline(always)]
-                |stream, _, entries| {
-                    replace_aligned(
-                        stream,
-                        entries,
-                        #[inline(always)]
-                        |x, e| {
-                            let x = scaled::<T::Compute, _>(ops, T::load(isa, x), scale);
-                            T::store(isa, ops.add(x, P::load(isa, e)))
-                        },
-                    );
-                },
+                |x| scale.of(isa, x),
             ),
-            (Some((words, threshold, factor)), _) => {
-                let factor = ops.splat(factor);
-                self.runs(
-                    #[inline(always)]
-                    |stream, first, entries| {
-                        replace_masked(
-                            stream,
-                            words,
-                            first,
-                            entries,
-                            #[inline(always)]
-                            |x, e, words| {
-                                let x = scaled::<T::Compute, _>(ops, T::load(isa, x), scale);
-                                let sum = ops.add(x, P::load(isa, e));
-                                T::store(isa, ops.select(words, threshold, ops.mul(sum, factor)))
-                            },
-                        );
-                    },
-                );
-            }
+        }
+    }
+}
+
+/// The addition with dropout.
+pub(crate) struct AddAndDrop<'a, 's, T: Activation, P>(
+    pub(crate) AddRows<'a, 's, T, P>,
+    pub(crate) Dropping<T::Compute>,
+);
+
+impl<T: Activation, P: Entry<T::Compute>> Work for AddAndDrop<'_, '_, T, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Self(rows, dropping) = self;
+        match Scale::<I, T>::new(isa, rows.scale) {
+            None => rows.add_and_drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| x,
+            ),
+            Some(scale) => rows.add_and_drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| scale.of(isa, x),
+            ),
         }
     }
 }
@@ -143,65 +179,90 @@ pub(crate) struct MaskRows<'a, 's, T: Activation> {
     /// As in [`AddRows`].
     pub(crate) first: usize,
     pub(crate) scale: Option<T::Compute>,
-    pub(crate) dropping: Option<Dropping<'a, T::Compute>>,
+    pub(crate) dropping: Option<Dropping<T::Compute>>,
+}
+
+impl<T: Activation> MaskRows<'_, '_, T> {
+    #[inline(always)]
+    fn drop<I: Isa>(
+        self,
+        isa: I,
+        (mask, factor): Dropping<T::Compute>,
+        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
+    ) {
+        let ops = T::Compute::ops(isa);
+        let factor = ops.splat(factor);
+        let entries = &NOTHING[..self.stream.left()];
+        replace_masked(
+            self.stream,
+            &mut Words::new(isa, mask),
+            self.first,
+            entries,
+            #[inline(always)]
+            |x, _, words| {
+                let product = ops.mul(T::load(isa, x), factor);
+                T::store(isa, scale(ops.select(words, mask.threshold, product)))
+            },
+        );
+    }
 }
 
 impl<T: Activation> Work for MaskRows<'_, '_, T> {
     type Output = ();
 
-    const AVX512: bool = T::AVX512_PAYS;
-
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self { stream, first, .. } = self;
-        let ops = T::Compute::ops(isa);
-        let scale = splat_scale(ops, self.scale);
-        let entries = &NOTHING[..stream.left()];
-        match self.dropping {
-            None => replace_aligned(
-                stream,
-                entries,
+        match (self.dropping, Scale::<I, T>::new(isa, self.scale)) {
+            (Some(dropping), None) => self.drop(
+                isa,
+                dropping,
                 #[inline(always)]
-                |x, _| T::store(isa, scaled::<T::Compute, _>(ops, T::load(isa, x), scale)),
+                |x| x,
             ),
-            Some((words, threshold, factor)) => {
-                let factor = ops.splat(factor);
-                replace_masked(
-                    stream,
-                    words,
-                    first,
+            (Some(dropping), Some(scale)) => self.drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| scale.of(isa, x),
+            ),
+            (None, Some(scale)) => {
+                let entries = &NOTHING[..self.stream.left()];
+                replace_aligned(
+                    self.stream,
                     entries,
                     #[inline(always)]
-                    |x, _, words| {
-                        let product = ops.mul(T::load(isa, x), factor);
-                        let kept = ops.select(words, threshold, product);
-                        T::store(isa, scaled::<T::Compute, _>(ops, kept, scale))
-                    },
+                    |x, _| T::store(isa, scale.of(isa, T::load(isa, x))),
                 );
             }
+            (None, None) => self.stream.keep(),
         }
+    }
+}
+
+/// A factor in all lanes, and the zero that is added after it.
+struct Scale<I: Isa, T: Activation> {
+    factor: Chunk<I, T>,
+    zero: Chunk<I, T>,
+}
+
+impl<I: Isa, T: Activation> Scale<I, T> {
+    #[inline(always)]
+    fn new(isa: I, scale: Option<T::Compute>) -> Option<Self> {
+        let ops = T::Compute::ops(isa);
+        let (factor, zero) = (ops.splat(scale?), ops.splat(T::Compute::default()));
+        Some(Self { factor, zero })
+    }
+
+    /// Scales as Candle's `affine(scale, 0)` does, which turns -0 into +0.
+    #[inline(always)]
+    fn of(&self, isa: I, x: Chunk<I, T>) -> Chunk<I, T> {
+        let ops = T::Compute::ops(isa);
+        ops.add(ops.mul(x, self.factor), self.zero)
     }
 }
 
 /// For runs without entries of a table, or without words.
 const NOTHING: &[(); usize::MAX] = &[(); usize::MAX];
-
-/// The factor and the zero of [`scaled`], in all lanes. Without a scale they are 1 and -0, which leave every number as
-/// it is.
-#[inline(always)]
-fn splat_scale<C: Compute, O: Ops<C>>(ops: O, scale: Option<C>) -> (O::Chunk, O::Chunk) {
-    let (factor, zero) = match scale {
-        Some(scale) => (scale, C::default()),
-        None => (C::from_f64(1.0), C::from_f64(-0.0)),
-    };
-    (ops.splat(factor), ops.splat(zero))
-}
-
-/// Computes `x * factor + zero`, as Candle's `affine(factor, 0)` does, which turns -0 into +0.
-#[inline(always)]
-fn scaled<C, O: Ops<C>>(ops: O, x: O::Chunk, (factor, zero): (O::Chunk, O::Chunk)) -> O::Chunk {
-    ops.add(ops.mul(x, factor), zero)
-}
 
 /// Elements from which on it pays to begin at a cache line.
 const LONG: usize = 1024;
@@ -239,9 +300,9 @@ fn replace_aligned<T: Activation, P: Copy + Default>(
 
 /// Replaces as many elements as there are entries, from the index `first` on, with the words of a mask.
 #[inline(always)]
-fn replace_masked<T: Activation, P: Copy + Default>(
+fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
     stream: &mut Stream<'_, T>,
-    words: &mut Words,
+    words: &mut Words<I>,
     mut first: usize,
     mut entries: &[P],
     f: impl Fn([T; CHUNK], [P; CHUNK], [u32; CHUNK]) -> [T; CHUNK],
@@ -249,7 +310,7 @@ fn replace_masked<T: Activation, P: Copy + Default>(
     let mut lead = lead(stream, entries.len());
     // Words come in blocks of four.
     if !(first + lead).is_multiple_of(4) {
-        lead = 0;
+        lead = (first.next_multiple_of(4) - first).min(entries.len());
     }
     while !entries.is_empty() {
         let wanted = match take(&mut lead) {
