@@ -16,7 +16,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
         "What the encoding does",
         "hopkins (2) -> bay (5) -> great (8)",
         "c = -0.989992   s =  0.141120",
-        "How much of the encoding is left",
+        "Encoding retained per layer",
         "after layer 2",
         "What the masks hide",
         "largest weight on padding                                            0",

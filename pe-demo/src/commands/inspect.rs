@@ -41,7 +41,7 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
     })
 }
 
-/// What can be said about the table.
+/// The verdict on the table.
 enum Verdict {
     NoSpecification,
     Invalid(String),
@@ -118,7 +118,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
     Ok(page)
 }
 
-/// Right or wrong; the first wrong entry's place, value and what it should be.
+/// Prints whether all entries are right, or the first wrong one with its expected value.
 fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, f64)>) {
     let entries = thousands(entries);
     let Some((place, found, expected)) = first else {
@@ -135,7 +135,7 @@ fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, 
     );
 }
 
-/// Names, types and shapes; the name gets what room the others leave.
+/// Prints names, types, and shapes. Names get the columns that the others leave.
 fn list(page: &mut Page, tensors: &[TensorReport]) {
     let widest = |cells: &[String]| cells.iter().map(|cell| columns(cell)).max();
     let (dtypes, shapes): (Vec<String>, Vec<String>) = tensors

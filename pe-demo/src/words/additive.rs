@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::terminal::numbers::short;
 
-/// A specification in words.
+/// Describes a table.
 pub(crate) fn table(spec: &SinusoidalSpec) -> String {
     let config = spec.config();
     let positions = position_range(spec.positions());
@@ -35,7 +35,7 @@ pub(crate) fn table(spec: &SinusoidalSpec) -> String {
     }
 }
 
-/// The positions of a table's rows.
+/// Describes the positions of a table's rows.
 pub(crate) fn position_range(range: Range<u64>) -> String {
     if range.is_empty() {
         return "no positions".to_owned();
@@ -43,7 +43,7 @@ pub(crate) fn position_range(range: Range<u64>) -> String {
     format!("positions {} to {}", range.start, range.end - 1)
 }
 
-/// The name of a choice, as it stands in files and on the command line.
+/// Returns the name of a choice in files and on the command line.
 pub(crate) fn kebab<T: Serialize + std::fmt::Debug>(choice: &T) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(name)) => name,

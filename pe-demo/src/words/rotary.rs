@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::additive::position_range;
 use crate::terminal::numbers::{short, wavelength};
 
-/// A scaling with its parameters: `llama3 scaling (factor 8, low_freq_factor 1)`.
+/// Describes a scaling with its parameters: `llama3 scaling (factor 8, low_freq_factor 1)`.
 pub(crate) fn scaling(scaling: &RopeScaling) -> String {
     let name = scaling.name();
     let parameters = match serde_json::to_value(scaling) {
@@ -33,7 +33,7 @@ pub(crate) fn scaling(scaling: &RopeScaling) -> String {
     }
 }
 
-/// A rotary embedding in words.
+/// Describes a rotary embedding.
 pub(crate) fn describe(config: &RotaryConfig) -> String {
     let base = match config.scaling {
         RopeScaling::Custom { .. } => String::new(),
@@ -46,7 +46,7 @@ pub(crate) fn describe(config: &RotaryConfig) -> String {
     )
 }
 
-/// How the entries of a table are made.
+/// Describes the rounding of a table's entries.
 pub(crate) fn recipe(recipe: RotaryRecipe) -> String {
     match recipe {
         RotaryRecipe::Exact => "every entry the nearest number of its type".to_owned(),
@@ -54,7 +54,7 @@ pub(crate) fn recipe(recipe: RotaryRecipe) -> String {
     }
 }
 
-/// The shortest and the longest wavelength, and how many pairs do not turn at all.
+/// Describes the shortest and the longest wavelength, and the number of pairs that do not rotate.
 pub(crate) fn wavelengths(all: &[f64]) -> String {
     let turning = || {
         all.iter()

@@ -19,7 +19,7 @@ use crate::terminal::numbers::short;
 use crate::terminal::outcome::BadUsage;
 use crate::terminal::width::{clean, clean_path};
 
-/// Which table to write, and where to.
+/// The table to write, and its file.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(super) output: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct RotaryTable {
     pub(super) dtype: DType,
 }
 
-/// Where a rotary embedding comes from.
+/// The origin of a rotary embedding.
 #[derive(Debug)]
 pub(super) enum RotarySource {
     /// A config.json.

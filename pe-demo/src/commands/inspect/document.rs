@@ -1,4 +1,4 @@
-//! What `pe-demo inspect` finds in a safetensors file, as JSON.
+//! The report on a safetensors file as JSON.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ struct Tensor<'a> {
     shape: &'a [usize],
 }
 
-/// What can be said about the table.
+/// The verdict on the table.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Table<'a> {
