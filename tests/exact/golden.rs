@@ -86,7 +86,7 @@ fn timesteps_through_every_rung() {
 /// The entries once more through whole rows made by rotation: a block of rows
 /// around each position, of which one entry is known.
 #[test]
-fn entries_out_of_rotated_blocks() {
+fn entries_out_of_rotated_blocks_slow() {
     let entries = golden::entries("entries.csv");
     let encodings = encodings(&entries);
     // Every block costs `rows x d` entries; wide ones are sampled more thinly.

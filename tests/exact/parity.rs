@@ -68,12 +68,12 @@ fn exhaustive_all(width: usize, start: u64, rows: usize) {
 }
 
 #[test]
-fn exhaustive_4096_x_64() {
+fn exhaustive_4096_x_64_slow() {
     exhaustive_all(64, 0, 4096);
 }
 
 #[test]
-fn exhaustive_4096_x_512() {
+fn exhaustive_4096_x_512_slow() {
     exhaustive_all(512, 0, 4096);
 }
 
