@@ -72,7 +72,6 @@ fn compare(layer: &HfLayer, class: &Class, expected: &[f32]) -> Result<(), Strin
     let layout = match layer.layout {
         PairLayout::HalfSplit => "half-split",
         PairLayout::Interleaved => "interleaved",
-        other => return Err(format!("layout {other:?}")),
     };
     if layout != class.layout {
         return Err(format!("{layout} instead of {}", class.layout));
