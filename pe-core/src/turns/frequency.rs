@@ -9,6 +9,7 @@ use crate::num::elementary::Real;
 use crate::num::wide::{Wide, decompose};
 use crate::round::{self, Magnitude, to_f64};
 use crate::spec::spacing::{Base, Spacing};
+use crate::turns::count::count;
 use crate::turns::phase::Phase;
 
 /// One frequency, in turns per position.
@@ -108,6 +109,7 @@ pub(crate) fn geometric(
     width: usize,
     pairs: usize,
 ) -> Result<Vec<Frequency>> {
+    count();
     let ln_base = base.ln()?;
     let mut radians = Wide::ONE;
     let mut out = Vec::with_capacity(pairs);

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::num::number::Number;
 use crate::num::wide::Wide;
 use crate::spec::recipe::RotaryRecipe;
+use crate::turns::count::count;
 
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;
@@ -152,6 +153,7 @@ pub(crate) fn frequencies(
     recipe: RotaryRecipe,
     context: &Context,
 ) -> Result<(Set, f64)> {
+    count();
     if let RopeScaling::Custom {
         inv_freq,
         attention_factor,

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use pe_candle::checkpoint::TableSpec;
+use pe_candle::checkpoint::SinusoidalSpec;
 use pe_core::{Base, Recipe, Spacing};
 use serde::Serialize;
 
 use crate::terminal::numbers::short;
 
 /// Describes a table.
-pub(crate) fn table(spec: &TableSpec) -> String {
-    let config = &spec.config;
+pub(crate) fn table(spec: &SinusoidalSpec) -> String {
+    let config = spec.config();
     let positions = position_range(spec.positions());
     let base = match config.base {
         Base::Value(base) => format!("base {}", short(base)),

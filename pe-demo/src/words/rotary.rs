@@ -1,6 +1,5 @@
 //! Rotary embeddings in words.
 
-use anyhow::Result;
 use pe_candle::checkpoint::RotarySpec;
 use pe_core::{RopeScaling, RotaryConfig, RotaryRecipe};
 use serde_json::Value;
@@ -79,18 +78,18 @@ pub(crate) fn wavelengths(all: &[f64]) -> String {
 }
 
 /// Describes a table.
-pub(crate) fn table(spec: &RotarySpec) -> Result<String> {
-    let frequencies = spec.check()?;
-    let of_length = match spec.seq_len {
+pub(crate) fn table(spec: &RotarySpec) -> String {
+    let frequencies = spec.scheme().frequencies();
+    let of_length = match spec.scheme().seq_len() {
         Some(length) => format!(", frequencies of sequences of {length} positions"),
         None => String::new(),
     };
-    Ok(format!(
+    format!(
         "{}; {}{of_length}; {}; attention factor {}; {}",
         position_range(spec.positions()),
-        describe(&spec.config),
+        describe(spec.config()),
         wavelengths(&frequencies.wavelengths()),
         short(frequencies.attention_factor()),
-        recipe(spec.config.recipe),
-    ))
+        recipe(spec.config().recipe),
+    )
 }

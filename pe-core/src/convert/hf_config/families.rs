@@ -1,5 +1,7 @@
 //! Defaults that a model type implies for missing keys of its `config.json`.
 
+use super::classes::CLASSES;
+use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
 
 /// Sets of frequencies of a model that does not name them itself.
@@ -20,42 +22,79 @@ pub(super) struct Family {
     pub(super) theta: f64,
     pub(super) partial: f64,
     pub(super) head_dim: Option<usize>,
+    /// Whether `head_dim` is the part of a head that has positions, all of which rotates
+    /// (`qk_rope_head_dim`).
+    pub(super) separate: bool,
+    /// The number of rotated columns, where the class states it.
+    pub(super) rotary_dim: Option<usize>,
+    /// The width of a head in layers of full attention, where it differs.
+    pub(super) global_head_dim: Option<usize>,
     pub(super) layout: PairLayout,
     pub(super) sets: Sets,
+    /// The rope parameters of a file that has none, as JSON.
+    pub(super) parameters: Option<&'static str>,
+    /// How pairs follow time, height, and width, with the default sections.
+    pub(super) mrope: Option<Mrope>,
+    /// Keys that transformers does not use for this model type.
+    pub(super) ignored: &'static [&'static str],
+    /// What this version does not do as the model does.
+    pub(super) differs: Option<&'static str>,
 }
 
-const PLAIN: Family = Family {
+pub(super) const PLAIN: Family = Family {
     theta: 10_000.0,
     partial: 1.0,
     head_dim: None,
+    separate: false,
+    rotary_dim: None,
+    global_head_dim: None,
     layout: HalfSplit,
     sets: Sets::One,
+    parameters: None,
+    mrope: None,
+    ignored: &[],
+    differs: None,
 };
 
-const fn theta(theta: f64) -> Family {
-    Family { theta, ..PLAIN }
-}
-
-const fn partial(partial: f64) -> Family {
-    Family { partial, ..PLAIN }
-}
-
-const fn head(head_dim: usize) -> Family {
-    Family {
-        head_dim: Some(head_dim),
-        ..PLAIN
-    }
-}
-
 impl Family {
-    const fn head(self, head_dim: usize) -> Self {
+    pub(super) const fn theta(self, theta: f64) -> Self {
+        Self { theta, ..self }
+    }
+
+    pub(super) const fn partial(self, partial: f64) -> Self {
+        Self { partial, ..self }
+    }
+
+    pub(super) const fn head(self, head_dim: usize) -> Self {
         Self {
             head_dim: Some(head_dim),
             ..self
         }
     }
 
-    const fn interleaved(self) -> Self {
+    /// A part of the head is for positions alone.
+    pub(super) const fn part(self, head_dim: usize) -> Self {
+        Self {
+            separate: true,
+            ..self.head(head_dim)
+        }
+    }
+
+    const fn rotary_dim(self, rotary_dim: usize) -> Self {
+        Self {
+            rotary_dim: Some(rotary_dim),
+            ..self
+        }
+    }
+
+    pub(super) const fn global_head(self, head_dim: usize) -> Self {
+        Self {
+            global_head_dim: Some(head_dim),
+            ..self
+        }
+    }
+
+    pub(super) const fn interleaved(self) -> Self {
         Self {
             layout: Interleaved,
             ..self
@@ -65,66 +104,64 @@ impl Family {
     const fn sets(self, sets: Sets) -> Self {
         Self { sets, ..self }
     }
+
+    pub(super) const fn parameters(self, json: &'static str) -> Self {
+        Self {
+            parameters: Some(json),
+            ..self
+        }
+    }
+
+    pub(super) const fn mrope(self, sections: [usize; 3], arrangement: MropeArrangement) -> Self {
+        Self {
+            mrope: Some(Mrope {
+                sections,
+                arrangement,
+            }),
+            ..self
+        }
+    }
+
+    pub(super) const fn ignores(self, ignored: &'static [&'static str]) -> Self {
+        Self { ignored, ..self }
+    }
+
+    pub(super) const fn differs(self, how: &'static str) -> Self {
+        Self {
+            differs: Some(how),
+            ..self
+        }
+    }
 }
 
 /// Returns the defaults of a model type, if it is known here.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
-        "llama" | "mistral" | "qwen2" | "qwen2_moe" | "falcon" | "falcon_h1" | "phi3"
-        | "phi4_multimodal" | "olmo" | "olmo2" | "olmoe" | "olmo_hybrid" | "granite"
-        | "granitemoe" | "granitemoeshared" | "granitemoehybrid" | "starcoder2" | "dbrx"
-        | "exaone4" | "nanochat" | "ministral" | "minicpm" | "dots1" | "diffllama" | "arcee"
-        | "eurobert" | "hunyuan_v1_dense" | "hunyuan_v1_moe" | "jais2" | "moshi" | "mimi"
-        | "idefics" | "chameleon" | "baichuan" | "internlm2" | "qwen3_moe"
-        | "gpt_neox_japanese" | "esmc" | "doge" => PLAIN,
-        "afmoe" | "jetmoe" | "qwen3" | "seed_oss" | "internlm3" | "molmo2_text" | "iquestcoder" => {
-            head(128)
+        // Files that state two bases instead of two dictionaries.
+        "gemma3_text" | "gemma3n_text" => PLAIN
+            .theta(1_000_000.0)
+            .head(256)
+            .sets(Sets::ScaledFull(10_000.0)),
+        "olmo3" => PLAIN.theta(500_000.0).sets(Sets::ScaledFull(500_000.0)),
+        "modernbert" | "modernbert-decoder" => {
+            PLAIN.theta(160_000.0).sets(Sets::ScaledBoth(10_000.0))
         }
-        "bamba" | "phi" | "persimmon" | "nemotron" | "glm4_moe" | "recurrent_gemma" => partial(0.5),
-        "gpt_neox" | "stablelm" => partial(0.25),
-        "qwen3_next" | "qwen3_5_text" | "qwen3_5_moe_text" => partial(0.25).head(256),
-        "gptj" | "codegen" => PLAIN.interleaved(),
-        "glm" | "glm4" => partial(0.5).head(128).interleaved(),
-        "chatglm" => partial(0.5).interleaved(),
-        "cohere" => theta(500_000.0).interleaved(),
-        "cohere2" => PLAIN.interleaved(),
-        "helium" => theta(100_000.0).head(128).interleaved(),
-        "ernie4_5" => theta(500_000.0).head(128).interleaved(),
-        "ernie4_5_moe" => theta(500_000.0).interleaved(),
-        "llama4_text" => theta(500_000.0).head(128).interleaved(),
-        // The part of a head that has positions (qk_rope_head_dim).
-        "minicpm3" => head(32),
-        "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "kimi_k2" | "youtu" | "glm4_moe_lite"
-        | "axk1" => head(64).interleaved(),
-        "longcat_flash" => theta(10_000_000.0).head(64).interleaved(),
-        "gpt_oss" => theta(150_000.0).head(64),
-        "smollm3" => theta(2_000_000.0),
-        "phimoe" | "mixtral" | "minimax" | "lfm2" | "lfm2_moe" => theta(1_000_000.0),
-        "solar_open" => theta(1_000_000.0).head(128),
-        "ministral3" => theta(1_000_000.0).head(128),
-        "minimax_m2" => theta(5_000_000.0).head(128),
-        "apertus" => theta(12_000_000.0),
-        "bitnet" | "csm" | "flex_olmo" | "mllama_text_model" => theta(500_000.0),
-        "qwen2_vl"
-        | "qwen2_vl_text"
-        | "qwen2_5_vl"
-        | "qwen2_5_vl_text"
-        | "qwen2_5_omni_text"
-        | "qwen3_omni_moe_text" => theta(1_000_000.0),
-        "qwen3_vl_text" | "paddleocr_vl_text" => theta(500_000.0).head(128),
-        "qwen3_vl_moe_text" => theta(500_000.0),
-        "gemma" | "gemma2" | "vaultgemma" => head(256),
-        "gemma3_text" | "gemma3n_text" | "gemma4_text" | "gemma4_unified_text" => {
-            theta(1_000_000.0)
-                .head(256)
-                .sets(Sets::ScaledFull(10_000.0))
-        }
-        "olmo3" => theta(500_000.0).sets(Sets::ScaledFull(500_000.0)),
-        "modernbert" | "modernbert-decoder" => theta(160_000.0).sets(Sets::ScaledBoth(10_000.0)),
-        "nomic_bert" => theta(1_000.0),
-        _ => return None,
+        // No part of transformers, or with a rotation that its rotary classes do not do.
+        "baichuan" | "internlm2" | "minicpm" => PLAIN,
+        "internlm3" | "iquestcoder" => PLAIN.head(128),
+        "gptj" | "codegen" => PLAIN.rotary_dim(64).interleaved(),
+        "chatglm" => PLAIN.partial(0.5).interleaved(),
+        "kimi_k2" => PLAIN.part(64).interleaved(),
+        // Older names of the same settings.
+        "qwen2_vl" | "qwen2_5_vl" | "qwen2_5_omni_text" => return class("qwen2_vl_text"),
+        _ => return class(model_type),
     })
 }
 
-/// Defaults for an unknown model type.
-pub(super) const UNKNOWN: Family = PLAIN;
+fn class(model_type: &str) -> Option<Family> {
+    let index = CLASSES.binary_search_by_key(&model_type, |(name, _)| name);
+    index
+        .ok()
+        .and_then(|index| CLASSES.get(index))
+        .map(|(_, family)| *family)
+}

@@ -119,7 +119,7 @@ impl Vectors {
         let found = find(&report.tensors, tensor, ending).with_context(|| clean_path(path))?;
         let (rows, width) = matrix(found).with_context(|| clean_path(path))?;
         let options = LoadOptions {
-            tensor_name: Some(found.name.clone()),
+            tensor_names: vec![found.name.clone()],
             dtype: Some(DType::F32),
             verify: Verify::None,
             limits: Limits {
@@ -128,7 +128,7 @@ impl Vectors {
             },
             ..LoadOptions::default()
         };
-        let vectors = options.load(path)?.tensor;
+        let vectors = options.load(path)?.table;
         log.detail(format!(
             "{}: read {} {} [{rows}, {width}]",
             clean_path(path),
