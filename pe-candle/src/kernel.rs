@@ -51,6 +51,7 @@ mod plan;
 pub(crate) mod raw;
 mod token_rows;
 mod view;
+mod words;
 
 pub(crate) use isa::Level;
 pub(crate) use mask::{Mask, Masking};

@@ -2,7 +2,9 @@
 
 use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
-use crate::{Dropout, PositionalEncoding, RotaryEmbedding};
+use crate::layers::additive::PositionalEncoding;
+use crate::layers::dropout::Dropout;
+use crate::layers::rotary::RotaryEmbedding;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]

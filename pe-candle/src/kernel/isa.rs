@@ -34,6 +34,20 @@ pub(crate) trait Work {
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
+/// Work and the instruction set that it runs on, to be called where code is compiled for that.
+#[cfg(target_arch = "x86_64")]
+struct Call<I, W>(I, W);
+
+#[cfg(target_arch = "x86_64")]
+impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
+    type Output = W::Output;
+
+    #[inline(always)]
+    fn call(self) -> W::Output {
+        self.1.run(self.0)
+    }
+}
+
 /// The operations of an instruction set on chunks of one type.
 pub(crate) trait Ops<C>: Copy {
     /// [`CHUNK`] values.

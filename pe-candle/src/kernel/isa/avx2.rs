@@ -6,9 +6,8 @@ use pulp::cast;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
-use super::level::Call;
 use super::philox::{Keys, Lanes, pair};
-use super::{CHUNK, Isa, Ops, Singles, Work, each};
+use super::{CHUNK, Call, Isa, Ops, Singles, Work, each};
 use crate::kernel::half_bits::narrow_bf16;
 use crate::kernel::mask::{GROUP, LANES, Mask};
 use crate::kernel::raw;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
-use super::Isa;
+use super::Call;
 use super::Work;
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
@@ -32,20 +32,6 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(isa) | Self::Avx512(_, isa) => isa.run(work),
         }
-    }
-}
-
-/// Work and the instruction set that it runs on, to be called where code is compiled for that.
-#[cfg(target_arch = "x86_64")]
-pub(super) struct Call<I, W>(pub(super) I, pub(super) W);
-
-#[cfg(target_arch = "x86_64")]
-impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
-    type Output = W::Output;
-
-    #[inline(always)]
-    fn call(self) -> W::Output {
-        self.1.run(self.0)
     }
 }
 

@@ -4,9 +4,10 @@ use std::mem::take;
 
 use crate::kernel::element::{Activation, Chunk, Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
-use crate::kernel::mask::{Mask, Words};
+use crate::kernel::mask::Mask;
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
+use crate::kernel::words::Words;
 
 /// The row of the table that each row of an input uses.
 #[derive(Debug, Clone, Copy)]
