@@ -27,6 +27,7 @@
 
 mod classes;
 mod families;
+mod family;
 mod model;
 mod parameters;
 mod reader;

@@ -2,7 +2,7 @@
 //!
 //! Written by `tests/golden/make_rotary_classes.py`, which runs the classes.
 
-use super::families::{Family, PLAIN};
+use super::family::{Family, PLAIN};
 use crate::families::rotary::MropeArrangement::{Chunked, Interleaved};
 
 /// Sorted by name.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::HfLayer;
-use super::families::{self, Family, Sets};
+use super::families;
+use super::family::{Family, PLAIN, Sets};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{self, Reader, error};
 use crate::error::Result;
@@ -54,7 +55,7 @@ pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Ve
         (_, Some(how)) => reader.warn(&path, how),
         _ => {}
     }
-    let mut common = common(reader, known.unwrap_or(families::PLAIN))?;
+    let mut common = common(reader, known.unwrap_or(PLAIN))?;
     if model_type == Some("chatglm") {
         chatglm(reader, &mut common)?;
     }
