@@ -325,7 +325,14 @@ fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
             wanted
         };
         let (now, later) = entries.split_at(len);
-        replace(stream, now, &words[..len], &f);
+        replace(
+            stream,
+            now,
+            &words[..len],
+            // Not `&f`: what calls through a reference is not always inlined, and then compiled for the plain set.
+            #[inline(always)]
+            |x, entries, words| f(x, entries, words),
+        );
         (first, entries) = (first + len, later);
     }
 }
