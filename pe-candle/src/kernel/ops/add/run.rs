@@ -325,11 +325,12 @@ fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
             wanted
         };
         let (now, later) = entries.split_at(len);
+        // Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
+        #[allow(clippy::redundant_closure)]
         replace(
             stream,
             now,
             &words[..len],
-            // Not `&f`: what calls through a reference is not always inlined, and then compiled for the plain set.
             #[inline(always)]
             |x, entries, words| f(x, entries, words),
         );
