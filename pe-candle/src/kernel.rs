@@ -17,8 +17,8 @@
 //!   (`raw/stream.rs`, `raw/fresh.rs`).
 //! - Results of 4 MiB or more ask for huge pages of 2 MiB (`raw/pages.rs`). On one thread 64 MiB of `f32` then take
 //!   15 ms of CPU time instead of 46, and 32 MiB of `bf16` 8 instead of 21, where copies into small pages take 38 and
-//!   19. Below 32 MiB the allocator keeps its memory, and huge pages change nothing. Tables of
-//!   [`sinusoidal_tensor`](crate::sinusoidal_tensor) ask for them too.
+//!   19. Below 32 MiB the allocator keeps its memory, and huge pages change nothing. The tables of
+//!   layers and of [`sinusoidal_tensor`](crate::sinusoidal_tensor) ask for them too.
 //! - [`forward_inplace`](crate::PositionalEncoding::forward_inplace) needs no result. It is bound by the number of cache
 //!   lines in flight, so it handles four batches in parallel where the table is larger than a near cache (`view.rs`).
 //!

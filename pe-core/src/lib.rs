@@ -7,7 +7,7 @@
 //! # From a specification to a table
 //!
 //! ```text
-//! SinusoidalConfig ─► frequencies ─► angle ─► sin, cos ─► rounding ─► Table<T>
+//! SinusoidalConfig ─► frequencies ─► phase ─► sin, cos ─► rounding ─► Table<T>
 //!    (checked)         (turns)    (mod 1 turn)          (nearest T)
 //! ```
 //!

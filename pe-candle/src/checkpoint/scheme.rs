@@ -35,10 +35,9 @@ pub const FORMAT: u32 = 1;
 /// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
 ///    to and from the fields, and the names of the loaded tensors;
 ///
-/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `schemes/tests.rs` has a small scheme of trained
-/// values. Headers,
-/// order of the tensors, blocks, threads, comparison, tolerance, conversion, and messages are the
-/// same for all schemes.
+/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `schemes/tests.rs` has a small scheme of
+/// trained values. Headers, order of the tensors, blocks, threads, comparison, tolerance, conversion,
+/// and messages are the same for all schemes.
 ///
 /// Tables that were trained have no formula. They are saved from tensors and loaded, and their
 /// scheme sets [`COMPUTED`](Scheme::COMPUTED) to `false`: then nothing is compared, `export` returns

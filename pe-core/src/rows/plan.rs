@@ -71,9 +71,9 @@ impl Method {
 
 /// Returns the number of rows below which single rows are faster than setting up a recurrence.
 ///
-/// Measured at widths 64, 512, and 4096, f32, f16, and bf16 break even at 27 to 31 rows without
-/// vector instructions, at 31 to 51 with AVX2, and at 39 to 90 with AVX-512. f64 breaks even at 5 to
-/// 10, 6 to 15, and 6 to 18.
+/// As measured, f32, f16, and bf16 break even at 27 to 40 rows on the baseline instruction set, at 31
+/// to 56 with AVX2, and at 39 to 90 with AVX-512. The limits are 32, 48, and 64. f64 breaks even at 10
+/// to 17 rows, and its limit is 10.
 fn few_rows<T: Lane>(arch: Arch) -> u64 {
     match (T::SINGLE, arch) {
         (false, _) => 10,

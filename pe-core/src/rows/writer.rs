@@ -1,4 +1,4 @@
-//! The one writer of rows: of tables, of single positions, block after block.
+//! The one writer of rows: complete tables, single positions, and blocks.
 
 use std::ops::Range;
 
