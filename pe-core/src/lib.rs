@@ -167,10 +167,6 @@ pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScalin
 
 #[doc(hidden)]
 pub use families::testing;
-#[doc(hidden)]
-pub use sincos::backend::Backend;
-#[doc(hidden)]
-pub use turns::count::frequencies_computed;
 
 /// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]

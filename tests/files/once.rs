@@ -1,7 +1,8 @@
 //! Frequencies are computed where a specification is built, and never again.
 
 use pe_candle::checkpoint::{RotarySpec, RotaryTables};
-use pe_core::{RopeScaling, RotaryConfig, frequencies_computed};
+use pe_core::testing::frequencies_computed;
+use pe_core::{RopeScaling, RotaryConfig};
 
 use super::*;
 

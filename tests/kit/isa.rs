@@ -2,7 +2,7 @@
 
 use candle_core::{Error, Result};
 use pe_candle::testing::InstructionSet;
-use pe_core::Backend;
+use pe_core::testing::Backend;
 
 /// Returns the instruction sets of this machine by their short names, the best one last.
 pub fn available() -> Vec<&'static str> {

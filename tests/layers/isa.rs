@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use pe_candle::testing::InstructionSet;
-use pe_core::Backend;
+use pe_core::testing::Backend;
 use pe_tests::isa;
 
 use crate::again;

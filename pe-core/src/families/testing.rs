@@ -4,6 +4,7 @@ pub use crate::rows::plan::{Method, Plan};
 pub use crate::rows::threads::Threads;
 pub use crate::sincos::Rungs;
 pub use crate::sincos::backend::Backend;
+pub use crate::turns::count::frequencies_computed;
 
 use crate::error::Result;
 use crate::families::rotary::frequencies::RotaryFrequencies;
