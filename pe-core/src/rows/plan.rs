@@ -51,7 +51,7 @@ impl Plan {
 /// How entries are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Consecutive rows by recurrence from [`few_rows`] on, others as single rows in lanes.
+    /// Consecutive rows by recurrence from `few_rows` on, others as single rows in lanes.
     Auto,
     /// Consecutive rows by recurrence, however few they are.
     Recurrence,
