@@ -28,6 +28,7 @@ pub(crate) trait Work {
     type Output;
 
     /// Whether the work is compiled for AVX-512 too, and not for AVX2 at most.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const AVX512: bool = true;
 
     /// To be marked `#[inline(always)]`.
