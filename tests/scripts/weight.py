@@ -27,6 +27,7 @@ edition = "2024"
 [workspace]
 
 [features]
+default = ["layers"]
 layers = ["dep:pe-candle"]
 
 [dependencies]
@@ -102,10 +103,10 @@ def main():
     for name, layer in (("candle", ""), ("additive", ADDITIVE), ("rotary", ROTARY)):
         (folder / f"{name}.rs").write_text(PROGRAM.format(layer=layer))
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", folder / "target"))
-    cargo(folder, "--bin", "candle")
+    cargo(folder, "--no-default-features", "--bin", "candle")
     alone = target / "release/candle"
     shutil.copy(alone, folder / "candle-alone")
-    cargo(folder, "--features", "layers")
+    cargo(folder)
     sizes = {"candle": folder / "candle-alone", "additive": target / "release/additive", "rotary": target / "release/rotary"}
     for name, program in sizes.items():
         stripped = folder / f"{name}.stripped"
@@ -114,7 +115,7 @@ def main():
     for library in LIBRARIES:
         package = library.replace("_", "-")
         os.utime(ROOT / package / "src/lib.rs")
-        seconds = cargo(folder, "--features", "layers", "-p", package)
+        seconds = cargo(folder, "-p", package)
         modules = machine_code(target / f"release/lib{library}.rlib")
         print(f"{package:10} {seconds:6.1f} s of CPU time, {sum(modules.values()) / 1e6:.2f} MB of machine code")
         for module, size in modules.most_common(12):
