@@ -1,54 +1,46 @@
 //! Tables in safetensors files: save, load, compare, inspect.
 //!
 //! ```text
-//! spec ──► exact rows ──► file     export      one tensor and, under one metadata key,
-//! tensor or Table ──────► file     save        the specification as one JSON object
-//! file ──► tensor                  load        checked against what the file says and
-//!                                              what the caller asked for
-//! file ──► report                  inspect     any safetensors file
-//! file + spec ──► comparison       compare     how many entries differ, and the first
-//! VarBuilder ──► tensor            from_var_builder
-//! any bytes ────────────► file     replace     in one step
-//!
-//! rotary spec ──► file             export_rotary     cosines, sines and frequencies
-//! file ──► three tensors           load_rotary
-//! file + rotary spec               compare_rotary
+//! spec ──► computed rows ──► file     export     tensors and, under one metadata key, the
+//!                                                specification as one JSON object
+//! tensor or Table ─────────► file     save       values that the caller has
+//! file ──► tensors                    load, load_as   checked against the specification in the file
+//!                                                and the requirements of the caller
+//! file ──► report                     inspect    any safetensors file
+//! file + spec ──► comparison          compare    how many entries differ, and the first
+//! VarBuilder ──► tensor               from_var_builder
 //! ```
 //!
-//! A file written here holds one tensor, `pe` by default, of shape
-//! `[rows, d_model]`, or for a rotary table three: `cos` and `sin` of shape
-//! `[rows, rotary_dim/2]` and `inv_freq`. With them stands the metadata key
-//! `positional_encoding`. There is one key
-//! because safetensors metadata is an unordered map: with one key, equal input gives
-//! equal bytes. Saving again replaces the file in one step; a reader sees the old
-//! file or the new one.
+//! Every [`Scheme`] has the same functions and options. A [`SinusoidalSpec`] describes one tensor,
+//! `pe`, of shape `[rows, d_model]`. A [`RotarySpec`] describes `cos` and `sin` of shape
+//! `[rows, rotary_dim/2]` and `inv_freq`. The specification is the only metadata, under the key
+//! `positional_encoding`: safetensors metadata is an unordered map, so with one key equal input gives
+//! equal bytes. Saving again replaces the file atomically. A reader sees the old file or the new one.
 //!
-//! Files are read, never mapped: a mapped file that another program truncates ends
-//! the process. Only the header and the table are read, so a table inside a large
-//! checkpoint costs no more than the table.
+//! Files are read, never mapped: a mapped file that another program truncates ends the process. Only the
+//! header and the tables are read, so a table inside a large checkpoint costs no more than the table.
 //!
-//! # What it costs
-//! Building a table is about as fast as reading it, even from the system's cache: 8192 x 1024
-//! in `f32`, 32 MiB, took 19 ms to build on one thread where reading the file's bytes into
-//! memory took 21 (2 cores with AVX-512). Loading it took 15 ms on two threads, and 21 with
-//! every entry compared with what it should be; saving 27, of which 25 are the system's to
-//! write and sync the same bytes. So a file is for what a specification cannot say, trained or
-//! inexact numbers, or for programs that cannot compute it; it does not save time. From 32 MiB
-//! on a table is read by as many threads as rayon's current pool has.
+//! # Speed
+//! Building a table is about as fast as reading it, even from the page cache. For 8192 x 1024 in `f32`,
+//! 32 MiB, on 2 cores with AVX-512: building took 19 ms on one thread, and reading the file's bytes into
+//! memory 21 ms. Loading took 15 ms on two threads, or 21 ms with every entry compared. Saving took
+//! 27 ms, of which the system used 25 ms to write and sync the same bytes. So a file is useful for
+//! values that a specification cannot express, trained or inexact, and for programs that cannot compute
+//! them. It does not save time. Tables of 32 MiB or more are read by as many threads as rayon's current
+//! pool has.
 //!
 //! ```
 //! use candle_core::{DType, Device};
-//! use pe_candle::checkpoint::{self, TableSpec};
-//! use pe_candle::{Sinusoidal, SinusoidalConfig};
+//! use pe_candle::SinusoidalConfig;
+//! use pe_candle::checkpoint::{self, SinusoidalSpec};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let path = dir.path().join("table.safetensors");
-//! let spec = TableSpec::new(SinusoidalConfig::new(64), 0, 100, DType::F32);
-//! let table = Sinusoidal::new(spec.config)?.table::<f32>(0..100)?;
-//! checkpoint::save_table(&path, &table, &spec)?;
+//! let spec = SinusoidalSpec::new(SinusoidalConfig::new(64), 0, 100, DType::F32)?;
+//! checkpoint::export(&path, &spec)?;
 //!
 //! let loaded = checkpoint::load(&path, &Device::Cpu)?;
-//! assert_eq!(loaded.tensor.dims(), [100, 64]);
+//! assert_eq!(loaded.table.dims(), [100, 64]);
 //! assert_eq!(loaded.spec, Some(spec));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -56,30 +48,41 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod compare;
-mod examine;
+mod comparison;
 pub(crate) mod file;
 mod inspect;
 mod load;
-mod rotary;
+mod pass;
+mod save;
 mod scheme;
+mod schemes;
 mod spec;
+mod tables;
+mod values;
 mod var_builder;
 mod verify;
-mod write;
 
 pub use compare::compare;
-pub use examine::NonFinite;
-pub use file::header::Limits;
+pub use comparison::{Comparison, WrongEntry};
+pub use file::limits::Limits;
 pub use file::read::DEFAULT_TENSOR;
-pub use file::replace::replace;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
-pub use load::{LoadOptions, LoadedTable, load};
-pub use rotary::{
-    COS_TENSOR, INV_FREQ_TENSOR, LoadedRotary, RotaryComparison, RotaryLoadOptions, RotarySpec,
-    SIN_TENSOR, WrongRotaryEntry, compare_rotary, export_rotary, load_rotary,
+pub use load::{LoadOptions, Loaded, load, load_as};
+pub use pass::NonFinite;
+pub use save::{SaveOptions, export, save};
+pub use scheme::{FORMAT, METADATA_KEY, Scheme};
+pub use schemes::AnySpec;
+pub use schemes::rotary::{
+    COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, RotaryTables, RotaryTensors, SIN_TENSOR,
 };
-pub use scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME};
-pub use spec::TableSpec;
+pub use schemes::sinusoidal::SinusoidalSpec;
+pub use spec::Spec;
+pub use values::Values;
 pub use var_builder::{TableOrigin, from_var_builder};
-pub use verify::{Comparison, Verify, WrongEntry};
-pub use write::{SaveOptions, export, save, save_table};
+pub use verify::Verify;
+
+// Not part of the interface: the command line opens and replaces its files in the same way.
+#[doc(hidden)]
+pub use file::open::open_regular;
+#[doc(hidden)]
+pub use file::replace::replace;

@@ -13,17 +13,17 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
-//! Nothing is taken on trust. Names are checked before any request; the answer's status,
-//! length and, where the hub or the caller gives one, SHA-256 before a file enters the cache; and
-//! so are the headers that become parts of paths there. Nothing in the cache is written through a link that
-//! somebody put there, and nothing is read through one that leads out of the repository's folder. Every wait has an end. The token is sent to
-//! the hub alone, not to the servers that it refers to.
+//! Everything is checked. Names are checked before any request. Before a file enters the cache, the
+//! checks are the status and the length of the response, its SHA-256 if the hub or the caller gives one, and
+//! the headers that become parts of paths. Nothing in the cache is written through a link, and nothing
+//! is read through a link that leads out of the repository's folder. Every wait has a timeout. The token is
+//! sent to the hub alone, not to the servers that it refers to.
 //!
 //! A file in the cache is used without asking the hub again, so a branch such as `main`
-//! stays as it was first seen. Give a tag or commit, or call [`Hub::download`].
+//! remains at the commit of its first download. Give a tag or commit, or call [`Hub::download`].
 //!
-//! Of a large file (one that the hub names by its SHA-256) what came is kept when a download
-//! breaks off, beside the cache's contents as `<sha256>.pe-part`; the next one asks for the rest.
+//! If the download of a large file (one that the hub names by its SHA-256) is interrupted, the received part
+//! is kept next to the contents of the cache as `<sha256>.pe-part`. The next download requests the rest.
 
 mod cache;
 mod config;
@@ -31,6 +31,7 @@ mod file;
 mod hash;
 mod names;
 mod partial;
+mod request;
 mod transfer;
 
 use std::path::PathBuf;
@@ -38,15 +39,15 @@ use std::path::PathBuf;
 use candle_core::{Device, Result};
 
 use crate::checkpoint::file::message::error;
-use crate::checkpoint::{LoadOptions, LoadedTable};
+use crate::checkpoint::{LoadOptions, Loaded, Scheme};
 
 pub use config::{Hub, Network, Progress, Received, Timeouts};
 pub use file::HubFile;
 
 impl Hub {
-    /// The path of a file in the cache, fetched if it is not there.
+    /// Returns the path of a file in the cache, and fetches the file if the cache does not have it.
     ///
-    /// A file in the cache whose SHA-256 is not the one asked for counts as not there.
+    /// A file in the cache with another SHA-256 than the one asked for is fetched again.
     ///
     /// # Errors
     /// Returns an error if a name is not allowed, if the place of the file or of its reference in the cache
@@ -55,9 +56,9 @@ impl Hub {
     pub fn fetch(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
         match cache::find(&self.cache_dir, file) {
-            Ok(Some(path)) if is_asked_for(file, &path) => Ok(path),
+            Ok(Some(path)) if has_hash(file, &path) => Ok(path),
             Ok(_) => self.download(file),
-            Err(reason) => Err(error(format_args!("{file}: {}", self.in_cache(reason)))),
+            Err(reason) => Err(error(format_args!("{file}: {}", self.cache_error(reason)))),
         }
     }
 
@@ -66,7 +67,7 @@ impl Hub {
     /// # Errors
     /// Returns an error if
     ///
-    /// * a name is not allowed, or there is no network, or none is allowed;
+    /// * a name is not allowed, or the network is unavailable or forbidden;
     /// * the answer is not the file, or is shorter, longer, or other than the hub says;
     /// * a file of that name is not a safetensors or JSON file;
     /// * the cache cannot be written, or holds a link, a pipe, a device, or a hard link where a content,
@@ -74,7 +75,7 @@ impl Hub {
     /// * the cache holds other content under the same ETag, the ETag is not a SHA-256, and no
     ///   [`HubFile::sha256`] was given: files of other commits may lead to that content.
     ///
-    /// The cache is then as it was, but for the part of a large file that is kept.
+    /// The cache is then unchanged, except for the part of a large file that is kept.
     pub fn download(&self, file: &HubFile) -> Result<PathBuf> {
         file.check()?;
         if self.network == Network::Offline {
@@ -92,43 +93,55 @@ impl Hub {
         })
     }
 
-    /// An error of the cache, in words.
-    fn in_cache(&self, error: std::io::Error) -> String {
+    /// Describes an error of the cache.
+    fn cache_error(&self, error: std::io::Error) -> String {
         format!("cache {}: {error}", self.cache_dir.display())
     }
 
-    /// Loads a table from the hub, as [`LoadOptions::load`] does from a file.
+    /// Loads a sinusoidal table from the hub, as [`LoadOptions::load`] does from a file.
     ///
     /// # Errors
-    /// As [`Hub::fetch`] and [`LoadOptions::load`].
-    pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<LoadedTable> {
-        options.load(self.fetch(file)?)
+    /// Returns the errors of [`Hub::fetch`] and [`LoadOptions::load`].
+    pub fn load(&self, file: &HubFile, options: &LoadOptions) -> Result<Loaded> {
+        self.load_as(file, options)
+    }
+
+    /// Loads the tables of a scheme from the hub, as [`LoadOptions::load_as`] does from a file.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Hub::fetch`] and [`LoadOptions::load_as`].
+    pub fn load_as<S: Scheme>(
+        &self,
+        file: &HubFile,
+        options: &LoadOptions<S>,
+    ) -> Result<Loaded<S>> {
+        options.load_as(self.fetch(file)?)
     }
 }
 
-/// Whether the content is the one asked for, as far as that can be told.
-fn is_asked_for(file: &HubFile, path: &std::path::Path) -> bool {
+/// Returns whether the content has the SHA-256 that was asked for, if any was.
+fn has_hash(file: &HubFile, path: &std::path::Path) -> bool {
     let Some(asked) = &file.sha256 else {
         return true;
     };
     hash::of_file(path).is_ok_and(|found| found == *asked)
 }
 
-/// The path of a file in the cache, fetched if it is not there, with the configuration of
+/// Returns the path of a file in the cache, as [`Hub::fetch`] with the configuration of
 /// [`Hub::from_env`].
 ///
 /// # Errors
-/// As [`Hub::from_env`] and [`Hub::fetch`].
+/// Returns the errors of [`Hub::from_env`] and [`Hub::fetch`].
 pub fn fetch(file: &HubFile) -> Result<PathBuf> {
     Hub::from_env()?.fetch(file)
 }
 
-/// Loads a table from the hub, with the configuration of [`Hub::from_env`], as
+/// Loads a sinusoidal table from the hub, with the configuration of [`Hub::from_env`], as
 /// [`checkpoint::load`](crate::checkpoint::load) does from a file.
 ///
 /// # Errors
-/// As [`fetch`] and [`checkpoint::load`](crate::checkpoint::load).
-pub fn load(file: &HubFile, device: &Device) -> Result<LoadedTable> {
+/// Returns the errors of [`fetch`] and [`checkpoint::load`](crate::checkpoint::load).
+pub fn load(file: &HubFile, device: &Device) -> Result<Loaded> {
     let options = LoadOptions {
         device: device.clone(),
         ..LoadOptions::default()

@@ -143,6 +143,8 @@ pub mod hub;
 mod kernel;
 mod layers;
 mod tensors;
+#[doc(hidden)]
+pub mod testing;
 
 pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;

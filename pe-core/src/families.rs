@@ -2,4 +2,4 @@
 
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;
-pub(crate) mod testing;
+pub mod testing;

@@ -7,7 +7,7 @@
 //! # From a specification to a table
 //!
 //! ```text
-//! SinusoidalConfig ─► frequencies ─► angle ─► sin, cos ─► rounding ─► Table<T>
+//! SinusoidalConfig ─► frequencies ─► phase ─► sin, cos ─► rounding ─► Table<T>
 //!    (checked)         (turns)    (mod 1 turn)          (nearest T)
 //! ```
 //!
@@ -165,18 +165,8 @@ pub use spec::spacing::{Base, Spacing};
 pub use table::Table;
 pub use turns::scaling::{Llama3Scaling, LongRopeScaling, RopeScaling, YarnScaling};
 
-/// Not part of the interface: what tests and benchmarks force.
 #[doc(hidden)]
-pub mod testing {
-    pub use crate::families::testing::{entry_pair, fill, fill_cos_sin};
-    pub use crate::rows::plan::{Method, Plan};
-    pub use crate::rows::threads::Threads;
-    pub use crate::sincos::Rungs;
-    pub use crate::sincos::backend::Backend;
-}
-
-#[doc(hidden)]
-pub use sincos::backend::Backend;
+pub use families::testing;
 
 /// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -2,5 +2,5 @@
 
 pub(crate) mod elementary;
 pub(crate) mod fixed;
-pub(crate) mod number;
-pub(crate) mod wide;
+pub(crate) mod float;
+pub(crate) mod real;

@@ -1,9 +1,9 @@
 //! One rounding to `f32`, `f16`, `bf16` or `f64`, and the rounding test.
 
+mod big_float;
 mod nearest;
 mod rounding_test;
-mod wide;
 
+pub(crate) use big_float::{magnitude, to_f32, to_f64};
 pub(crate) use nearest::{Float, Magnitude, nearest};
 pub(crate) use rounding_test::{SINGLE_ERROR, decided, decided_f64};
-pub(crate) use wide::{magnitude, to_f32, to_f64};

@@ -1,5 +1,6 @@
 //! From a specification to frequencies in turns per position, and from frequencies to phases.
 
+pub(crate) mod count;
 pub(crate) mod f32_recipe;
 pub(crate) mod frequency;
 pub(crate) mod phase;

@@ -16,7 +16,9 @@ mod ticks;
 use anyhow::Result;
 
 pub(crate) use data::{csv, json};
-pub(crate) use figure::{Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Rings, Shape};
+pub(crate) use figure::{
+    Axis, Content, Curve, Fact, Figure, Map, Mark, Panel, Rings, SCALE, Shape,
+};
 pub(crate) use layout::{PROPORTIONS as RINGS, SIZES as AXES};
 pub(crate) use paint::color::Colors;
 pub(crate) use paint::escape;
@@ -26,9 +28,6 @@ pub(crate) use ticks::{label, step, ticks};
 
 use paint::color::{Rgb, Tone, tones};
 use paint::{Raster, Target};
-
-/// Pixels of a PNG per pixel of the layout.
-pub(crate) const SCALE: u32 = 2;
 
 /// The bytes of a picture, and its width and height in pixels.
 pub(crate) struct Picture {

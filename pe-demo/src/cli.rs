@@ -16,7 +16,7 @@ mod shell;
 mod train;
 mod values;
 
-pub(crate) use encode::{EncodeArgs, SAME};
+pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;

@@ -19,5 +19,5 @@ pub use config::{EncoderConfig, MAX_PARAMETERS, Mode, Norm, Residual};
 pub use scheme::Scheme;
 pub use stack::{Encoder, EncoderOutput};
 
-pub(crate) use config::{DEFAULT_HEADS, DEFAULT_LAYERS, DEFAULT_ROWS, check_widths};
+pub(crate) use config::{DEFAULT_HEADS, DEFAULT_LAYERS, DEFAULT_ROWS, MAX_TOKENS, check_widths};
 pub(crate) use scheme::Adds;

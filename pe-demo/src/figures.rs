@@ -14,10 +14,3 @@ mod source;
 pub(crate) use catalog::{CATALOG, SECTIONS};
 pub(crate) use entry::{Entry, Setting};
 pub(crate) use source::Settings;
-
-use source::Source;
-
-// Names of axes.
-const POSITION: &str = "position";
-const COLUMN: &str = "column";
-const PAIR: &str = "pair";

@@ -1,4 +1,4 @@
-//! The source documents' rows about the mathematics; names carry the row.
+//! The rows of `tests/ROWS.md` about the mathematics. Names of tests carry the row.
 
 use pe_core::{
     Base, Element, Preset, Similarity, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,

@@ -32,11 +32,8 @@ fn command(program: &str, before: &[&str], test: &str, path: &Path) -> Command {
 const LARGE: usize = 12_288;
 
 /// Two large tables of the same size, of different positions.
-fn large(start: u64) -> TableSpec {
-    TableSpec {
-        start,
-        ..spec(1024, LARGE)
-    }
+fn large(start: u64) -> SinusoidalSpec {
+    spec_of(1024, start, LARGE, DType::F32)
 }
 
 /// The file as it is now is one of those it may be.
@@ -295,26 +292,12 @@ fn two_programs_at_once_leave_one_whole_result_for_every_reader() {
         println!("writing");
         let start = std::process::id() as u64 % 2 * 100;
         loop {
-            checkpoint::export(
-                &path,
-                &TableSpec {
-                    start,
-                    ..spec(256, 500)
-                },
-            )
-            .unwrap();
+            checkpoint::export(&path, &spec_of(256, start, 500, DType::F32)).unwrap();
         }
     }
     let (dir, path) = temp();
     let may_be = [0, 100].map(|start| {
-        checkpoint::export(
-            &path,
-            &TableSpec {
-                start,
-                ..spec(256, 500)
-            },
-        )
-        .unwrap();
+        checkpoint::export(&path, &spec_of(256, start, 500, DType::F32)).unwrap();
         fs::read(&path).unwrap()
     });
     let mut children = [writer(name, &path), writer(name, &path)];

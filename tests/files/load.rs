@@ -14,17 +14,17 @@ fn tables_come_back_in_every_type() {
         ..SinusoidalConfig::new(33)
     };
     for dtype in FLOATS {
-        let spec = TableSpec::new(config, 100, 50, dtype);
+        let spec = SinusoidalSpec::new(config, 100, 50, dtype).unwrap();
         checkpoint::export(&path, &spec).unwrap();
         let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
         assert_eq!(loaded.spec, Some(spec));
         assert_eq!(
-            (loaded.tensor.dtype(), loaded.tensor.dims()),
+            (loaded.table.dtype(), loaded.table.dims()),
             (dtype, &[50, 33][..])
         );
         let encoding = Sinusoidal::new(config).unwrap();
         let table = sinusoidal_tensor(&encoding, 100..150, dtype, &Device::Cpu).unwrap();
-        assert_eq!(bits(&loaded.tensor), bits(&table));
+        assert_eq!(bits(&loaded.table), bits(&table));
     }
 }
 
@@ -48,7 +48,7 @@ fn conversion_rounds_once() {
             dtype: Some(dtype),
             ..LoadOptions::default()
         };
-        bits(&options.load(&path).unwrap().tensor)
+        bits(&options.load(&path).unwrap().table)
     };
     assert_eq!(
         load(DType::BF16),
@@ -111,7 +111,7 @@ fn a_conversion_that_makes_an_infinity_is_an_error_unless_accepted() {
             non_finite: NonFinite::Accept,
             ..converting
         };
-        let loaded = bits(&accepting.load(&path).unwrap().tensor);
+        let loaded = bits(&accepting.load(&path).unwrap().table);
         assert_eq!(loaded[3], f64::INFINITY.copysign(value));
     }
     let table = Tensor::new(&[[65519f32, -65519.0]], &Device::Cpu).unwrap();
@@ -121,7 +121,7 @@ fn a_conversion_that_makes_an_infinity_is_an_error_unless_accepted() {
         ..LoadOptions::default()
     };
     let loaded = converting.load(&path).unwrap();
-    assert_eq!(bits(&loaded.tensor), [65504.0, -65504.0]);
+    assert_eq!(bits(&loaded.table), [65504.0, -65504.0]);
 }
 
 /// A file with one tensor `pe` of an eight-bit type.
@@ -161,19 +161,19 @@ fn eight_bit_tables_are_read_without_loss() {
         let width = finite.len() / 2;
         fs::write(&path, eight_bit(dtype, [2, width], &finite)).unwrap();
         let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-        assert_eq!((loaded.tensor.dtype(), loaded.spec), (DType::F32, None));
-        assert_eq!(loaded.tensor.dims(), [2, width]);
+        assert_eq!((loaded.table.dtype(), loaded.spec), (DType::F32, None));
+        assert_eq!(loaded.table.dims(), [2, width]);
         let patterns = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
         let wanted = patterns(finite.iter().map(|byte| value(*byte)).collect());
-        assert_eq!(patterns(bits(&loaded.tensor)), wanted);
+        assert_eq!(patterns(bits(&loaded.table)), wanted);
         for to in FLOATS {
             let options = LoadOptions {
                 dtype: Some(to),
                 ..LoadOptions::default()
             };
             let loaded = options.load(&path).unwrap();
-            assert_eq!(loaded.tensor.dtype(), to);
-            assert_eq!(patterns(bits(&loaded.tensor)), wanted);
+            assert_eq!(loaded.table.dtype(), to);
+            assert_eq!(patterns(bits(&loaded.table)), wanted);
         }
         assert_eq!(checkpoint::inspect(&path).unwrap().tensors[0].dtype, dtype);
         // NaN and infinities are seen.
@@ -189,7 +189,7 @@ fn eight_bit_tables_are_read_without_loss() {
             non_finite: NonFinite::Accept,
             ..LoadOptions::default()
         };
-        let loaded = bits(&options.load(&path).unwrap().tensor);
+        let loaded = bits(&options.load(&path).unwrap().table);
         for (byte, found) in all.iter().zip(loaded) {
             assert!(found == value(*byte) || found.is_nan() && value(*byte).is_nan());
         }
@@ -197,7 +197,7 @@ fn eight_bit_tables_are_read_without_loss() {
     // As Candle itself reads them.
     let table = exact(16, 40, DType::F32).to_dtype(DType::F8E4M3).unwrap();
     fs::write(&path, foreign(&[("pe", &table)])).unwrap();
-    let loaded = checkpoint::load(&path, &Device::Cpu).unwrap().tensor;
+    let loaded = checkpoint::load(&path, &Device::Cpu).unwrap().table;
     assert_eq!(bits(&loaded), bits(&table));
     // Compared with what was asked for, within half a unit of theirs.
     let with = |tolerance| LoadOptions {
@@ -208,7 +208,7 @@ fn eight_bit_tables_are_read_without_loss() {
     with(pow2(-5)).load(&path).unwrap();
     with(pow2(-6)).load(&path).unwrap_err();
     // No specification is one of eight bits.
-    let error = checkpoint::compare(&path, None, &spec(16, 40)).unwrap_err();
+    let error = checkpoint::compare(&path, &spec(16, 40)).unwrap_err();
     let error = error.to_string();
     assert!(
         error.contains("says dtype f32, the tensor has f8_e4m3"),
@@ -256,9 +256,9 @@ fn tables_of_others_are_taken_in_every_shape_and_under_any_name() {
                 let tensor = table.reshape(dims.as_slice()).unwrap();
                 fs::write(&path, foreign(&[(name, &tensor)])).unwrap();
                 let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-                assert_eq!((loaded.name.as_str(), loaded.spec), (name, None));
-                assert_eq!(loaded.tensor.dims(), [10, 16]);
-                assert_eq!(bits(&loaded.tensor), bits(&table));
+                assert_eq!((loaded.names[0].as_str(), loaded.spec), (name, None));
+                assert_eq!(loaded.table.dims(), [10, 16]);
+                assert_eq!(bits(&loaded.table), bits(&table));
             }
         }
     }
@@ -266,7 +266,7 @@ fn tables_of_others_are_taken_in_every_shape_and_under_any_name() {
     let one = exact(16, 1, DType::F32).reshape((1, 1, 16)).unwrap();
     fs::write(&path, foreign(&[("pe", &one)])).unwrap();
     assert_eq!(
-        checkpoint::load(&path, &Device::Cpu).unwrap().tensor.dims(),
+        checkpoint::load(&path, &Device::Cpu).unwrap().table.dims(),
         [1, 16]
     );
 }
@@ -285,12 +285,15 @@ fn the_table_is_found_among_other_tensors_or_they_are_listed() {
     )
     .unwrap();
     assert_eq!(
-        checkpoint::load(&path, &Device::Cpu).unwrap().name,
+        checkpoint::load(&path, &Device::Cpu).unwrap().names[0],
         "x.table"
     );
     // `pe` before any other.
     fs::write(&path, foreign(&[("a", &weight), ("pe", &table)])).unwrap();
-    assert_eq!(checkpoint::load(&path, &Device::Cpu).unwrap().name, "pe");
+    assert_eq!(
+        checkpoint::load(&path, &Device::Cpu).unwrap().names[0],
+        "pe"
+    );
     // Two: the caller must say.
     fs::write(
         &path,
@@ -307,11 +310,7 @@ fn the_table_is_found_among_other_tensors_or_they_are_listed() {
     ] {
         assert!(error.contains(part), "{error}");
     }
-    let named = |name: &str| LoadOptions {
-        tensor_name: Some(name.to_owned()),
-        ..LoadOptions::default()
-    };
-    assert_eq!(named("x.table").load(&path).unwrap().name, "x.table");
+    assert_eq!(named("x.table").load(&path).unwrap().names[0], "x.table");
     let error = named("y").load(&path).unwrap_err().to_string();
     assert!(
         error.contains("no tensor \"y\"; the file holds \"ids\""),
@@ -356,6 +355,6 @@ fn misaligned_data_is_read() {
         bytes.extend(&data);
         fs::write(&path, raw(&header, &bytes)).unwrap();
         let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-        assert_eq!(bits(&loaded.tensor), bits(&table));
+        assert_eq!(bits(&loaded.table), bits(&table));
     }
 }

@@ -8,6 +8,8 @@ mod interrupted;
 mod load;
 mod malformed;
 mod messages;
+mod old;
+mod once;
 mod replace;
 mod rotary;
 mod save;
@@ -23,7 +25,8 @@ use candle_core::{DType, Device, Tensor};
 use candle_nn::{VarBuilder, VarMap};
 use half::{bf16, f16};
 use pe_candle::checkpoint::{
-    self, Limits, LoadOptions, NonFinite, SaveOptions, SpecStatus, TableOrigin, TableSpec, Verify,
+    self, AnySpec, Limits, LoadOptions, NonFinite, SaveOptions, SinusoidalSpec, SpecStatus,
+    TableOrigin, Verify,
 };
 use pe_candle::{PositionalEncodingConfig, sinusoidal_tensor};
 use pe_core::{
@@ -42,8 +45,20 @@ fn temp() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-fn spec(d_model: usize, rows: usize) -> TableSpec {
-    TableSpec::new(SinusoidalConfig::new(d_model), 0, rows, DType::F32)
+fn spec(d_model: usize, rows: usize) -> SinusoidalSpec {
+    spec_of(d_model, 0, rows, DType::F32)
+}
+
+fn spec_of(d_model: usize, start: u64, rows: usize, dtype: DType) -> SinusoidalSpec {
+    SinusoidalSpec::new(SinusoidalConfig::new(d_model), start, rows, dtype).unwrap()
+}
+
+/// Options that ask for a table by its name.
+fn named(name: &str) -> LoadOptions {
+    LoadOptions {
+        tensor_names: vec![name.to_owned()],
+        ..LoadOptions::default()
+    }
 }
 
 /// A file with any header and any data.

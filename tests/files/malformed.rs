@@ -193,12 +193,12 @@ fn a_table_in_a_file_larger_than_memory_limits_is_read_alone() {
         return; // a file system without sparse files
     }
     assert_eq!(
-        checkpoint::load(&path, &Device::Cpu).unwrap().tensor.dims(),
+        checkpoint::load(&path, &Device::Cpu).unwrap().table.dims(),
         [1, 2]
     );
     assert_eq!(checkpoint::inspect(&path).unwrap().tensors.len(), 2);
     let options = LoadOptions {
-        tensor_name: Some("weights".to_owned()),
+        tensor_names: vec!["weights".to_owned()],
         ..LoadOptions::default()
     };
     options.load(&path).unwrap_err();
@@ -221,7 +221,7 @@ fn headers_up_to_their_limit_are_read() {
         };
         options.load(&path).map_err(|error| error.to_string())
     };
-    assert_eq!(load(length).unwrap().tensor.dims(), [4, 8]);
+    assert_eq!(load(length).unwrap().table.dims(), [4, 8]);
     let error = load(length - 1).unwrap_err();
     let limit = format!("above the limit of {}", length - 1);
     assert!(error.contains(&limit), "{error}");
@@ -236,7 +236,7 @@ fn widths_up_to_their_limit_are_read() {
         fs::write(&path, foreign(&[("pe", &table)])).unwrap();
         if width == MAX_D_MODEL {
             let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-            assert_eq!(loaded.tensor.dims(), [1, width]);
+            assert_eq!(loaded.table.dims(), [1, width]);
         } else {
             let error = load_error(&path);
             let outside = format!("the width {width} is outside 1..={MAX_D_MODEL}");

@@ -123,14 +123,14 @@ fn files_of_hostile_text_by_a_hostile_name() {
     for (about, bytes) in files() {
         fs::write(&path, &bytes).unwrap();
         assert_one_line(checkpoint::load(&path, &Device::Cpu), about);
-        assert_one_line(checkpoint::load_rotary(&path, &Device::Cpu), about);
-        assert_one_line(checkpoint::compare(&path, Some(HOSTILE), &spec), about);
         assert_one_line(
-            checkpoint::compare(&path, Some("no\n\u{200b}"), &spec),
+            checkpoint::load_as::<checkpoint::RotaryTables>(&path, &Device::Cpu),
             about,
         );
+        assert_one_line(named(HOSTILE).compare(&path, &spec), about);
+        assert_one_line(named("no\n\u{200b}").compare(&path, &spec), about);
         let asked = LoadOptions {
-            tensor_name: Some(HOSTILE.to_owned()),
+            tensor_names: vec![HOSTILE.to_owned()],
             rows: Some(77),
             ..LoadOptions::default()
         };
@@ -155,7 +155,7 @@ fn files_of_hostile_text_by_a_hostile_name() {
             serde_json::to_string(HOSTILE).unwrap()
         ),
     ] {
-        assert_one_line(TableSpec::from_json(text), text);
+        assert_one_line(SinusoidalSpec::from_json(text), text);
         assert_one_line(RotarySpec::from_json(text), text);
     }
 }
@@ -166,12 +166,15 @@ fn good_files_that_are_refused_and_places_that_cannot_be_written() {
     let path = dir.path().join(HOSTILE);
     let good = spec(4, 2);
     let options = SaveOptions {
-        tensor_name: HOSTILE.to_owned(),
+        tensor_names: vec![HOSTILE.to_owned()],
     };
     options.export(&path, &good).unwrap();
     // The tensor's name comes back as it is.
     assert_eq!(checkpoint::inspect(&path).unwrap().tensors[0].name, HOSTILE);
-    assert_eq!(checkpoint::load(&path, &Device::Cpu).unwrap().name, HOSTILE);
+    assert_eq!(
+        checkpoint::load(&path, &Device::Cpu).unwrap().names[0],
+        HOSTILE
+    );
     for options in [
         LoadOptions {
             rows: Some(3),
@@ -209,13 +212,13 @@ fn good_files_that_are_refused_and_places_that_cannot_be_written() {
     ] {
         assert_one_line(options.load(&path), "asked for something else");
     }
-    assert_one_line(checkpoint::compare(&path, None, &spec(4, 3)), "rows");
+    assert_one_line(checkpoint::compare(&path, &spec(4, 3)), "rows");
     let loaded = || checkpoint::load(&path, &Device::Cpu).unwrap();
     assert_one_line(
         loaded().into_layer(PositionalEncodingConfig::new(6)),
         "another layer",
     );
-    let late = TableSpec { start: 1, ..good };
+    let late = spec_of(4, 1, 2, DType::F32);
     options.export(&path, &late).unwrap();
     assert_one_line(
         loaded().into_layer(PositionalEncodingConfig::new(4)),
@@ -244,18 +247,14 @@ fn good_files_that_are_refused_and_places_that_cannot_be_written() {
         assert_shown(&replaced.to_string(), "replacing");
     }
     assert_one_line(checkpoint::save(&path, &table, &spec(4, 3)), "shape");
-    let other = TableSpec {
-        dtype: DType::F64,
-        ..good
-    };
+    let other = spec_of(4, 0, 2, DType::F64);
     assert_one_line(checkpoint::save(&path, &table, &other), "type");
     let rows = Sinusoidal::paper(4).unwrap().table::<f32>(0..2).unwrap();
-    assert_one_line(checkpoint::save_table(&path, &rows, &spec(4, 3)), "shape");
-    assert_one_line(checkpoint::save_table(&path, &rows, &other), "type");
-    assert_one_line(checkpoint::export(&path, &spec(3, 3)), "odd");
+    assert_one_line(checkpoint::save(&path, &rows, &spec(4, 3)), "shape");
+    assert_one_line(checkpoint::save(&path, &rows, &other), "type");
     let rotary = RotarySpec::new(RotaryConfig::new(8), 0, 4, DType::F32).unwrap();
-    assert_one_line(checkpoint::export_rotary(&missing, &rotary), "below a file");
-    assert_one_line(checkpoint::compare_rotary(&path, &rotary), "not rotary");
+    assert_one_line(checkpoint::export(&missing, &rotary), "below a file");
+    assert_one_line(checkpoint::compare(&path, &rotary), "not rotary");
 }
 
 #[test]

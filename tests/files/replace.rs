@@ -252,7 +252,7 @@ fn a_name_alone_is_one_in_the_working_directory() {
     command.args(["--exact", NAME]).current_dir(dir.path());
     again::passes(&mut command, "1");
     let loaded = checkpoint::load(dir.path().join("table.safetensors"), &Device::Cpu).unwrap();
-    assert_eq!(loaded.tensor.dims(), [4, 8]);
+    assert_eq!(loaded.table.dims(), [4, 8]);
 }
 
 /// What the system says of a place stays what it says.

@@ -1,6 +1,6 @@
 //! Rotary tables in files.
 
-use pe_candle::checkpoint::{RotaryLoadOptions, RotarySpec};
+use pe_candle::checkpoint::{RotarySpec, RotaryTables, RotaryTensors};
 use pe_core::{
     Llama3Scaling, LongRopeScaling, RopeScaling, Rotary, RotaryConfig, RotaryRecipe, YarnScaling,
 };
@@ -49,8 +49,9 @@ fn expected(spec: &RotarySpec) -> [Vec<f64>; 3] {
     fn wide<T: Element>(table: pe_core::Table<T>) -> Vec<f64> {
         table.as_slice().iter().map(|e| e.to_f64()).collect()
     }
-    let rotary = Rotary::new(spec.config.clone()).unwrap();
-    let frequencies = rotary.frequencies(spec.seq_len.unwrap_or(0)).unwrap();
+    let rotary = Rotary::new(spec.config().clone()).unwrap();
+    let seq_len = spec.scheme().seq_len();
+    let frequencies = rotary.frequencies(seq_len.unwrap_or(0)).unwrap();
     macro_rules! tables {
         ($t:ty) => {{
             let tables = frequencies.tables::<$t>(spec.positions()).unwrap();
@@ -62,7 +63,7 @@ fn expected(spec: &RotarySpec) -> [Vec<f64>; 3] {
         .iter()
         .map(|f| f64::from(*f))
         .collect();
-    let ([cos, sin], inv_freq) = match spec.dtype {
+    let ([cos, sin], inv_freq) = match spec.dtype() {
         DType::F32 => (tables!(f32), single),
         DType::F64 => (tables!(f64), frequencies.inv_freq()),
         DType::F16 => (tables!(f16), single),
@@ -82,40 +83,49 @@ fn every_scaling_comes_back_in_every_type_with_equal_bytes() {
                     ..config.clone()
                 };
                 let spec = rotary(&config, 5, 70, dtype);
-                checkpoint::export_rotary(&path, &spec).unwrap();
+                checkpoint::export(&path, &spec).unwrap();
                 let bytes = fs::read(&path).unwrap();
-                checkpoint::export_rotary(&path, &spec).unwrap();
+                checkpoint::export(&path, &spec).unwrap();
                 assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
 
-                let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
-                assert_eq!(loaded.spec, spec);
+                let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
+                assert_eq!(loaded.spec, Some(spec.clone()));
                 let [cos, sin, inv_freq] = expected(&spec);
-                assert_eq!(loaded.cos.dims(), [70, 8]);
-                assert_eq!((loaded.cos.dtype(), loaded.sin.dtype()), (dtype, dtype));
-                assert_eq!(bits(&loaded.cos), cos, "{spec:?}");
-                assert_eq!(bits(&loaded.sin), sin, "{spec:?}");
-                assert_eq!(bits(&loaded.inv_freq), inv_freq, "{spec:?}");
+                assert_eq!(loaded.table.cos.dims(), [70, 8]);
+                assert_eq!(
+                    (loaded.table.cos.dtype(), loaded.table.sin.dtype()),
+                    (dtype, dtype)
+                );
+                assert_eq!(bits(&loaded.table.cos), cos, "{spec:?}");
+                assert_eq!(bits(&loaded.table.sin), sin, "{spec:?}");
+                assert_eq!(bits(&loaded.table.inv_freq), inv_freq, "{spec:?}");
                 let narrow = if dtype == DType::F64 {
                     DType::F64
                 } else {
                     DType::F32
                 };
-                assert_eq!(loaded.inv_freq.dtype(), narrow);
+                assert_eq!(loaded.table.inv_freq.dtype(), narrow);
 
-                let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+                let comparison = checkpoint::compare(&path, &spec).unwrap();
                 assert!(comparison.is_right());
                 assert_eq!(comparison.entries, 2 * 70 * 8 + 8);
                 let report = checkpoint::inspect(&path).unwrap();
-                assert_eq!(report.spec, SpecStatus::Rotary(spec.clone()));
+                assert_eq!(
+                    report.spec,
+                    SpecStatus::Valid(AnySpec::Rotary(spec.clone()))
+                );
                 // The bytes are those of the safetensors crate.
                 let metadata = [(checkpoint::METADATA_KEY.to_owned(), spec.to_json().unwrap())];
                 let tensors = [
-                    ("sin", &loaded.sin),
-                    ("cos", &loaded.cos),
-                    ("inv_freq", &loaded.inv_freq),
+                    ("sin", &loaded.table.sin),
+                    ("cos", &loaded.table.cos),
+                    ("inv_freq", &loaded.table.inv_freq),
                 ];
                 let theirs = safetensors::serialize(tensors, Some(metadata.into())).unwrap();
                 assert!(theirs == bytes, "{spec:?}");
+                let RotaryTensors { cos, sin, .. } = &loaded.table;
+                checkpoint::save(&path, &[cos, sin], &spec).unwrap();
+                assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
             }
         }
     }
@@ -133,10 +143,10 @@ fn blocks_do_not_show_in_the_file() {
         (64, 0, DType::F64),
     ] {
         let spec = rotary(&RotaryConfig::new(rotary_dim), 1_000_000, rows, dtype);
-        checkpoint::export_rotary(&path, &spec).unwrap();
-        let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
+        checkpoint::export(&path, &spec).unwrap();
+        let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
         let [cos, sin, _] = expected(&spec);
-        assert!(bits(&loaded.cos) == cos && bits(&loaded.sin) == sin);
+        assert!(bits(&loaded.table.cos) == cos && bits(&loaded.table.sin) == sin);
     }
 }
 
@@ -153,23 +163,13 @@ fn one_wrong_bit_anywhere_is_found_and_named() {
     for dtype in FLOATS {
         let spec = rotary(config, 7, 5000, dtype);
         let size = dtype.size_in_bytes();
-        checkpoint::export_rotary(&path, &spec).unwrap();
+        checkpoint::export(&path, &spec).unwrap();
         let good = fs::read(&path).unwrap();
         for (tensor, row, pair, words) in [
-            ("cos", 0, 0, "in cos at row 0 (position 7), pair 0: "),
-            (
-                "cos",
-                4999,
-                7,
-                "in cos at row 4999 (position 5006), pair 7: ",
-            ),
-            (
-                "sin",
-                2500,
-                3,
-                "in sin at row 2500 (position 2507), pair 3: ",
-            ),
-            ("inv_freq", 0, 6, "in inv_freq at pair 6: "),
+            ("cos", 0, 0, "at position 7, column 0: "),
+            ("cos", 4999, 7, "at position 5006, column 7: "),
+            ("sin", 2500, 3, "at position 2507, column 3: "),
+            ("inv_freq", 0, 6, "the first at column 6: "),
         ] {
             let mut bad = good.clone();
             let size = if tensor == "inv_freq" {
@@ -179,19 +179,21 @@ fn one_wrong_bit_anywhere_is_found_and_named() {
             };
             bad[begins(&good, tensor) + (row * 8 + pair) * size] ^= 1;
             fs::write(&path, &bad).unwrap();
-            let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+            let comparison = checkpoint::compare(&path, &spec).unwrap();
             assert_eq!((comparison.wrong, comparison.max_ulps), (1, 1));
-            let first = comparison.first_wrong.unwrap();
-            assert_eq!((first.tensor, first.pair), (tensor, pair));
+            let first = comparison.first_wrong.as_ref().unwrap();
+            assert_eq!((first.tensor.as_str(), first.column), (tensor, pair));
             assert!(comparison.to_string().contains(words), "{comparison}");
-            let error = checkpoint::load_rotary(&path, &Device::Cpu).unwrap_err();
-            assert!(error.to_string().contains(words), "{error}");
+            let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap_err();
+            let named = format!("tensor {tensor:?}: by the file's own specification, 1 of ");
+            let error = error.to_string();
+            assert!(error.contains(&named) && error.contains(words), "{error}");
             // Not looked at, not found.
-            let options = RotaryLoadOptions {
+            let options = LoadOptions::<RotaryTables> {
                 verify: Verify::None,
-                ..RotaryLoadOptions::default()
+                ..LoadOptions::default()
             };
-            options.load(&path).unwrap();
+            options.load_as(&path).unwrap();
         }
     }
 }
@@ -200,7 +202,7 @@ fn one_wrong_bit_anywhere_is_found_and_named() {
 fn cosines_are_wrong_before_sines() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
-    checkpoint::export_rotary(&path, &spec).unwrap();
+    checkpoint::export(&path, &spec).unwrap();
     let good = fs::read(&path).unwrap();
     for (sine, cosine, first) in [
         ((20, 5), (20, 5), ("cos", 20, 5)),
@@ -214,14 +216,11 @@ fn cosines_are_wrong_before_sines() {
             bad[at..at + 4].copy_from_slice(&2f32.to_le_bytes());
         }
         fs::write(&path, &bad).unwrap();
-        let found = checkpoint::compare_rotary(&path, &spec).unwrap();
+        let found = checkpoint::compare(&path, &spec).unwrap();
         let wrong = found.first_wrong.unwrap();
-        assert_eq!(
-            (wrong.tensor, wrong.row, wrong.pair),
-            (first.0, Some((first.1, first.1 as u64)), first.2)
-        );
+        assert_eq!((wrong.tensor.as_str(), wrong.row, wrong.column), first);
         // 2 is further from the smaller of the two.
-        let tables = Rotary::new(spec.config.clone())
+        let tables = Rotary::new(spec.config().clone())
             .unwrap()
             .frequencies(0)
             .unwrap();
@@ -239,7 +238,7 @@ fn cosines_are_wrong_before_sines() {
 fn the_first_wrong_entry_is_the_first_by_position() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
-    checkpoint::export_rotary(&path, &spec).unwrap();
+    checkpoint::export(&path, &spec).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     for (tensor, row, pair) in [
         ("cos", 60, 1),
@@ -251,26 +250,27 @@ fn the_first_wrong_entry_is_the_first_by_position() {
         bytes[at] ^= 1;
     }
     fs::write(&path, &bytes).unwrap();
-    let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     let first = comparison.first_wrong.unwrap();
     assert_eq!(
-        (comparison.wrong, first.tensor, first.row, first.pair),
-        (4, "sin", Some((20, 20)), 4)
+        (comparison.wrong, first.tensor.as_str(), first.row),
+        (4, "sin", 20)
     );
+    assert_eq!((first.column, first.position), (4, Some(20)));
     // A NaN counts as infinitely far.
     let at = begins(&bytes, "cos");
     bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
     fs::write(&path, &bytes).unwrap();
-    let comparison = checkpoint::compare_rotary(&path, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     assert_eq!((comparison.wrong, comparison.max_ulps), (5, u64::MAX));
     assert!(comparison.max_difference.is_nan());
-    let options = RotaryLoadOptions {
+    let options = LoadOptions::<RotaryTables> {
         verify: Verify::None,
-        ..RotaryLoadOptions::default()
+        ..LoadOptions::default()
     };
-    let error = options.load(&path).unwrap_err().to_string();
+    let error = options.load_as(&path).unwrap_err().to_string();
     assert!(
-        error.contains("tensor \"cos\": the entry at row 0, pair 0 is NaN"),
+        error.contains("tensor \"cos\": the entry at row 0, column 0 is NaN"),
         "{error}"
     );
 }
@@ -279,18 +279,18 @@ fn the_first_wrong_entry_is_the_first_by_position() {
 fn a_sample_finds_what_is_in_its_rows() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 1000, DType::F32);
-    checkpoint::export_rotary(&path, &spec).unwrap();
+    checkpoint::export(&path, &spec).unwrap();
     let good = fs::read(&path).unwrap();
-    let sample = RotaryLoadOptions {
+    let sample = LoadOptions::<RotaryTables> {
         verify: Verify::Sample,
-        ..RotaryLoadOptions::default()
+        ..LoadOptions::default()
     };
-    sample.load(&path).unwrap();
+    sample.load_as(&path).unwrap();
     for (row, found) in [(0, true), (999, true), (16, true), (17, false)] {
         let mut bad = good.clone();
         bad[begins(&good, "sin") + row * 8 * 4] ^= 1;
         fs::write(&path, &bad).unwrap();
-        assert_eq!(sample.load(&path).is_err(), found, "{row}");
+        assert_eq!(sample.load_as(&path).is_err(), found, "{row}");
     }
 }
 
@@ -299,7 +299,7 @@ fn frequencies_that_depend_on_the_length_are_those_of_the_last_row() {
     for (at, grows) in [(0, false), (2, true), (3, false), (4, true)] {
         let config = &configs()[at];
         let spec = rotary(config, 100, 28, DType::F32);
-        assert_eq!(spec.seq_len, grows.then_some(128));
+        assert_eq!(spec.scheme().seq_len(), grows.then_some(128));
         let json = spec.to_json().unwrap();
         let (other, message) = match grows {
             true => (
@@ -308,11 +308,8 @@ fn frequencies_that_depend_on_the_length_are_those_of_the_last_row() {
             ),
             false => (Some(128), "do not depend on it"),
         };
-        let bad = RotarySpec {
-            seq_len: other,
-            ..spec
-        };
-        let error = bad.check().unwrap_err().to_string();
+        let rotary = Rotary::new(config.clone()).unwrap();
+        let error = RotaryTables::new(rotary, other).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         let text = if grows {
             "\"seq_len\":128"
@@ -344,9 +341,9 @@ fn json_that_is_not_understood_says_why() {
         (
             "\"rotary\"",
             "\"sinusoidal\"",
-            "is that of an additive table (load reads it)",
+            "the scheme is \"sinusoidal\", \"rotary\" was asked for",
         ),
-        ("\"rotary\"", "\"alibi\"", "scheme \"alibi\" is not known"),
+        ("\"rotary\"", "\"alibi\"", "the scheme is \"alibi\", "),
         (
             "\"start\":0",
             "\"start\":0,\"stop\":4",
@@ -405,23 +402,23 @@ fn json_that_is_not_understood_says_why() {
 fn what_does_not_fit_a_specification_is_refused_by_name() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 4, DType::F32);
-    checkpoint::export_rotary(&path, &spec).unwrap();
-    let loaded = checkpoint::load_rotary(&path, &Device::Cpu).unwrap();
-    let (cos, sin, inv_freq) = (&loaded.cos, &loaded.sin, &loaded.inv_freq);
+    checkpoint::export(&path, &spec).unwrap();
+    let loaded = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu).unwrap();
+    let (cos, sin, inv_freq) = (&loaded.table.cos, &loaded.table.sin, &loaded.table.inv_freq);
     let short = cos.narrow(0, 0, 3).unwrap();
     let half = inv_freq.to_dtype(DType::F16).unwrap();
     for (tensors, message) in [
         (
             vec![("cos", cos), ("inv_freq", inv_freq)],
-            "there is no tensor \"sin\"",
+            "no tensor \"sin\"",
         ),
         (
             vec![("cos", &short), ("sin", sin), ("inv_freq", inv_freq)],
-            "the specification says \"cos\" is F32 [4, 8], the tensor is F32 [3, 8]",
+            "tensor \"cos\": the specification says rows 4, the tensor has 3",
         ),
         (
             vec![("cos", cos), ("sin", sin), ("inv_freq", &half)],
-            "the specification says \"inv_freq\" is F32 [8], the tensor is F16 [8]",
+            "tensor \"inv_freq\": the specification says F32 [8], the tensor is F16 [8]",
         ),
     ] {
         let metadata = [(checkpoint::METADATA_KEY.to_owned(), spec.to_json().unwrap())];
@@ -430,13 +427,11 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
             safetensors::serialize(tensors, Some(metadata.into())).unwrap(),
         )
         .unwrap();
-        let error = checkpoint::load_rotary(&path, &Device::Cpu)
+        let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
             .unwrap_err()
             .to_string();
         assert!(error.contains(message), "{error}");
-        let error = checkpoint::compare_rotary(&path, &spec)
-            .unwrap_err()
-            .to_string();
+        let error = checkpoint::compare(&path, &spec).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         match checkpoint::inspect(&path).unwrap().spec {
             SpecStatus::Invalid(reason) => assert!(reason.contains(message), "{reason}"),
@@ -445,7 +440,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
     }
     // Files of the one kind, read as the other.
     fs::write(&path, foreign(&[("cos", cos), ("sin", sin)])).unwrap();
-    let error = checkpoint::load_rotary(&path, &Device::Cpu)
+    let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
         .unwrap_err()
         .to_string();
     assert!(
@@ -453,126 +448,114 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
         "{error}"
     );
     checkpoint::export(&path, &super::spec(16, 4)).unwrap();
-    let error = checkpoint::load_rotary(&path, &Device::Cpu)
+    let error = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("is that of an additive table"), "{error}");
-    checkpoint::export_rotary(&path, &spec).unwrap();
-    assert!(load_error(&path).contains("is that of a rotary table"));
+    assert!(
+        error.contains("the scheme is \"sinusoidal\", \"rotary\" was asked for"),
+        "{error}"
+    );
+    checkpoint::export(&path, &spec).unwrap();
+    assert!(load_error(&path).contains("the scheme is \"rotary\", \"sinusoidal\" was asked for"));
 }
 
 #[test]
 fn what_was_not_asked_for_is_refused() {
     let (_dir, path) = temp();
     let spec = rotary(&configs()[1], 8, 4, DType::F32);
-    checkpoint::export_rotary(&path, &spec).unwrap();
-    let ask = |config: Option<RotaryConfig>, start| RotaryLoadOptions {
+    checkpoint::export(&path, &spec).unwrap();
+    let ask = |config: Option<RotaryConfig>, start| LoadOptions::<RotaryTables> {
         config,
         start,
-        ..RotaryLoadOptions::default()
+        ..LoadOptions::default()
     };
-    ask(Some(spec.config.clone()), Some(8)).load(&path).unwrap();
+    ask(Some(spec.config().clone()), Some(8))
+        .load_as(&path)
+        .unwrap();
     let other = RotaryConfig {
         base: 500_000.0,
-        ..spec.config.clone()
+        ..spec.config().clone()
     };
-    let error = ask(Some(other), None).load(&path).unwrap_err().to_string();
+    let error = ask(Some(other), None)
+        .load_as(&path)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("base 12345.678, 500000.0 was asked for"),
         "{error}"
     );
-    let error = ask(None, Some(0)).load(&path).unwrap_err().to_string();
+    let error = ask(None, Some(0)).load_as(&path).unwrap_err().to_string();
     assert!(error.contains("has start 8, 0 was asked for"), "{error}");
-    let limited = |table_bytes| RotaryLoadOptions {
+    let limited = |table_bytes| LoadOptions::<RotaryTables> {
         limits: Limits {
             table_bytes,
             ..Limits::default()
         },
-        ..RotaryLoadOptions::default()
+        ..LoadOptions::default()
     };
-    limited(288).load(&path).unwrap();
-    let error = limited(287).load(&path).unwrap_err().to_string();
+    limited(288).load_as(&path).unwrap();
+    let error = limited(287).load_as(&path).unwrap_err().to_string();
     assert!(
-        error.contains("288 bytes of table, above the limit of 287"),
+        error.contains("288 bytes, above the limit of 287"),
         "{error}"
     );
 }
 
 #[test]
-fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
-    let (dir, path) = temp();
-    fs::write(&path, "precious").unwrap();
-    let good = rotary(&RotaryConfig::new(128), 0, 4, DType::F32);
-    let with = |config| RotarySpec {
-        config,
-        ..good.clone()
-    };
-    let custom = |attention_factor| {
-        let scaling = RopeScaling::Custom {
+fn a_specification_that_makes_no_sense_cannot_be_built() {
+    let of = RotaryConfig::new;
+    let custom = |attention_factor| RotaryConfig {
+        scaling: RopeScaling::Custom {
             inv_freq: vec![1.0; 4],
             attention_factor,
-        };
-        with(RotaryConfig {
-            scaling,
-            ..RotaryConfig::new(8)
-        })
+        },
+        ..RotaryConfig::new(8)
     };
-    for (spec, message) in [
+    let (f16, bf16, f32) = (DType::F16, DType::BF16, DType::F32);
+    for (config, start, rows, dtype, message) in [
+        (of(7), 0, 4, f32, "rotary_dim 7 is not an even number"),
         (
-            with(RotaryConfig::new(7)),
-            "rotary_dim 7 is not an even number",
+            of(128),
+            0,
+            1 << 32,
+            f32,
+            "tables of 4294967296 rows x 64 columns of f32 exceed the limit",
         ),
+        (of(128), u64::MAX, 4, f32, "run past 4294967296"),
+        (of(128), 0, 4, DType::U8, "elements of type u8"),
         (
-            RotarySpec {
-                rows: 1 << 32,
-                ..good.clone()
-            },
-            "cosines and sines of 4294967296 rows x 64 pairs of f32 exceed the limit",
-        ),
-        (
-            RotarySpec {
-                start: u64::MAX,
-                ..good.clone()
-            },
-            "run past 4294967296",
-        ),
-        (
-            RotarySpec {
-                dtype: DType::U8,
-                ..good.clone()
-            },
-            "elements of type u8",
-        ),
-        (
-            RotarySpec {
-                dtype: DType::F16,
-                ..custom(70_000.0)
-            },
+            custom(70_000.0),
+            0,
+            4,
+            f16,
             "the attention factor 70000.0 is beyond the range of f16",
         ),
         (
-            RotarySpec {
-                dtype: DType::BF16,
-                ..custom(3.4e38)
-            },
+            custom(3.4e38),
+            0,
+            4,
+            bf16,
             "the attention factor 3.4e38 is beyond the range of bf16",
         ),
         (
             custom(3.5e38),
+            0,
+            4,
+            f32,
             "the attention factor 3.5e38 is beyond the range of f32",
         ),
         (
             custom(f64::NAN),
+            0,
+            4,
+            f32,
             "attention_factor NaN is not a positive finite number",
         ),
     ] {
-        let error = checkpoint::export_rotary(&path, &spec)
-            .unwrap_err()
-            .to_string();
+        let error = RotarySpec::new(config, start, rows, dtype);
+        let error = error.unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
-        assert_eq!(fs::read(&path).unwrap(), b"precious");
     }
-    assert_holds(dir.path(), &["table.safetensors"]);
 }
 
 /// 16 GiB of cosines, sines and frequencies, to the byte, and one row more; factors as large as
@@ -580,13 +563,9 @@ fn a_specification_that_makes_no_sense_leaves_the_file_alone() {
 #[test]
 fn specifications_up_to_their_limits_are_valid() {
     // 64 pairs: 2 x 2 bytes each a row, and 4 bytes each of frequencies.
-    let of = |rows| RotarySpec {
-        rows,
-        ..rotary(&RotaryConfig::new(128), 0, 4, DType::F16)
-    };
-    assert_eq!(of((1 << 26) - 1).bytes(), Some(16 << 30));
-    of((1 << 26) - 1).check().unwrap();
-    let error = of(1 << 26).check().unwrap_err().to_string();
+    let of = |rows| RotarySpec::new(RotaryConfig::new(128), 0, rows, DType::F16);
+    assert_eq!(of((1 << 26) - 1).unwrap().bytes(), Some(16 << 30));
+    let error = of(1 << 26).unwrap_err().to_string();
     assert!(error.contains("exceed the limit"), "{error}");
     for (dtype, attention_factor) in [
         (DType::F16, 65_504.0),
@@ -602,6 +581,6 @@ fn specifications_up_to_their_limits_are_valid() {
             scaling,
             ..RotaryConfig::new(8)
         };
-        rotary(&config, 0, 4, dtype).check().unwrap();
+        let _ = rotary(&config, 0, 4, dtype);
     }
 }

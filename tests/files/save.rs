@@ -6,12 +6,8 @@ use super::*;
 fn equal_input_gives_equal_bytes_by_every_way() {
     let (dir, path) = temp();
     for dtype in FLOATS {
-        let spec = TableSpec {
-            dtype,
-            start: 5,
-            ..spec(32, 40)
-        };
-        let encoding = Sinusoidal::new(spec.config).unwrap();
+        let spec = spec_of(32, 5, 40, dtype);
+        let encoding = Sinusoidal::new(*spec.config()).unwrap();
         let tensor = sinusoidal_tensor(&encoding, 5..45, dtype, &Device::Cpu).unwrap();
         checkpoint::save(&path, &tensor, &spec).unwrap();
         let first = fs::read(&path).unwrap();
@@ -34,7 +30,7 @@ fn equal_input_gives_equal_bytes_by_every_way() {
         assert!(fs::read(&path).unwrap() == first, "{dtype:?}");
         macro_rules! table {
             ($t:ty) => {
-                checkpoint::save_table(&path, &encoding.table::<$t>(5..45).unwrap(), &spec).unwrap()
+                checkpoint::save(&path, &encoding.table::<$t>(5..45).unwrap(), &spec).unwrap()
             };
         }
         match dtype {
@@ -62,18 +58,15 @@ fn blocks_do_not_show_in_the_file() {
         (1 << 18, 3, DType::F64),
         (2, 150_001, DType::F32),
     ] {
-        let spec = TableSpec {
-            dtype,
-            ..spec(d_model, rows)
-        };
+        let spec = spec_of(d_model, 0, rows, dtype);
         checkpoint::export(&path, &spec).unwrap();
         let by_export = fs::read(&path).unwrap();
         let tensor = exact(d_model, rows as u64, dtype);
         checkpoint::save(&path, &tensor, &spec).unwrap();
         assert!(fs::read(&path).unwrap() == by_export);
         let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-        assert!(bits(&loaded.tensor) == bits(&tensor));
-        let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+        assert!(bits(&loaded.table) == bits(&tensor));
+        let comparison = checkpoint::compare(&path, &spec).unwrap();
         assert_eq!(comparison.entries, (d_model * rows) as u64);
         assert!(comparison.is_right());
     }
@@ -86,17 +79,14 @@ fn a_tensor_that_is_not_what_the_specification_says_is_not_written() {
     for (bad, message) in [
         (
             spec(16, 5),
-            "the tensor has shape [4, 16], the specification [5, 16]",
+            "the table has shape [4, 16], the specification [5, 16]",
         ),
         (
             spec(18, 4),
-            "the tensor has shape [4, 16], the specification [4, 18]",
+            "the table has shape [4, 16], the specification [4, 18]",
         ),
         (
-            TableSpec {
-                dtype: DType::F16,
-                ..spec(16, 4)
-            },
+            spec_of(16, 0, 4, DType::F16),
             "dtype f32, the specification f16",
         ),
     ] {
@@ -105,17 +95,14 @@ fn a_tensor_that_is_not_what_the_specification_says_is_not_written() {
             .to_string();
         assert!(error.contains(message), "{error}");
         let table = Sinusoidal::paper(16).unwrap().table::<f32>(0..4).unwrap();
-        let error = checkpoint::save_table(&path, &table, &bad)
+        let error = checkpoint::save(&path, &table, &bad)
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains(&message.replace("tensor", "table")),
-            "{error}"
-        );
+        assert!(error.contains(message), "{error}");
     }
     for tensor_name in ["", "__metadata__"] {
         let options = SaveOptions {
-            tensor_name: tensor_name.to_owned(),
+            tensor_names: vec![tensor_name.to_owned()],
         };
         let error = options
             .save(&path, &table, &spec(16, 4))
@@ -138,11 +125,11 @@ fn awkward_tensor_names_come_back() {
         "\0",
     ] {
         let options = SaveOptions {
-            tensor_name: name.to_owned(),
+            tensor_names: vec![name.to_owned()],
         };
         options.export(&path, &spec(8, 2)).unwrap();
         let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-        assert_eq!(loaded.name, name);
+        assert_eq!(loaded.names[0], name);
     }
 }
 
@@ -151,8 +138,8 @@ fn an_empty_table_is_a_table() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(8, 0)).unwrap();
     let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();
-    assert_eq!(loaded.tensor.dims(), [0, 8]);
-    checkpoint::save(&path, &loaded.tensor, &spec(8, 0)).unwrap();
+    assert_eq!(loaded.table.dims(), [0, 8]);
+    checkpoint::save(&path, &loaded.table, &spec(8, 0)).unwrap();
     assert_eq!(
         checkpoint::load(&path, &Device::Cpu).unwrap().spec,
         Some(spec(8, 0))

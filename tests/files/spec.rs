@@ -6,9 +6,9 @@ use super::*;
 fn every_preset_round_trips_through_json() {
     for preset in Preset::ALL {
         for dtype in FLOATS {
-            let spec = TableSpec::new(preset.config(64), 7, 20, dtype);
+            let spec = SinusoidalSpec::new(preset.config(64), 7, 20, dtype).unwrap();
             assert_eq!(
-                TableSpec::from_json(&spec.to_json().unwrap()).unwrap(),
+                SinusoidalSpec::from_json(&spec.to_json().unwrap()).unwrap(),
                 spec
             );
         }
@@ -21,9 +21,11 @@ proptest! {
         let value = f64::from_bits(bits);
         let base = if rate { Base::MinRate(value) } else { Base::Value(value) };
         let config = SinusoidalConfig { base, ..SinusoidalConfig::new(8) };
-        let spec = TableSpec::new(config, 0, 4, DType::F32);
-        match spec.to_json() {
-            Ok(json) => prop_assert_eq!(TableSpec::from_json(&json).unwrap(), spec),
+        match SinusoidalSpec::new(config, 0, 4, DType::F32) {
+            Ok(spec) => {
+                let json = spec.to_json().unwrap();
+                prop_assert_eq!(SinusoidalSpec::from_json(&json).unwrap(), spec);
+            }
             Err(_) => prop_assert!(Sinusoidal::new(config).is_err()),
         }
     }
@@ -32,7 +34,7 @@ proptest! {
 #[test]
 fn json_without_the_optional_fields_is_the_paper() {
     let json = r#"{"format":1,"scheme":"sinusoidal","config":{"d_model":16},"start":0,"rows":4,"dtype":"f32"}"#;
-    assert_eq!(TableSpec::from_json(json).unwrap(), spec(16, 4));
+    assert_eq!(SinusoidalSpec::from_json(json).unwrap(), spec(16, 4));
 }
 
 #[test]
@@ -45,12 +47,12 @@ fn json_that_is_not_understood_says_why() {
         (
             "\"sinusoidal\"",
             "\"alibi\"",
-            "scheme \"alibi\" is not known",
+            "the scheme is \"alibi\", \"sinusoidal\" was asked for",
         ),
         (
             "\"sinusoidal\"",
             "\"rotary\"",
-            "is that of a rotary table (load_rotary reads it)",
+            "the scheme is \"rotary\", \"sinusoidal\" was asked for",
         ),
         (
             "\"start\":0",
@@ -102,7 +104,7 @@ fn json_that_is_not_understood_says_why() {
             good.replacen(from, to, 1)
         };
         assert_ne!(bad, good, "{from} is not in {good}");
-        match TableSpec::from_json(&bad) {
+        match SinusoidalSpec::from_json(&bad) {
             Ok(_) => assert_eq!(message, "", "{bad}"),
             Err(error) => {
                 let error = error.to_string();
@@ -118,61 +120,34 @@ fn json_that_is_not_understood_says_why() {
 }
 
 #[test]
-fn a_specification_that_is_not_valid_is_not_written() {
-    let (dir, path) = temp();
+fn a_specification_that_is_not_valid_cannot_be_built() {
     let nan = SinusoidalConfig {
         base: Base::Value(f64::NAN),
         ..SinusoidalConfig::new(8)
     };
-    let integers = TableSpec {
-        dtype: DType::U32,
-        ..spec(8, 4)
-    };
-    let late = TableSpec {
-        start: 1 << 32,
-        ..spec(8, 4)
-    };
-    let huge = TableSpec {
-        rows: usize::MAX,
-        ..spec(8, 4)
-    };
-    for (bad, message) in [
-        (
-            TableSpec {
-                config: nan,
-                ..spec(8, 4)
-            },
-            "base NaN",
-        ),
-        (integers, "elements of type u32"),
-        (late, "run past 4294967296"),
-        (huge, "run past 4294967296"),
-        (
-            TableSpec {
-                rows: 1 << 30,
-                ..spec(64, 4)
-            },
-            "exceeds the limit",
-        ),
+    let of = SinusoidalConfig::new;
+    for (config, start, rows, dtype, message) in [
+        (nan, 0, 4, DType::F32, "base NaN"),
+        (of(3), 0, 4, DType::F32, "d_model 3 is odd"),
+        (of(8), 0, 4, DType::U32, "elements of type u32"),
+        (of(8), 1 << 32, 4, DType::F32, "run past 4294967296"),
+        (of(8), 0, usize::MAX, DType::F32, "run past 4294967296"),
+        (of(64), 0, 1 << 30, DType::F32, "exceeds the limit"),
     ] {
-        let error = checkpoint::export(&path, &bad).unwrap_err().to_string();
+        let error = SinusoidalSpec::new(config, start, rows, dtype);
+        let error = error.unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
-    assert_holds(dir.path(), &[]);
 }
 
 #[test]
 fn the_last_position_is_the_last() {
     let (_dir, path) = temp();
-    let last = TableSpec {
-        start: (1 << 32) - 4,
-        ..spec(8, 4)
-    };
+    let last = spec_of(8, (1 << 32) - 4, 4, DType::F32);
     checkpoint::export(&path, &last).unwrap();
     checkpoint::load(&path, &Device::Cpu).unwrap();
-    let beyond = TableSpec { rows: 5, ..last };
-    assert!(beyond.check().is_err());
-    let error = checkpoint::export(&path, &beyond).unwrap_err().to_string();
+    let beyond = SinusoidalSpec::new(*last.config(), last.start(), 5, last.dtype());
+    let error = beyond.unwrap_err().to_string();
     assert!(
         error.contains("positions 4294967292..4294967297 run past 4294967296"),
         "{error}"
@@ -186,16 +161,16 @@ fn the_last_position_is_the_last() {
 /// 16 GiB to the byte, and one row more.
 #[test]
 fn specifications_up_to_the_largest_table_are_valid() {
-    let of = |rows| TableSpec::new(SinusoidalConfig::new(4096), 0, rows, DType::F32);
-    of(1 << 20).check().unwrap();
-    let error = of((1 << 20) + 1).check().unwrap_err().to_string();
+    let of = |rows| SinusoidalSpec::new(SinusoidalConfig::new(4096), 0, rows, DType::F32);
+    of(1 << 20).unwrap();
+    let error = of((1 << 20) + 1).unwrap_err().to_string();
     assert!(error.contains("exceeds the limit"), "{error}");
 }
 
 #[test]
 fn what_is_no_object_is_said_to_be_none() {
     for text in ["[1]", "7", "null"] {
-        let error = TableSpec::from_json(text).unwrap_err().to_string();
+        let error = SinusoidalSpec::from_json(text).unwrap_err().to_string();
         assert!(error.contains("expected an object"), "{error}");
     }
 }

@@ -14,12 +14,9 @@ fn change(path: &Path, entry: usize, value: f32) {
 #[test]
 fn entries_that_differ_from_the_specification_are_counted_and_the_first_is_named() {
     let (_dir, path) = temp();
-    let spec = TableSpec {
-        start: 1000,
-        ..spec(16, 300)
-    };
+    let spec = spec_of(16, 1000, 300, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
-    let right = bits(&checkpoint::load(&path, &Device::Cpu).unwrap().tensor);
+    let right = bits(&checkpoint::load(&path, &Device::Cpu).unwrap().table);
     let value = |at: usize| right[at] as f32;
     change(
         &path,
@@ -31,13 +28,13 @@ fn entries_that_differ_from_the_specification_are_counted_and_the_first_is_named
         16 * 250 + 15,
         f32::from_bits(value(16 * 250 + 15).to_bits() - 5),
     );
-    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     assert_eq!((comparison.entries, comparison.wrong), (4800, 2));
     assert_eq!(comparison.max_ulps, 5);
     let first = comparison.first_wrong.unwrap();
     assert_eq!(
         (first.position, first.row, first.column, first.ulps),
-        (1007, 7, 3, 1)
+        (Some(1007), 7, 3, 1)
     );
     assert_eq!(first.expected, right[16 * 7 + 3]);
     assert!(comparison.max_difference > 0.0 && comparison.max_difference < 1e-6);
@@ -81,9 +78,9 @@ fn entries_that_differ_from_the_specification_are_counted_and_the_first_is_named
     }
     // Of the wrong sign, far away, and beyond all numbers.
     change(&path, 0, -f32::from_bits(1));
-    assert_eq!(checkpoint::compare(&path, None, &spec).unwrap().wrong, 2);
+    assert_eq!(checkpoint::compare(&path, &spec).unwrap().wrong, 2);
     change(&path, 0, f32::NAN);
-    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     assert_eq!((comparison.wrong, comparison.max_ulps), (2, u64::MAX));
     assert!(comparison.max_difference.is_nan());
     assert!(
@@ -99,22 +96,22 @@ fn ulps_count_representable_values_through_zero() {
     checkpoint::export(&path, &spec).unwrap();
     let ulps = |value: f32| {
         change(&path, 0, value);
-        checkpoint::compare(&path, None, &spec).unwrap().max_ulps
+        checkpoint::compare(&path, &spec).unwrap().max_ulps
     };
     assert_eq!(ulps(-0.0), 0);
-    assert_eq!(checkpoint::compare(&path, None, &spec).unwrap().wrong, 1);
+    assert_eq!(checkpoint::compare(&path, &spec).unwrap().wrong, 1);
     assert_eq!(ulps(f32::from_bits(3)), 3);
     assert_eq!(ulps(-f32::from_bits(2)), 2);
     assert_eq!(ulps(-1.0), u64::from(1f32.to_bits()));
     // Across zero: from 1 down to -1.
     change(&path, 0, 0.0);
     change(&path, 1, -1.0);
-    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     assert_eq!(comparison.max_ulps, 2 * u64::from(1f32.to_bits()));
     assert_eq!(comparison.max_difference, 2.0);
     // One bit, the last.
     change(&path, 1, f32::from_bits(1f32.to_bits() ^ 1));
-    let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+    let comparison = checkpoint::compare(&path, &spec).unwrap();
     assert_eq!((comparison.wrong, comparison.max_ulps), (1, 1));
 }
 
@@ -133,7 +130,7 @@ fn the_sign_of_a_zero_counts_unless_there_is_a_tolerance() {
     // sin(0), a column of zeros, a row of zeros.
     for (config, row, column) in [(plain, 0, 2), (zero_pad, 4, 6), (padding, 2, 1)] {
         for dtype in FLOATS {
-            let spec = TableSpec::new(config, 0, 5, dtype);
+            let spec = SinusoidalSpec::new(config, 0, 5, dtype).unwrap();
             checkpoint::export(&path, &spec).unwrap();
             let mut bytes = fs::read(&path).unwrap();
             let from_end = 5 * config.d_model - (row * config.d_model + column);
@@ -143,7 +140,7 @@ fn the_sign_of_a_zero_counts_unless_there_is_a_tolerance() {
             bytes[last] = 0x80;
             fs::write(&path, bytes).unwrap();
 
-            let comparison = checkpoint::compare(&path, None, &spec).unwrap();
+            let comparison = checkpoint::compare(&path, &spec).unwrap();
             assert_eq!((comparison.wrong, comparison.max_ulps), (1, 0));
             assert_eq!(comparison.max_difference, 0.0);
             let first = comparison.first_wrong.unwrap();
@@ -205,7 +202,7 @@ fn infinite_and_nan_entries_are_an_error_unless_accepted() {
                 non_finite: NonFinite::Accept,
                 ..LoadOptions::default()
             };
-            let loaded = bits(&options.load(&path).unwrap().tensor);
+            let loaded = bits(&options.load(&path).unwrap().table);
             assert!(loaded[21] == bad || bad.is_nan() && loaded[21].is_nan());
         }
     }
@@ -230,14 +227,7 @@ fn infinite_and_nan_entries_are_an_error_unless_accepted() {
 #[test]
 fn a_file_that_is_not_what_was_asked_for_says_how() {
     let (_dir, path) = temp();
-    checkpoint::export(
-        &path,
-        &TableSpec {
-            start: 3,
-            ..spec(16, 10)
-        },
-    )
-    .unwrap();
+    checkpoint::export(&path, &spec_of(16, 3, 10, DType::F32)).unwrap();
     let config = SinusoidalConfig::new(16);
     let with = |config| LoadOptions {
         config: Some(config),
@@ -396,19 +386,10 @@ fn metadata_and_tensor_must_agree() {
             "the specification says d_model 18, the tensor has 16",
         ),
         (
-            TableSpec {
-                dtype: DType::F16,
-                ..spec(16, 4)
-            },
+            spec_of(16, 0, 4, DType::F16),
             "the specification says dtype f16, the tensor has f32",
         ),
-        (
-            TableSpec {
-                start: 1,
-                ..spec(16, 4)
-            },
-            "entries are wrong",
-        ),
+        (spec_of(16, 1, 4, DType::F32), "entries are wrong"),
     ] {
         let metadata = [(checkpoint::METADATA_KEY.to_owned(), said.to_json().unwrap())];
         let bytes = safetensors::serialize([("pe", &table)], Some(metadata.into())).unwrap();
@@ -460,14 +441,7 @@ fn a_loaded_table_becomes_a_layer_of_the_same_encoding() {
         error.contains("layout \"interleaved\", \"concatenated\" was asked for"),
         "{error}"
     );
-    checkpoint::export(
-        &path,
-        &TableSpec {
-            start: 5,
-            ..spec(16, 12)
-        },
-    )
-    .unwrap();
+    checkpoint::export(&path, &spec_of(16, 5, 12, DType::F32)).unwrap();
     let error = loaded().into_layer(config).unwrap_err().to_string();
     assert!(error.contains("begins at position 5"), "{error}");
 }

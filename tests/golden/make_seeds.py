@@ -1,4 +1,4 @@
-"""Writes seeds.json: figures of the source documents, run again in NumPy float64 by formula.
+"""Writes seeds.json: figures of the five documents that tests/ROWS.md lists, run again in NumPy float64 by formula.
 
     python tests/golden/make_seeds.py
 

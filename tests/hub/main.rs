@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device};
-use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
+use pe_candle::checkpoint::{self, LoadOptions, SinusoidalSpec};
 use pe_candle::hub::{Hub, HubFile, Network, Timeouts};
 use pe_core::SinusoidalConfig;
 use pe_core::text::is_invisible;
@@ -63,8 +63,8 @@ fn table() -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-fn spec() -> TableSpec {
-    TableSpec::new(SinusoidalConfig::new(16), 0, 10, DType::F32)
+fn spec() -> SinusoidalSpec {
+    SinusoidalSpec::new(SinusoidalConfig::new(16), 0, 10, DType::F32).unwrap()
 }
 
 fn sha256(bytes: &[u8]) -> String {

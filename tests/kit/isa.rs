@@ -1,7 +1,8 @@
 //! The instruction set that the benchmarks run on.
 
 use candle_core::{Error, Result};
-use pe_core::Backend;
+use pe_candle::testing::InstructionSet;
+use pe_core::testing::Backend;
 
 /// Returns the instruction sets of this machine by their short names, the best one last.
 pub fn available() -> Vec<&'static str> {
@@ -15,9 +16,15 @@ pub fn available() -> Vec<&'static str> {
 /// Returns an error if this machine does not have the set, or if a table or layer has been made
 /// already.
 pub fn force(wanted: &str) -> Result<()> {
-    let mut sets = Backend::available().into_iter();
-    let forced = sets.any(|(name, backend)| short(name) == wanted && backend.force());
-    if forced {
+    let mut tables = Backend::available().into_iter();
+    let mut layers = InstructionSet::available().into_iter();
+    // Layers have no name of their own for NEON, which every aarch64 processor has.
+    let of_layers = match wanted {
+        "portable" | "neon" => "baseline",
+        other => other,
+    };
+    let forced = tables.any(|(name, backend)| short(name) == wanted && backend.force());
+    if forced && layers.any(|(name, set)| name == of_layers && set.force()) {
         return Ok(());
     }
     Err(Error::Msg(format!(

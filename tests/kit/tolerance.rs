@@ -53,6 +53,10 @@ pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;
 /// last place, from torch's power, which is not correctly rounded in one case out of 100.
 pub const ROTARY_INV_FREQ_ULP: u32 = 1;
 
+/// inv_freq of transformers' rotary classes, run once by `make_rotary_classes.py` on a processor with
+/// AVX-512: the division after torch's vectorized power rounds once more.
+pub const ROTARY_CLASS_ULP: u32 = 2;
+
 /// Cosines and sines of the recipe hf-f32 against the reference's own, made from the
 /// reference's frequencies: torch's functions err by one unit, and the product with the
 /// attention factor rounds once more.

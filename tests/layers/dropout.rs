@@ -1,6 +1,7 @@
 //! Dropout: its generator, its mask, its gradient.
 
 use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
+use pe_candle::testing::{Planned, Route};
 use pe_candle::{Dropout, philox4x32_10};
 
 use crate::util::{
@@ -291,7 +292,14 @@ fn a_wrong_p_or_dtype_is_an_error_that_names_it() -> Result<()> {
             dtype.as_str()
         );
         assert_eq!(error_of(dropout(0.5, 0).forward_t(&xs, true)), message);
-        assert_eq!(error_of(dropout(0.5, 0).forward_portable(&xs, 0)), message);
+        assert_eq!(
+            error_of(
+                dropout(0.5, 0)
+                    .by_reference(Route::Operations)
+                    .forward_at_step(&xs, 0, true)
+            ),
+            message
+        );
     }
     Ok(())
 }
@@ -384,7 +392,9 @@ fn the_route_of_the_gpus_gives_the_same_bits() -> Result<()> {
             for (view, xs) in inputs {
                 for step in 0..3 {
                     let plain = dropout.forward_at_step(&xs, step, true)?;
-                    let portable = dropout.forward_portable(&xs, step)?;
+                    let portable = dropout
+                        .by_reference(Route::Operations)
+                        .forward_at_step(&xs, step, true)?;
                     let bits = |tensor: &Tensor| -> Vec<u64> {
                         f64s(tensor).into_iter().map(f64::to_bits).collect()
                     };

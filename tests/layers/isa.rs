@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use pe_core::Backend;
+use pe_candle::testing::InstructionSet;
+use pe_core::testing::Backend;
 use pe_tests::isa;
 
 use crate::again;
@@ -20,6 +21,8 @@ fn a_set_is_forced_for_the_process() {
         );
         isa::force("portable").unwrap();
         assert_eq!(format!("{:?}", Backend::best()), "Backend(Scalar)");
+        let sets = InstructionSet::available();
+        assert!(sets.into_iter().all(|(_, set)| !set.force()));
         for name in isa::available() {
             isa::force(name).unwrap_err();
         }

@@ -2,8 +2,9 @@
 
 use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
 use half::{bf16, f16};
+use pe_candle::testing::{InstructionSet, Planned, Route};
 use pe_candle::{AxisOrder, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
-use pe_core::{Backend, OddWidth, SinusoidalConfig};
+use pe_core::{OddWidth, SinusoidalConfig};
 
 use crate::util::{
     ORDERS, TYPES, assert_passes_with_gradients_kept, error_of, f64s, numbers, views,
@@ -42,12 +43,12 @@ fn bits(tensor: &Tensor) -> Vec<u64> {
 
 /// The layer on every instruction set of this machine.
 fn on_each_set(layer: &PositionalEncoding) -> Vec<(&'static str, PositionalEncoding)> {
-    let on = |(name, backend)| (name, layer.clone().with_backend(backend));
-    Backend::available().into_iter().map(on).collect()
+    let on = |(name, set)| (name, layer.on(set));
+    InstructionSet::available().into_iter().map(on).collect()
 }
 
 #[test]
-fn fused_equals_composed_for_types_orders_views_offsets_and_ids() -> Result<()> {
+fn fused_equals_the_reference_for_types_orders_views_offsets_and_ids() -> Result<()> {
     let (batch, time, width) = (3, 4, 68);
     for (dtype, table) in TYPES {
         for axis_order in ORDERS {
@@ -67,11 +68,18 @@ fn fused_equals_composed_for_types_orders_views_offsets_and_ids() -> Result<()> 
                     for train in [false, true] {
                         let at = |offset: usize| {
                             layer.dropout().set_step(5);
-                            bits(&layer.forward_at_composed(&xs, offset, train).unwrap())
+                            bits(
+                                &layer
+                                    .by_reference(Route::Operations)
+                                    .forward_at(&xs, offset, train)
+                                    .unwrap(),
+                            )
                         };
                         let with = |ids: &Tensor| {
                             layer.dropout().set_step(5);
-                            let ys = layer.forward_with_positions_composed(&xs, ids, train);
+                            let ys = layer
+                                .by_reference(Route::Operations)
+                                .forward_with_positions(&xs, ids, train);
                             bits(&ys.unwrap())
                         };
                         let offsets = [0, 60].map(at);
@@ -117,7 +125,11 @@ fn every_remainder_of_the_vector_width_is_right() -> Result<()> {
             let xs = numbers(&[1, 1, width], dtype, 31);
             for train in [false, true] {
                 layer.dropout().set_step(1);
-                let wanted = bits(&layer.forward_at_composed(&xs, 3, train)?);
+                let wanted = bits(
+                    &layer
+                        .by_reference(Route::Operations)
+                        .forward_at(&xs, 3, train)?,
+                );
                 for (set, layer) in on_each_set(&layer) {
                     layer.dropout().set_step(1);
                     let ys = bits(&layer.forward_at(&xs, 3, train)?);
@@ -135,9 +147,13 @@ fn the_mask_is_the_same_on_every_instruction_set() -> Result<()> {
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         for length in (1..70).chain([1023, 1024, 1025, 5000]) {
             let xs = numbers(&[length], dtype, 6);
-            let wanted = bits(&dropout.forward_portable(&xs, 9)?);
-            for (set, backend) in Backend::available() {
-                let dropout = dropout.clone().with_backend(backend);
+            let wanted = bits(
+                &dropout
+                    .by_reference(Route::Operations)
+                    .forward_at_step(&xs, 9, true)?,
+            );
+            for (set, on) in InstructionSet::available() {
+                let dropout = dropout.on(on);
                 let ys = bits(&dropout.forward_at_step(&xs, 9, true)?);
                 assert_eq!(ys, wanted, "{dtype:?} {length} {set}");
             }
@@ -176,7 +192,11 @@ fn every_number_of_a_half_type_is_computed_as_in_the_composition() -> Result<()>
                 let layer = PositionalEncoding::from_table(config, table.to_dtype(xs.dtype())?)?;
                 for train in [false, true] {
                     layer.dropout().set_step(1);
-                    let wanted = bits(&layer.forward_at_composed(&xs, 0, train)?);
+                    let wanted = bits(
+                        &layer
+                            .by_reference(Route::Operations)
+                            .forward_at(&xs, 0, train)?,
+                    );
                     for (set, layer) in on_each_set(&layer) {
                         layer.dropout().set_step(1);
                         let ys = bits(&layer.forward_at(&xs, 0, train)?);
@@ -210,10 +230,12 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
             ] {
                 let xs = Var::from_tensor(&xs)?;
                 for train in [false, true] {
-                    let gradient = |composed: bool| -> Result<Tensor> {
+                    let gradient = |by_reference: bool| -> Result<Tensor> {
                         layer.dropout().set_step(2);
-                        let ys = if composed {
-                            layer.forward_at_composed(&xs, 1, train)?
+                        let ys = if by_reference {
+                            layer
+                                .by_reference(Route::Operations)
+                                .forward_at(&xs, 1, train)?
                         } else {
                             layer.forward_at(&xs, 1, train)?
                         };
@@ -295,7 +317,9 @@ fn threads_change_nothing() -> Result<()> {
         let wanted = run(1);
         assert!(same(
             &wanted[0],
-            &layer.forward_at_composed(&xs, 0, false)?
+            &layer
+                .by_reference(Route::Operations)
+                .forward_at(&xs, 0, false)?
         )?);
         assert!(same(&wanted[0], &wanted[1])? && same(&wanted[0], &wanted[2])?);
         for threads in [2, 3] {
@@ -426,7 +450,11 @@ fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> 
     let rows = table.narrow(0, 3, 5)?.unsqueeze(0)?;
     assert_eq!(
         bits(&layer.forward_t(&rows, false)?),
-        bits(&layer.forward_at_composed(&rows, 0, false)?)
+        bits(
+            &layer
+                .by_reference(Route::Operations)
+                .forward_at(&rows, 0, false)?
+        )
     );
     Ok(())
 }
@@ -448,7 +476,11 @@ fn long_runs_may_begin_and_end_anywhere() -> Result<()> {
             let xs = flat.narrow(0, shift, 6 * width)?.reshape((2, 3, width))?;
             for train in [false, true] {
                 layer.dropout().set_step(1);
-                let wanted = bits(&layer.forward_at_composed(&xs, 1, train)?);
+                let wanted = bits(
+                    &layer
+                        .by_reference(Route::Operations)
+                        .forward_at(&xs, 1, train)?,
+                );
                 for (set, layer) in on_each_set(&layer) {
                     let what = format!("{dtype:?} {table:?} {width} {shift} {set}");
                     layer.dropout().set_step(1);

@@ -15,9 +15,9 @@ mod training;
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};
-use pe_candle::rotary::reference::Route;
+use pe_candle::testing::{Grown, InstructionSet, Planned, Route};
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
-use pe_core::{Backend, Rotary, RotaryConfig};
+use pe_core::{Rotary, RotaryConfig};
 
 use crate::util::{TYPES, error_of, f64s, numbers};
 
@@ -75,8 +75,8 @@ fn bits(tensor: &Tensor) -> Vec<u64> {
 
 /// The layer on every instruction set of this machine.
 fn on_each_set(layer: &RotaryEmbedding) -> Vec<(&'static str, RotaryEmbedding)> {
-    let on = |(name, backend)| (name, layer.clone().with_backend(backend));
-    Backend::available().into_iter().map(on).collect()
+    let on = |(name, set)| (name, layer.on(set));
+    InstructionSet::available().into_iter().map(on).collect()
 }
 
 /// Heads of one shape in several layouts of memory.

@@ -6,6 +6,7 @@ mod locks;
 use std::sync::Barrier;
 
 use candle_core::{DType, Device, Tensor};
+use pe_candle::testing::Grown;
 use pe_candle::{
     Dropout, PositionalEncoding, PositionalEncodingConfig, RotaryEmbedding, RotaryEmbeddingConfig,
 };

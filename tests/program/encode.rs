@@ -1,6 +1,6 @@
 //! What `pe-demo` prints and writes.
 
-use pe_candle::checkpoint;
+use pe_candle::checkpoint::{self, AnySpec};
 use pe_core::SinusoidalConfig;
 use pe_demo::Outcome;
 
@@ -16,7 +16,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
         "What the encoding does",
         "hopkins (2) -> bay (5) -> great (8)",
         "c = -0.989992   s =  0.141120",
-        "How much of the encoding is left",
+        "Encoding retained per layer",
         "after layer 2",
         "What the masks hide",
         "largest weight on padding                                            0",
@@ -39,11 +39,11 @@ fn d1_the_table_used_is_written_and_right() {
         assert!((entry.as_f64().unwrap() - expected).abs() <= SIX_DECIMALS_CUT);
     }
     let report = checkpoint::inspect(&path).unwrap();
-    let checkpoint::SpecStatus::Valid(spec) = report.spec else {
+    let checkpoint::SpecStatus::Valid(AnySpec::Sinusoidal(spec)) = report.spec else {
         panic!("{:?}", report.spec);
     };
-    assert_eq!(spec.config, SinusoidalConfig::new(256));
-    assert!(checkpoint::compare(&path, None, &spec).unwrap().is_right());
+    assert_eq!(*spec.config(), SinusoidalConfig::new(256));
+    assert!(checkpoint::compare(&path, &spec).unwrap().is_right());
     assert!(run(&format!("inspect {}", arg(&path))).contains("right: all 12,800 entries"));
 }
 

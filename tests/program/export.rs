@@ -11,7 +11,7 @@ use pe_core::{
 use crate::tolerance::SIX_DECIMALS_CUT;
 use crate::util::{arg, file, run};
 
-fn export(path: &Path, options: &str) -> checkpoint::TableSpec {
+fn export(path: &Path, options: &str) -> checkpoint::SinusoidalSpec {
     run(&format!("export -o {} {options}", arg(path)));
     checkpoint::load(path, &Device::Cpu).unwrap().spec.unwrap()
 }
@@ -20,8 +20,11 @@ fn export(path: &Path, options: &str) -> checkpoint::TableSpec {
 fn d1_the_table_of_256_columns_and_50_positions() {
     let (_guard, path) = file("pe.safetensors");
     let spec = export(&path, "--d-model 256 --max-seq-len 50");
-    assert_eq!((spec.start, spec.rows, spec.dtype), (0, 50, DType::F32));
-    assert_eq!(spec.config, SinusoidalConfig::new(256));
+    assert_eq!(
+        (spec.start(), spec.rows(), spec.dtype()),
+        (0, 50, DType::F32)
+    );
+    assert_eq!(*spec.config(), SinusoidalConfig::new(256));
     let tensors = candle_core::safetensors::load(&path, &Device::Cpu).unwrap();
     assert_eq!(tensors.keys().collect::<Vec<_>>(), ["pe"]);
     let table = tensors["pe"].to_vec2::<f32>().unwrap();
@@ -42,9 +45,12 @@ fn every_option_reaches_the_table() {
     let (_guard, path) = file("pe.safetensors");
     let with = |options: &str| export(&path, &format!("--d-model 8 --max-seq-len 4 {options}"));
     let paper = SinusoidalConfig::new(8);
-    assert_eq!(with("--start 4294967292").start, (1 << 32) - 4);
-    assert_eq!(with("--base 12345.678").config.base, Base::Value(12345.678));
-    assert_eq!(with("--min-rate 1e-4").config.base, Base::MinRate(1e-4));
+    assert_eq!(with("--start 4294967292").start(), (1 << 32) - 4);
+    assert_eq!(
+        with("--base 12345.678").config().base,
+        Base::Value(12345.678)
+    );
+    assert_eq!(with("--min-rate 1e-4").config().base, Base::MinRate(1e-4));
     for (name, layout) in [
         ("interleaved", SinusoidLayout::Interleaved),
         ("concatenated", SinusoidLayout::Concatenated),
@@ -54,7 +60,7 @@ fn every_option_reaches_the_table() {
         ),
     ] {
         assert_eq!(
-            with(&format!("--layout {name}")).config,
+            *with(&format!("--layout {name}")).config(),
             SinusoidalConfig { layout, ..paper }
         );
     }
@@ -64,7 +70,7 @@ fn every_option_reaches_the_table() {
         ("shifted=0.5", Spacing::Shifted(0.5)),
     ] {
         assert_eq!(
-            with(&format!("--spacing {name}")).config,
+            *with(&format!("--spacing {name}")).config(),
             SinusoidalConfig { spacing, ..paper }
         );
     }
@@ -74,7 +80,7 @@ fn every_option_reaches_the_table() {
         ("pow-f32", Recipe::PowF32),
     ] {
         assert_eq!(
-            with(&format!("--recipe {name}")).config,
+            *with(&format!("--recipe {name}")).config(),
             SinusoidalConfig { recipe, ..paper }
         );
     }
@@ -84,11 +90,11 @@ fn every_option_reaches_the_table() {
         ("f16", DType::F16),
         ("bf16", DType::BF16),
     ] {
-        assert_eq!(with(&format!("--dtype {name}")).dtype, dtype);
+        assert_eq!(with(&format!("--dtype {name}")).dtype(), dtype);
     }
     for preset in Preset::ALL {
         assert_eq!(
-            with(&format!("--preset {}", preset.name())).config,
+            *with(&format!("--preset {}", preset.name())).config(),
             preset.config(8)
         );
     }
@@ -106,8 +112,8 @@ fn an_option_overrides_its_part_of_a_preset() {
         odd_width: OddWidth::RoundUp,
         ..Preset::Whisper.config(7)
     };
-    assert_eq!(spec.config, expected);
-    assert_eq!(spec.config.spacing, Spacing::Inclusive);
+    assert_eq!(*spec.config(), expected);
+    assert_eq!(spec.config().spacing, Spacing::Inclusive);
 }
 
 #[test]

@@ -497,7 +497,7 @@ fn sizes_that_are_too_large_are_a_failure_before_the_file_is_touched() {
         ),
         (
             "export -o OUT --scheme rotary --head-dim 128 --max-seq-len 4294967296",
-            "cosines and sines of 4294967296 rows x 64 pairs of f32 exceed the limit",
+            "tables of 4294967296 rows x 64 columns of f32 exceed the limit",
         ),
     ] {
         let error = refused(line, run_error);

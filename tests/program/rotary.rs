@@ -7,7 +7,7 @@ mod export;
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
-use pe_candle::checkpoint::{self, LoadedRotary};
+use pe_candle::checkpoint::{self, RotarySpec, RotaryTables, RotaryTensors};
 use pe_tests::rotary::Case;
 use tempfile::TempDir;
 
@@ -28,13 +28,21 @@ fn config_file(content: &str) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
+/// What was written.
+struct Exported {
+    spec: RotarySpec,
+    table: RotaryTensors,
+}
+
 /// Exports over `path` with further options and loads what was written.
-fn export(path: &Path, options: &str) -> (LoadedRotary, String) {
+fn export(path: &Path, options: &str) -> (Exported, String) {
     let text = run(&format!(
         "export --scheme rotary -o {} {options}",
         arg(path)
     ));
-    (checkpoint::load_rotary(path, &Device::Cpu).unwrap(), text)
+    let loaded = checkpoint::load_as::<RotaryTables>(path, &Device::Cpu).unwrap();
+    let (spec, table) = (loaded.spec.unwrap(), loaded.table);
+    (Exported { spec, table }, text)
 }
 
 fn f64s(tensor: &candle_core::Tensor) -> Vec<f64> {

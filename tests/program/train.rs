@@ -156,7 +156,7 @@ fn trained_weights_answer(directory: &Path) {
 
     let long = "The king who slept in the garden feared the dwarf.";
     let learned = weights("learned");
-    let error = run_error(&format!("encode --weights {} {long}", arg(&learned)));
+    let error = run_error(&["encode", "--weights", arg(&learned), long]);
     assert!(
         error.contains("sentence 1 has 13 tokens, at most 8") && error.contains("learned"),
         "{error}"

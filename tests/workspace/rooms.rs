@@ -376,6 +376,11 @@ fn imports_of_pe_candle_run_down_the_rooms() {
     check("pe-candle");
 }
 
+#[test]
+fn imports_of_pe_demo_run_down_the_rooms() {
+    check("pe-demo");
+}
+
 /// What `against` says of sources whose rooms are `top`, `middle` and `ground`.
 fn said(sources: &[(&str, &str)]) -> Vec<String> {
     let table = "room  may import  what\nlib.rs  everything  -\ntop  middle ground  -\nmiddle  ground  -\nground  nothing  -";

@@ -1,35 +1,35 @@
-//! From a file to a tensor.
+//! Loading of tables from files.
 
 use std::path::Path;
 
-use candle_core::{DType, Device, Result, Tensor, WithDType};
-use pe_core::{Element, SinusoidalConfig, Table};
+use candle_core::{DType, Device, Error, Result, Tensor, WithDType};
+use pe_core::{Element, Sinusoidal, Table};
 use serde::Serialize;
 
-use super::file::message::error;
-use crate::layers::additive::PositionalEncoding;
-use crate::layers::config::PositionalEncodingConfig;
+use super::comparison::Comparison;
+use super::file::element::{dtype_name, elements, first_not_finite, with_element};
+use super::file::header::TensorInfo;
+use super::file::limits::Limits;
+use super::file::message::reason;
+use super::file::read::TableFile;
+use super::pass::{self, NonFinite};
+use super::scheme::Scheme;
+use super::spec::Spec;
+use super::tables::Tables;
+use super::verify::{Checks, Verify};
 use crate::tensors::convert::table_to_tensor;
 
-use super::examine::{self, NonFinite};
-use super::file::element::dtype_name;
-use super::file::element::with_element;
-use super::file::header::Limits;
-use super::file::message::{quoted, reason};
-use super::file::read::{TableFile, TableInfo};
-use super::spec::{TableSpec, agree};
-use super::verify::{Checks, Verify};
-
-/// What a caller asks of a table in a file. The default asks for what the file says.
+/// Requirements on the tables in a file. The default requires what the file states.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("table.safetensors");
 /// use candle_core::DType;
-/// use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
+/// use pe_candle::checkpoint::{self, LoadOptions, SinusoidalSpec};
 /// use pe_candle::{Preset, SinusoidalConfig};
 ///
-/// checkpoint::export(&path, &TableSpec::new(SinusoidalConfig::new(64), 0, 10, DType::F32))?;
+/// let spec = SinusoidalSpec::new(SinusoidalConfig::new(64), 0, 10, DType::F32)?;
+/// checkpoint::export(&path, &spec)?;
 /// let options = LoadOptions {
 ///     config: Some(Preset::Whisper.config(64)),
 ///     ..LoadOptions::default()
@@ -39,47 +39,46 @@ use super::verify::{Checks, Verify};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct LoadOptions {
-    /// The tensor's name. Without one it is `pe`, or else the only tensor that can
-    /// be a table.
-    pub tensor_name: Option<String>,
-    /// The encoding that the table must be. A specification in the file must say the
-    /// same; the entries are compared in any case, unless [`Verify::None`].
-    pub config: Option<SinusoidalConfig>,
-    /// The position that the first row must be. A specification in the file must say the
-    /// same; without one it is the position from which on the entries are compared with
-    /// `config` (0 by default), and an error where there is no `config` either, since nothing
-    /// says then what position the first row is.
+pub struct LoadOptions<S: Scheme = Sinusoidal> {
+    /// Names of the tensors, in the order of the scheme: `pe`, or `cos`, `sin`, `inv_freq`. If there
+    /// are none, they are these, but a sinusoidal table may have any name if no other tensor can be a
+    /// table.
+    pub tensor_names: Vec<String>,
+    /// Encoding that the tables must have. A specification in the file must state the same. The
+    /// entries are compared in any case, unless with [`Verify::None`].
+    pub config: Option<S::Config>,
+    /// Position of the first row. A specification in the file must state the same. Without one, the
+    /// comparison with `config` starts there, by default at 0. With neither it is an error, because
+    /// nothing states the position of the first row.
     pub start: Option<u64>,
-    /// The number of rows that the table must have.
+    /// Number of rows.
     pub rows: Option<usize>,
-    /// The type of the tensor returned: `F32`, `F64`, `F16` or `BF16`; by default the
-    /// file's own, or `F32` for the eight-bit types. The entries are converted with one
-    /// rounding, to nearest: an exact table so converted was rounded twice, and a few of its
-    /// entries are not the nearest any more.
+    /// Type of the returned tables: `F32`, `F64`, `F16`, or `BF16`. Defaults to the file's own, or
+    /// `F32` for 8-bit types. Entries are converted with one rounding, to nearest. A converted exact
+    /// table was rounded twice, and a few of its entries are no longer the nearest. Constants such as
+    /// `inv_freq` keep their type.
     pub dtype: Option<DType>,
-    /// The device of the tensor returned; the CPU by default.
+    /// Device of the returned tensors. Defaults to the CPU.
     pub device: Device,
-    /// How many entries are compared with what they should be, where the file or
-    /// the caller says what that is.
+    /// Choice of the rows that are compared with the specification, where the file or `config` gives
+    /// one.
     pub verify: Verify,
-    /// The absolute difference up to which an entry passes; 0 by default. Tables that
-    /// others computed in f32 are off by up to 1e-4 at position 2,048 and 7e-3 at
-    /// 131,072; tables stored in F8_E4M3 by up to 1/32, in F8_E5M2 by up to 1/16. With 0
-    /// the entries must be the same bit for bit, the sign of a zero included; above 0 only
-    /// their values count.
+    /// Largest absolute difference that passes. Defaults to 0, which compares bits, including the
+    /// sign of a zero; above 0 only values count. Tables that others computed in f32 differ by up to
+    /// 1e-4 at position 2,048 and 7e-3 at 131,072. Tables stored in F8_E4M3 differ by up to 1/32, in
+    /// F8_E5M2 by up to 1/16.
     pub tolerance: f64,
-    /// What happens to infinite and NaN entries, and to those that become infinite by the
-    /// conversion to `dtype`.
+    /// Treatment of infinite and NaN entries, and of entries that become infinite by the conversion to
+    /// `dtype`.
     pub non_finite: NonFinite,
-    /// The largest sizes accepted.
+    /// Largest accepted sizes.
     pub limits: Limits,
 }
 
-impl Default for LoadOptions {
+impl<S: Scheme> Default for LoadOptions<S> {
     fn default() -> Self {
         Self {
-            tensor_name: None,
+            tensor_names: Vec::new(),
             config: None,
             start: None,
             rows: None,
@@ -93,119 +92,136 @@ impl Default for LoadOptions {
     }
 }
 
-/// A table from a file.
+/// Tables from a file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct LoadedTable {
-    /// The table, `[rows, d_model]`.
-    pub tensor: Tensor,
-    /// What the file says about itself, its element type included (the tensor's may
-    /// be another, if one was asked for). `None` if it says nothing.
-    pub spec: Option<TableSpec>,
-    /// The tensor's name in the file.
-    pub name: String,
+pub struct Loaded<S: Scheme = Sinusoidal> {
+    /// The tensors: `[rows, d_model]` of a sinusoidal table,
+    /// [`RotaryTensors`](crate::checkpoint::RotaryTensors) of a rotary one.
+    pub table: S::Tensors,
+    /// The specification in the file, with the element type in the file. `None` if the file has none.
+    pub spec: Option<Spec<S>>,
+    /// Names of the tensors in the file, in the order of the scheme.
+    pub names: Vec<String>,
 }
 
-impl LoadedTable {
-    /// A layer with this table, of the table's dtype and on its device.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("table.safetensors");
-    /// use candle_core::{DType, Device};
-    /// use pe_candle::PositionalEncodingConfig;
-    /// use pe_candle::checkpoint::{self, TableSpec};
-    ///
-    /// let config = PositionalEncodingConfig::new(64);
-    /// checkpoint::export(&path, &TableSpec::new(config.sinusoidal, 0, 100, DType::F32))?;
-    /// let layer = checkpoint::load(&path, &Device::Cpu)?.into_layer(config)?;
-    /// assert_eq!(layer.max_seq_len(), 100);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A file that says to hold another encoding than the configuration's, or
-    /// positions that do not begin at 0; else as [`PositionalEncoding::from_table`].
-    pub fn into_layer(self, config: PositionalEncodingConfig) -> Result<PositionalEncoding> {
-        if let Some(spec) = &self.spec {
-            if spec.config != config.sinusoidal {
-                let reason = differences(&spec.config, &config.sinusoidal);
-                return Err(error(format_args!(
-                    "table {}: {reason}",
-                    quoted(&self.name)
-                )));
-            }
-            if spec.start != 0 {
-                return Err(error(format_args!(
-                    "table {} begins at position {}, that of a layer at 0",
-                    quoted(&self.name),
-                    spec.start
-                )));
-            }
-        }
-        PositionalEncoding::from_table(config, self.tensor)
-    }
-}
-
-/// Loads the table in a safetensors file.
+/// Loads the sinusoidal table in a safetensors file.
 ///
-/// Files written here are compared, entry by entry, with what their specification
-/// gives. Files that others wrote are taken as they are: shape `[T, d]`, `[1, T, d]` or
-/// `[T, 1, d]`, of type F32, F64, F16 or BF16, or F8_E4M3 or F8_E5M2 (which become `f32`,
-/// without loss), under the name `pe`, or any name if no other tensor can be a table.
-/// [`LoadOptions`] asks for more.
+/// Every entry of a file written here is compared with its specification. A file of another program
+/// is used unchanged: shape `[T, d]`, `[1, T, d]`, or `[T, 1, d]`, of type F32, F64, F16, or BF16, or
+/// F8_E4M3 or F8_E5M2 (which become `f32`, without loss), under the name `pe`, or any name if no other
+/// tensor can be a table. [`LoadOptions`] requires more, or less.
 ///
 /// # Errors
-/// A file that cannot be read or is no well-formed safetensors file; no table in it,
-/// or several; another type; infinite or NaN entries; a specification that is not valid,
-/// or differs from the tensor's shape, type or entries. Messages name the file, the tensor
-/// and the reason.
-pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<LoadedTable> {
+/// Returns an error if
+/// - the file cannot be read, or is not a well-formed safetensors file,
+/// - it has no table, or several, or one of another type,
+/// - an entry is infinite or NaN,
+/// - its specification is invalid, or differs from the tensor's shape, type, or entries.
+///
+/// Messages name the file, the tensor, and the reason.
+pub fn load<P: AsRef<Path>>(path: P, device: &Device) -> Result<Loaded> {
+    load_as(path, device)
+}
+
+/// Loads the tables of a scheme, as [`load`] loads a sinusoidal one.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("rotary.safetensors");
+/// # use candle_core::{DType, Device, Tensor};
+/// # use pe_candle::checkpoint::{self, RotarySpec, RotaryTables};
+/// # let spec = RotarySpec::new(pe_core::RotaryConfig::new(64), 0, 32, DType::F32)?;
+/// # checkpoint::export(&path, &spec)?;
+/// let rotary = checkpoint::load_as::<RotaryTables>(&path, &Device::Cpu)?.table;
+/// let q = Tensor::zeros((1, 8, 16, 64), DType::F32, &Device::Cpu)?;
+/// let (cos, sin) = (rotary.cos.narrow(0, 0, 16)?, rotary.sin.narrow(0, 0, 16)?);
+/// let q = candle_nn::rotary_emb::rope(&q, &cos, &sin)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`load`], or an error if a scheme of several tensors has no specification in
+/// the file.
+pub fn load_as<S: Scheme>(path: impl AsRef<Path>, device: &Device) -> Result<Loaded<S>> {
+    let device = device.clone();
     LoadOptions {
-        device: device.clone(),
+        device,
         ..LoadOptions::default()
     }
-    .load(path)
+    .load_as(path)
 }
 
 impl LoadOptions {
-    /// Loads the table in a safetensors file, if it is what these options ask for.
+    /// Loads the sinusoidal table in a safetensors file, if it meets these requirements.
     ///
     /// # Errors
-    /// As [`load`]; and a specification, shape or entry that differs from what was
-    /// asked for; an entry beyond the range of the type asked for.
-    pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<LoadedTable> {
+    /// Returns the errors of [`load`], or an error if the specification, the shape, or an entry differs
+    /// from the requirements, or an entry exceeds the range of the type asked for.
+    pub fn load<P: AsRef<Path>>(&self, path: P) -> Result<Loaded> {
+        self.load_as(path)
+    }
+}
+
+impl<S: Scheme> LoadOptions<S> {
+    /// Loads the tables of a scheme, if they meet these requirements.
+    ///
+    /// # Errors
+    /// Returns the errors of [`LoadOptions::load`] and [`load_as`].
+    pub fn load_as<P: AsRef<Path>>(&self, path: P) -> Result<Loaded<S>> {
         let mut file = TableFile::open(path.as_ref(), self.limits)?;
-        let spec = TableSpec::of_file(&file)?;
-        let table = file.table(self.tensor_name.as_deref())?;
-        let name = table.tensor.name.clone();
-        if let Some(reason) = self.refuse(spec.as_ref(), &table) {
-            return Err(file.error_of(&name, reason));
+        let spec = Spec::<S>::of_file(&file)?;
+        if spec.is_none() && S::TABLES.len() > 1 {
+            let name = S::NAME;
+            return Err(file.error(format!("no specification of a {name} table")));
         }
-        let asked = self
-            .config
-            .map(|config| TableSpec::new(config, self.start.unwrap_or(0), table.rows, table.dtype));
-        let expected = spec.or(asked);
-        let dtype = self.dtype.unwrap_or(table.dtype);
+        let tables = Tables::find(&file, &self.tensor_names, spec.as_ref())
+            .map_err(|reason| file.error(reason))?;
+        if let Some(reason) = self.mismatch(spec.as_ref(), &tables) {
+            return Err(tables.error(&file, reason));
+        }
+        let asked = match (&spec, &self.config) {
+            (None, Some(config)) => Some(self.asked(&file, &tables, config.clone())?),
+            _ => None,
+        };
+        let dtype = self.dtype.unwrap_or(tables.dtype);
         dtype_name(dtype)?;
-        let tensor = with_element!(table.dtype, F => with_element!(dtype, D => {
-            self.read::<F, D>(&mut file, &table, expected.as_ref())
+        let checks = spec.as_ref().or(asked.as_ref()).map(|spec| Checks {
+            spec,
+            tables: &tables,
+            verify: self.verify,
+            tolerance: self.tolerance,
+        });
+        let checks = checks.filter(|_| S::COMPUTED && self.verify != Verify::None);
+        let table = with_element!(tables.dtype, F => with_element!(dtype, D => {
+            self.read::<F, D>(&mut file, &tables, checks.as_ref(), spec.is_some())
         }))?;
-        Ok(LoadedTable { tensor, spec, name })
+        let names = tables.names();
+        Ok(Loaded { table, spec, names })
     }
 
-    /// Why a table is not what was asked for, by its header alone.
-    fn refuse(&self, spec: Option<&TableSpec>, table: &TableInfo) -> Option<String> {
-        if let Some(rows) = self.rows.filter(|rows| *rows != table.rows) {
-            return Some(format!(
-                "the table has {} rows, {rows} were asked for",
-                table.rows
-            ));
+    /// Builds the specification of a file that has none.
+    fn asked(&self, file: &TableFile, tables: &Tables, config: S::Config) -> Result<Spec<S>> {
+        let start = self.start.unwrap_or(0);
+        Spec::new(config, start, tables.rows, tables.dtype)
+            .map_err(|error| tables.error(file, reason(&error)))
+    }
+
+    /// Returns how the tables differ from these requirements, by the header alone.
+    fn mismatch(&self, spec: Option<&Spec<S>>, tables: &Tables) -> Option<String> {
+        let (bytes, limit) = (tables.bytes(), self.limits.table_bytes);
+        if bytes > limit {
+            return Some(format!("{bytes} bytes, above the limit of {limit}"));
         }
-        if let Some(config) = self.config.filter(|config| config.d_model != table.width) {
+        if let Some(rows) = self.rows.filter(|rows| *rows != tables.rows) {
+            let found = tables.rows;
+            return Some(format!("the table has {found} rows, {rows} were asked for"));
+        }
+        let width = self.config.as_ref().map(S::width);
+        if let Some(width) = width.filter(|width| *width != tables.width) {
+            let (found, name) = (tables.width, S::WIDTH);
             return Some(format!(
-                "the table has {} columns, d_model {} was asked for",
-                table.width, config.d_model
+                "the table has {found} columns, {name} {width} was asked for"
             ));
         }
         let Some(spec) = spec else {
@@ -215,54 +231,74 @@ impl LoadOptions {
                  the file has no specification, and no config was given"
             ));
         };
-        if let Err(reason) = agree(spec, table) {
-            return Some(reason);
-        }
-        if let Some(start) = self.start.filter(|start| *start != spec.start) {
+        if let Some(start) = self.start.filter(|start| *start != spec.start()) {
+            let found = spec.start();
             return Some(format!(
-                "the specification has start {}, {start} was asked for",
-                spec.start
+                "the specification has start {found}, {start} was asked for"
             ));
         }
-        let config = self.config.filter(|config| *config != spec.config)?;
-        Some(differences(&spec.config, &config))
+        let config = self.config.as_ref();
+        let config = config.filter(|config| *config != spec.config())?;
+        Some(differences(spec.config(), config))
     }
 
     fn read<F: Element, D: Element + WithDType>(
         &self,
         file: &mut TableFile,
-        table: &TableInfo,
-        expected: Option<&TableSpec>,
-    ) -> Result<Tensor> {
-        let name = &table.tensor.name;
-        let checks = match expected {
-            Some(spec) if self.verify != Verify::None => Some(Checks {
-                encoding: spec
-                    .check()
-                    .map_err(|error| file.error_of(name, reason(&error)))?,
-                start: spec.start,
-                rows: table.rows,
-                verify: self.verify,
-                tolerance: self.tolerance,
-            }),
-            _ => None,
-        };
-        let (entries, comparison) =
-            examine::entries::<F, D>(file, table, self.non_finite, checks.as_ref())?;
-        if !comparison.is_right() {
-            let whose = if TableSpec::of_file(file)?.is_some() {
-                "by the file's own specification"
-            } else {
-                "by the encoding asked for"
-            };
-            return Err(file.error_of(name, format!("{whose}, {comparison}")));
+        tables: &Tables,
+        checks: Option<&Checks<'_, S>>,
+        has_spec: bool,
+    ) -> Result<S::Tensors> {
+        let (mut constants, mut comparison) = (Vec::new(), Comparison::default());
+        for (index, tensor) in tables.constants.iter().enumerate() {
+            let bytes = file.read_all(tensor)?;
+            if let Some(checks) = checks {
+                comparison = comparison.and(checks.constant(index, &bytes)?);
+            }
+            constants.push((tensor, bytes));
         }
-        let table = Table::from_vec(entries, table.width)?;
-        table_to_tensor(table, &self.device)
+        let (entries, of_tables) = pass::entries::<S, F, D>(file, tables, self.non_finite, checks)?;
+        comparison = comparison.and(of_tables);
+        if let Some(first) = &comparison.first_wrong {
+            let by = match has_spec {
+                true => "by the file's own specification",
+                false => "by the encoding asked for",
+            };
+            return Err(file.error_of(&first.tensor, format!("{by}, {comparison}")));
+        }
+        let mut tensors = Vec::new();
+        for entries in entries {
+            let table = Table::from_vec(entries, tables.width)?;
+            tensors.push(table_to_tensor(table, &self.device)?);
+        }
+        for (tensor, bytes) in constants {
+            let dtype = DType::try_from(tensor.dtype)?;
+            tensors.push(with_element!(dtype, T => self.constant::<T>(file, tensor, &bytes))?);
+        }
+        S::tensors(tensors.into_iter()).ok_or_else(|| file.error("a tensor is missing"))
+    }
+
+    fn constant<T: Element + WithDType>(
+        &self,
+        file: &TableFile,
+        tensor: &TensorInfo,
+        bytes: &[u8],
+    ) -> Result<Tensor> {
+        let entries: Vec<T> = elements(bytes).collect();
+        if self.non_finite == NonFinite::Reject
+            && let Some(at) = first_not_finite(&entries)
+        {
+            let value = entries
+                .get(at)
+                .map_or(f64::NAN, |entry| Element::to_f64(*entry));
+            let reason = format!("the entry at {at} is {value:?}");
+            return Err::<_, Error>(file.error_of(&tensor.name, reason));
+        }
+        Tensor::from_vec(entries, tensor.shape.as_slice(), &self.device)
     }
 }
 
-/// The fields in which two configurations differ, in words.
+/// Lists the differences between two configurations, by field.
 pub(crate) fn differences<C: Serialize>(found: &C, asked: &C) -> String {
     let fields = |config| match serde_json::to_value(config) {
         Ok(serde_json::Value::Object(fields)) => fields,

@@ -1,83 +1,133 @@
-//! What every specification says of itself: its format, and the scheme that it is of.
+//! The trait of a scheme of positional encodings with tables that files can hold.
 
-use serde::Deserialize;
+use std::fmt;
+use std::ops::Range;
 
-use super::file::message::{quoted, shown};
-use super::file::object::Object;
+use candle_core::{DType, Result, Tensor};
+use pe_core::Element;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// The metadata key under which the specification stands, the only key written.
+/// The metadata key of the specification, the only key written.
 pub const METADATA_KEY: &str = "positional_encoding";
 
 /// The version of the JSON object that this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The scheme of additive tables; that of rotary ones is
-/// [`ROTARY_SCHEME`](crate::checkpoint::ROTARY_SCHEME).
-pub const SCHEME: &str = "sinusoidal";
+/// A scheme of positional encodings with tables that files can hold.
+///
+/// [`save`](crate::checkpoint::save), [`export`](crate::checkpoint::export),
+/// [`load_as`](crate::checkpoint::load_as), and [`compare`](crate::checkpoint::compare) work with
+/// every scheme, with the same options. The value itself is a checked encoding with its frequencies,
+/// such as [`Sinusoidal`](pe_core::Sinusoidal). A [`Spec`](crate::checkpoint::Spec) adds the rows of
+/// the table and their type.
+///
+/// A scheme has one or more *tables*, which all have the rows, the width, and the type of the
+/// specification, and perhaps *constants*, small tensors of their own shape and type.
+///
+/// # Adding a scheme
+/// This crate alone implements the trait. A new scheme is one module next to
+/// `schemes/sinusoidal.rs` and `schemes/rotary.rs`, with
+///
+/// 1. the checked value: one that pe-core has, or a struct around one;
+/// 2. the fields of its JSON object: a struct with `deny_unknown_fields` that begins with `format`
+///    and `scheme`;
+/// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
+///    to and from the fields, and the names of the loaded tensors;
+///
+/// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `schemes/tests.rs` has a small scheme of
+/// trained values. Headers, order of the tensors, blocks, threads, comparison, tolerance, conversion,
+/// and messages are the same for all schemes.
+///
+/// Tables that were trained have no formula. They are saved from tensors and loaded, and their
+/// scheme sets [`COMPUTED`](Scheme::COMPUTED) to `false`: then nothing is compared, `export` returns
+/// an error, and `writer` is never called.
+pub trait Scheme: Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized {
+    /// Name of the scheme in a specification.
+    const NAME: &'static str;
 
-/// The scheme of rotary tables.
-pub const ROTARY_SCHEME: &str = "rotary";
+    /// Names of the tables in a file.
+    const TABLES: &'static [&'static str];
 
-/// The most bytes of text. The longest specifications are lists of factors, one for each pair.
-const LONGEST: usize = 16 << 20;
+    /// Names of the constants in a file.
+    const CONSTANTS: &'static [&'static str] = &[];
 
-/// What every version of the object has.
-#[derive(Deserialize)]
-struct Head {
-    format: u64,
-    scheme: String,
+    /// Name of the width in messages.
+    #[doc(hidden)]
+    const WIDTH: &'static str;
+
+    /// Whether [`writer`](Scheme::writer) computes the values, as opposed to trained ones.
+    const COMPUTED: bool = true;
+
+    /// Configuration that a caller can ask for.
+    type Config: Clone + fmt::Debug + PartialEq + Serialize + Send + Sync;
+
+    /// The JSON object of a specification.
+    #[doc(hidden)]
+    type Fields: Serialize + DeserializeOwned;
+
+    /// Tensors that loading returns.
+    type Tensors: Clone + fmt::Debug;
+
+    /// Checks a configuration and computes the frequencies of rows that end before position `end`.
+    #[doc(hidden)]
+    fn build(config: Self::Config, end: u64) -> Result<Self>;
+
+    /// Returns the configuration.
+    fn config(&self) -> &Self::Config;
+
+    /// Returns the width of a row of each table.
+    #[doc(hidden)]
+    fn width(config: &Self::Config) -> usize;
+
+    /// Returns the values of the constants next to tables of a type.
+    #[doc(hidden)]
+    fn constants(&self, _dtype: DType) -> Vec<Constant> {
+        Vec::new()
+    }
+
+    /// Checks that tables of a type can hold the values.
+    #[doc(hidden)]
+    fn check_dtype(&self, _dtype: DType) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns a function that computes the rows of consecutive positions: each call fills the next
+    /// complete rows, the same of every table.
+    #[doc(hidden)]
+    fn writer<T: Element>(
+        &self,
+        positions: Range<u64>,
+    ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>>;
+
+    /// Returns the JSON object.
+    #[doc(hidden)]
+    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields>;
+
+    /// Builds the scheme that a JSON object describes. The error is the reason.
+    #[doc(hidden)]
+    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String>;
+
+    /// Names the tensors that were loaded: tables, then constants. Returns `None` if one is missing.
+    #[doc(hidden)]
+    fn tensors(loaded: impl Iterator<Item = Tensor>) -> Option<Self::Tensors>;
 }
 
-/// The kinds of tables that have a specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Sinusoidal,
-    Rotary,
+/// Rows of a table, and the type of its entries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rows {
+    pub(crate) start: u64,
+    pub(crate) rows: usize,
+    pub(crate) dtype: DType,
 }
 
-/// What a specification is about, if this version reads its format.
-pub(crate) fn scheme_of(text: &str) -> std::result::Result<Scheme, String> {
-    // A number takes two bytes here and eight in memory.
-    if text.len() > LONGEST {
-        return Err(format!(
-            "{} bytes of text, above the limit of {LONGEST}",
-            text.len()
-        ));
-    }
-    let head: Head = parse(text)?;
-    if head.format != u64::from(FORMAT) {
-        return Err(format!(
-            "format {} is not known (this version reads format {FORMAT})",
-            head.format
-        ));
-    }
-    match head.scheme.as_str() {
-        SCHEME => Ok(Scheme::Sinusoidal),
-        ROTARY_SCHEME => Ok(Scheme::Rotary),
-        other => Err(format!(
-            "scheme {} is not known (this version reads {SCHEME:?} and {ROTARY_SCHEME:?})",
-            quoted(other)
-        )),
-    }
+/// A small tensor that belongs to a table.
+#[derive(Debug, Clone)]
+pub struct Constant {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f64>,
 }
 
-pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> std::result::Result<T, String> {
-    match serde_json::from_str(text) {
-        Ok(Object(value)) => Ok(value),
-        Err(error) => Err(shown(&error.to_string())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn specifications_up_to_the_longest_are_parsed() {
-        let text = r#"{"format": 1, "scheme": "sinusoidal"}"#;
-        let padded = |length: usize| " ".repeat(length - text.len()) + text;
-        assert_eq!(scheme_of(&padded(LONGEST)), Ok(Scheme::Sinusoidal));
-        let error = scheme_of(&padded(LONGEST + 1)).unwrap_err();
-        assert_eq!(error, "16777217 bytes of text, above the limit of 16777216");
-    }
-}
+/// Keeps the list of schemes in this crate.
+pub trait Sealed {}

@@ -3,25 +3,29 @@
 use std::ops::Range;
 
 use candle_core::{DType, Result, bail};
-use pe_core::{MAX_TABLE_BYTES, POSITIONS, Sinusoidal, SinusoidalConfig};
-use serde::{Deserialize, Serialize};
+use pe_core::{MAX_TABLE_BYTES, POSITIONS};
+use serde::Deserialize;
 
-use super::file::element::{dtype_from_name, dtype_name};
-use super::file::message::{error, reason};
-use super::file::object::object;
-use super::file::read::{TableFile, TableInfo};
-use super::scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME, Scheme, parse, scheme_of};
+use super::file::element::dtype_name;
+use super::file::json::parse;
+use super::file::message::{error, quoted, reason};
+use super::file::read::TableFile;
+use super::scheme::{FORMAT, METADATA_KEY, Rows, Scheme};
 
-/// What a table holds: the encoding, which positions, which element type.
+/// The most bytes of text. The longest specifications are lists of factors, one for each pair.
+const LONGEST: usize = 16 << 20;
+
+/// A checked specification of a table: the encoding, which positions, which element type.
 ///
-/// In the file it is one JSON object with its fields in this order:
+/// Building it computes the frequencies. Saving, exporting, comparing, and writing it as JSON use
+/// them and check nothing again. In a file it is one JSON object with its fields in this order:
 ///
 /// ```
 /// use candle_core::DType;
-/// use pe_candle::checkpoint::TableSpec;
 /// use pe_candle::Preset;
+/// use pe_candle::checkpoint::SinusoidalSpec;
 ///
-/// let spec = TableSpec::new(Preset::Whisper.config(384), 0, 1500, DType::F32);
+/// let spec = SinusoidalSpec::new(Preset::Whisper.config(384), 0, 1500, DType::F32)?;
 /// assert_eq!(
 ///     spec.to_json()?,
 ///     concat!(
@@ -31,167 +35,199 @@ use super::scheme::{FORMAT, METADATA_KEY, ROTARY_SCHEME, SCHEME, Scheme, parse, 
 ///         r#""start":0,"rows":1500,"dtype":"f32"}"#,
 ///     )
 /// );
-/// assert_eq!(TableSpec::from_json(&spec.to_json()?)?, spec);
+/// assert_eq!(SinusoidalSpec::from_json(&spec.to_json()?)?, spec);
 /// # Ok::<(), candle_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TableSpec {
-    /// The encoding.
-    pub config: SinusoidalConfig,
-    /// The position of the first row.
-    pub start: u64,
-    /// The number of rows, one per position.
-    pub rows: usize,
-    /// The element type: `F32`, `F64`, `F16` or `BF16`.
-    pub dtype: DType,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec<S> {
+    scheme: S,
+    rows: Rows,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Body {
-    format: u32,
+/// The fields that every version of the object has.
+#[derive(Deserialize)]
+struct Head {
+    format: u64,
     scheme: String,
-    #[serde(deserialize_with = "object")]
-    config: SinusoidalConfig,
-    start: u64,
-    rows: usize,
-    dtype: String,
 }
 
-impl TableSpec {
-    /// The specification of the positions `start .. start + rows`. Values are checked
-    /// where the specification is used, or by [`TableSpec::check`].
-    pub const fn new(config: SinusoidalConfig, start: u64, rows: usize, dtype: DType) -> Self {
-        Self {
-            config,
-            start,
-            rows,
-            dtype,
-        }
-    }
-
-    /// The positions of the rows.
-    pub fn positions(&self) -> Range<u64> {
-        self.start..self.start.saturating_add(self.rows as u64)
-    }
-
-    /// The position of a row.
-    pub(crate) fn position(&self, row: usize) -> u64 {
-        self.start.saturating_add(row as u64)
-    }
-
-    /// The size of the table in bytes, if it can be told.
-    pub fn bytes(&self) -> Option<u64> {
-        (self.rows as u64)
-            .checked_mul(self.config.d_model as u64)?
-            .checked_mul(self.dtype.size_in_bytes() as u64)
-    }
-
-    /// Checks every value and returns the maker of the table's rows.
+impl<S: Scheme> Spec<S> {
+    /// Builds the specification of the positions `start .. start + rows`.
     ///
     /// # Errors
-    /// A configuration that [`Sinusoidal::new`] refuses; positions beyond 2^32; an
-    /// element type other than the four; a size above
-    /// [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
-    pub fn check(&self) -> Result<Sinusoidal> {
-        dtype_name(self.dtype)?;
-        let encoding = Sinusoidal::new(self.config)?;
-        let Range { start, end } = self.positions();
+    /// Returns an error if
+    /// - the configuration is invalid,
+    /// - the positions end above 2^32,
+    /// - the element type is not `f32`, `f64`, `f16`, or `bf16`, or its range is too small,
+    /// - the tensors exceed [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
+    pub fn new(config: S::Config, start: u64, rows: usize, dtype: DType) -> Result<Self> {
+        dtype_name(dtype)?;
+        let rows = Rows { start, rows, dtype };
+        Self::checked(S::build(config, rows.positions().end)?, rows)
+    }
+
+    /// Builds the specification of rows of an encoding that has its frequencies already.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Spec::new`] for the rows and their type.
+    pub fn of(scheme: S, start: u64, rows: usize, dtype: DType) -> Result<Self> {
+        Self::checked(scheme, Rows { start, rows, dtype })
+    }
+
+    fn checked(scheme: S, rows: Rows) -> Result<Self> {
+        let name = dtype_name(rows.dtype)?;
+        let spec = Self { scheme, rows };
+        let Range { start, end } = spec.positions();
         if end > POSITIONS {
             bail!("positions {start}..{end} run past {POSITIONS}");
         }
-        if self.bytes().is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
+        if spec.bytes().is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
+            let (rows, width) = (spec.rows(), spec.width());
+            let (tables, exceed) = match S::TABLES {
+                [_] => ("a table", "exceeds"),
+                _ => ("tables", "exceed"),
+            };
             bail!(
-                "a table of {} rows x {} columns of {} exceeds the limit of {MAX_TABLE_BYTES} bytes",
-                self.rows,
-                self.config.d_model,
-                self.dtype.as_str(),
+                "{tables} of {rows} rows x {width} columns of {name} {exceed} the limit of \
+                 {MAX_TABLE_BYTES} bytes"
             );
         }
-        Ok(encoding)
+        spec.scheme.check_dtype(rows.dtype)?;
+        Ok(spec)
     }
 
-    /// The JSON object, on one line.
+    /// Returns the encoding with its frequencies.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &S::Config {
+        self.scheme.config()
+    }
+
+    /// Returns the position of the first row.
+    pub fn start(&self) -> u64 {
+        self.rows.start
+    }
+
+    /// Returns the number of rows, one per position.
+    pub fn rows(&self) -> usize {
+        self.rows.rows
+    }
+
+    /// Returns the element type of the tables: `F32`, `F64`, `F16`, or `BF16`.
+    pub fn dtype(&self) -> DType {
+        self.rows.dtype
+    }
+
+    /// Returns the positions of the rows.
+    pub fn positions(&self) -> Range<u64> {
+        self.rows.positions()
+    }
+
+    /// Returns the position of a row.
+    pub(crate) fn position(&self, row: usize) -> u64 {
+        self.rows.start.saturating_add(row as u64)
+    }
+
+    /// Returns the width of a row of each table.
+    pub(crate) fn width(&self) -> usize {
+        S::width(self.config())
+    }
+
+    /// Returns the size of all tensors in bytes, if a `u64` can hold it.
+    pub fn bytes(&self) -> Option<u64> {
+        let size = |dtype: DType| dtype.size_in_bytes() as u64;
+        let entries = (self.rows() as u64).checked_mul(self.width() as u64)?;
+        let tables = entries
+            .checked_mul(size(self.dtype()))?
+            .checked_mul(S::TABLES.len() as u64)?;
+        let constants = self.scheme.constants(self.dtype());
+        constants.iter().try_fold(tables, |bytes, constant| {
+            let values = constant.values.len() as u64;
+            bytes.checked_add(values.checked_mul(size(constant.dtype))?)
+        })
+    }
+
+    /// Returns the JSON object, on one line.
     ///
     /// # Errors
-    /// As [`TableSpec::check`].
+    /// Returns an error if a value cannot be written as JSON.
     pub fn to_json(&self) -> Result<String> {
-        self.check()?;
-        let body = Body {
-            format: FORMAT,
-            scheme: SCHEME.to_owned(),
-            config: self.config,
-            start: self.start,
-            rows: self.rows,
-            dtype: dtype_name(self.dtype)?.to_owned(),
-        };
-        serde_json::to_string(&body).map_err(candle_core::Error::wrap)
+        let fields = self.scheme.to_fields(&self.rows)?;
+        serde_json::to_string(&fields).map_err(candle_core::Error::wrap)
     }
 
     /// Reads the JSON object.
     ///
     /// # Errors
-    /// Text that is not such an object; a format or scheme that this version does not
-    /// know; unknown, missing or repeated fields; values that [`TableSpec::check`]
-    /// refuses. A later format is refused, not guessed at.
+    /// Returns an error if
+    /// - the text is not such an object, or a field is unknown, missing, or repeated,
+    /// - this version does not know the format, or the scheme is another one,
+    /// - [`Spec::new`] rejects the values.
     pub fn from_json(text: &str) -> Result<Self> {
         Self::read_json(text).map_err(|reason| error(format_args!("specification: {reason}")))
     }
 
-    /// The specification in a file, if there is one.
-    pub(crate) fn of_file(file: &TableFile) -> Result<Option<Self>> {
-        let metadata = &file.header.metadata;
-        let Some((_, text)) = metadata.iter().find(|(key, _)| key == METADATA_KEY) else {
-            return Ok(None);
-        };
-        match Self::read_json(text) {
-            Ok(spec) => Ok(Some(spec)),
-            Err(reason) => Err(file.error(format!("specification: {reason}"))),
-        }
-    }
-
-    /// As [`TableSpec::from_json`]; the error is the reason alone.
+    /// Does the same as [`Spec::from_json`]. The error is the reason alone.
     pub(crate) fn read_json(text: &str) -> std::result::Result<Self, String> {
-        if scheme_of(text)? != Scheme::Sinusoidal {
+        let found = scheme_name(text)?;
+        if found != S::NAME {
+            let found = quoted(&found);
             return Err(format!(
-                "scheme {ROTARY_SCHEME:?} is that of a rotary table (load_rotary reads it)"
+                "the scheme is {found}, {:?} was asked for",
+                S::NAME
             ));
         }
-        let body: Body = parse(text)?;
-        let spec = Self {
-            config: body.config,
-            start: body.start,
-            rows: body.rows,
-            dtype: dtype_from_name(&body.dtype)?,
-        };
-        match spec.check() {
-            Ok(_) => Ok(spec),
-            Err(error) => Err(reason(&error)),
-        }
+        let (scheme, rows) = S::from_fields(parse(text)?)?;
+        Self::checked(scheme, rows).map_err(|error| reason(&error))
+    }
+
+    /// Returns the specification in a file, if the file has one.
+    pub(crate) fn of_file(file: &TableFile) -> Result<Option<Self>> {
+        let text = file.header.metadata(METADATA_KEY);
+        text.map(Self::read_json)
+            .transpose()
+            .map_err(|reason| file.error(format!("specification: {reason}")))
     }
 }
 
-/// The specification and the tensor must be of one shape and type.
-pub(crate) fn agree(spec: &TableSpec, table: &TableInfo) -> std::result::Result<(), String> {
-    let named = [
-        ("rows", spec.rows.to_string(), table.rows.to_string()),
-        (
-            "d_model",
-            spec.config.d_model.to_string(),
-            table.width.to_string(),
-        ),
-        (
-            "dtype",
-            spec.dtype.as_str().to_owned(),
-            table.tensor.dtype.to_string().to_lowercase(),
-        ),
-    ];
-    for (what, said, found) in named {
-        if said != found {
-            return Err(format!(
-                "the specification says {what} {said}, the tensor has {found}"
-            ));
-        }
+impl Rows {
+    pub(crate) fn positions(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.rows as u64)
     }
-    Ok(())
+}
+
+/// Returns the scheme of a specification, if this version reads its format.
+pub(crate) fn scheme_name(text: &str) -> std::result::Result<String, String> {
+    // A number takes two bytes here and eight in memory.
+    if text.len() > LONGEST {
+        return Err(format!(
+            "{} bytes of text, above the limit of {LONGEST}",
+            text.len()
+        ));
+    }
+    let head: Head = parse(text)?;
+    if head.format != u64::from(FORMAT) {
+        return Err(format!(
+            "format {} is not known (this version reads format {FORMAT})",
+            head.format
+        ));
+    }
+    Ok(head.scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specifications_up_to_the_longest_are_parsed() {
+        let text = r#"{"format": 1, "scheme": "sinusoidal"}"#;
+        let padded = |length: usize| " ".repeat(length - text.len()) + text;
+        assert_eq!(scheme_name(&padded(LONGEST)).as_deref(), Ok("sinusoidal"));
+        let error = scheme_name(&padded(LONGEST + 1)).unwrap_err();
+        assert_eq!(error, "16777217 bytes of text, above the limit of 16777216");
+    }
 }

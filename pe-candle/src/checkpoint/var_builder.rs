@@ -1,4 +1,4 @@
-//! A table out of a `VarBuilder`, without a variable being made.
+//! Tables from a `VarBuilder`, without creating a variable.
 
 use candle_core::{DType, Device, Result, Tensor, WithDType};
 use candle_nn::VarBuilder;
@@ -9,16 +9,16 @@ use crate::tensors::convert::table_to_tensor;
 
 use super::file::element::{is_finite, with_element};
 use super::file::message::{quoted, reason};
-use super::spec::TableSpec;
+use super::schemes::sinusoidal::SinusoidalSpec;
 
 /// A name that no checkpoint has. A backend that claims to hold it, as
-/// `VarBuilder::zeros` does, claims to hold everything, and its word proves nothing.
-const NOBODY: &str = "__pe_candle_no_tensor_has_this_name__";
+/// `VarBuilder::zeros` does, claims to hold everything.
+const UNUSED_NAME: &str = "__pe_candle_no_tensor_has_this_name__";
 
 /// The significant bits of F8_E4M3.
 const F8_PRECISION: u32 = 4;
 
-/// Where a table came from.
+/// Origin of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableOrigin {
@@ -28,11 +28,11 @@ pub enum TableOrigin {
     Computed,
 }
 
-/// Takes the table `name` out of a `VarBuilder`, or computes it if there is none.
+/// Reads the table `name` from a `VarBuilder`, or computes it if the builder has none.
 ///
 /// The result has shape `[rows, d_model]`, the builder's dtype and device, and is a
-/// constant: no variable is made, and none is returned. `vb.get` is not a way to ask
-/// for a table, because over a `VarMap` it makes a trainable variable of zeros. The rule here:
+/// constant: no variable is created or returned. `vb.get` cannot replace this function,
+/// because on a `VarMap` it creates a trainable variable of zeros. The rule here:
 ///
 /// 1. If `vb.contains_tensor(name)` is false, the table is computed.
 /// 2. If the builder claims to hold a name that nobody uses as well (`VarBuilder::zeros`
@@ -41,7 +41,7 @@ pub enum TableOrigin {
 ///    `[rows, 1, d_model]`, and must be the encoding asked for, as exactly as its type and
 ///    a computation in f32 allow (below). Any other shape is an error.
 ///
-/// # What is told apart
+/// # Tolerance
 /// Every entry must be within
 ///
 /// ```text
@@ -51,19 +51,18 @@ pub enum TableOrigin {
 /// of the exact one. `p` is the number of significant bits of the entry that has most of
 /// them, within 4 and 24: 24 in a table stored in f32 or f64, 11 in f16, 8 in bf16, 4 in
 /// F8_E4M3. So the first term is half a unit in the last place below 1. The second
-/// stands for the few roundings of a sine in f32. The third bounds the error of an angle
-/// whose frequency was computed in f32: a frequency `e^-x` is off by up to
+/// bounds the few roundings of a sine in f32. The third bounds the error of an angle
+/// with a frequency computed in f32: a frequency `e^-x` is off by up to
 /// `(x + 1) / 2^23` of itself, position and product add `1 / 2^23`, and
 /// `(x + 2) * e^-x` is at most 2.
 ///
-/// That admits exact tables and those that others computed in f32, stored in any of these
+/// Exact tables pass, and tables that others computed in f32, stored in any of these
 /// types. Zeros and another layout differ by much more. So does another base, if it is not
 /// close: for 10,000 asked for and a table of 1,000 rows or more in f32, some entry differs
 /// by too much if the base is off by more than 1 in 10,000; in bf16, 1 in 1,000. The
 /// rows near 0 say little: row 0 is the same for every base.
 ///
-/// Models whose checkpoints hold a table that must not be replaced by a computed one
-/// should ask `vb.contains_tensor` themselves.
+/// If a computed table must not replace a stored one, ask `vb.contains_tensor` first.
 ///
 /// ```
 /// use candle_core::{DType, Device};
@@ -81,17 +80,16 @@ pub enum TableOrigin {
 /// ```
 ///
 /// # Errors
-/// A configuration, size or dtype that is not valid; a stored table of another shape, with
-/// entries of another encoding, or with infinite or NaN entries.
+/// Returns an error if the configuration, the size, or the dtype is invalid, or if a stored table has another
+/// shape, entries of another encoding, or infinite or NaN entries.
 pub fn from_var_builder(
     vb: &VarBuilder<'_>,
     name: &str,
     config: &SinusoidalConfig,
     rows: usize,
 ) -> Result<(Tensor, TableOrigin)> {
-    let spec = TableSpec::new(*config, 0, rows, vb.dtype());
-    spec.check()?;
-    let stored = vb.contains_tensor(name) && !vb.contains_tensor(NOBODY);
+    let spec = SinusoidalSpec::new(*config, 0, rows, vb.dtype())?;
+    let stored = vb.contains_tensor(name) && !vb.contains_tensor(UNUSED_NAME);
     with_element!(vb.dtype(), T => {
         let (table, origin) = if stored {
             (read::<T>(vb, name, &spec)?, TableOrigin::Stored)
@@ -102,22 +100,22 @@ pub fn from_var_builder(
     })
 }
 
-fn compute<T: Element>(spec: &TableSpec) -> Result<Table<T>> {
-    Ok(spec.check()?.table(spec.positions())?)
+fn compute<T: Element>(spec: &SinusoidalSpec) -> Result<Table<T>> {
+    Ok(spec.scheme().table(spec.positions())?)
 }
 
-/// The entries as stored, rounded once to `T`, after a look at what they are.
+/// Reads the stored entries, checks them, and rounds them once to `T`.
 fn read<T: Element + WithDType>(
     vb: &VarBuilder<'_>,
     name: &str,
-    spec: &TableSpec,
+    spec: &SinusoidalSpec,
 ) -> Result<Table<T>> {
     let full_name = match vb.prefix() {
         prefix if prefix.is_empty() => name.to_owned(),
         prefix => format!("{prefix}.{name}"),
     };
     let of = |reason: &str| error(format_args!("tensor {}{reason}", quoted(&full_name)));
-    let (rows, width) = (spec.rows, spec.config.d_model);
+    let (rows, width) = (spec.rows(), spec.width());
     let fetch_as = |dtype| {
         fetch(vb, name, rows, width, dtype).map_err(|error| of(&format!(": {}", reason(&error))))
     };
@@ -163,7 +161,7 @@ fn read<T: Element + WithDType>(
     Ok(Table::from_vec(entries, width)?)
 }
 
-/// The elements on the host, widened.
+/// Copies the elements to the host, widened.
 fn values(tensor: &Tensor) -> Result<Vec<f64>> {
     let mut host = tensor.detach().to_device(&Device::Cpu)?;
     if host.dtype() == DType::F8E4M3 {
@@ -172,13 +170,13 @@ fn values(tensor: &Tensor) -> Result<Vec<f64>> {
     host.to_dtype(DType::F64)?.flatten_all()?.to_vec1()
 }
 
-/// The significant bits of the number that has most of them.
+/// Returns the largest number of significant bits of any value.
 fn precision(values: &[f64]) -> u32 {
     let bits = values.iter().map(|value| significant_bits(*value));
     bits.max().unwrap_or(0)
 }
 
-/// How many bits a significand needs to hold the number; 0 for zero.
+/// Returns the number of bits that a significand needs for a value, 0 for zero.
 fn significant_bits(value: f64) -> u32 {
     if value == 0.0 {
         return 0;
@@ -188,8 +186,8 @@ fn significant_bits(value: f64) -> u32 {
     53u32.saturating_sub((fraction | 1 << 52).trailing_zeros())
 }
 
-/// The stored tensor. The backend has said that it holds the name, so `get` finds
-/// it and makes nothing.
+/// Fetches the stored tensor. The backend has stated that it holds the name, so `get` finds
+/// it and creates nothing.
 fn fetch(
     vb: &VarBuilder<'_>,
     name: &str,

@@ -6,7 +6,7 @@
 //!                     refs/<revision>           the commit
 //! ```
 //!
-//! Others may write there too, so nothing below the repository's folder is written through a link, and
+//! Other programs may write to it, so nothing below the repository's folder is written through a link, and
 //! nothing outside of that folder is read. The folder itself, and the cache, may be links.
 
 use std::fs;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use super::file::HubFile;
 use super::{hash, names};
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 use crate::checkpoint::file::replace::Draft;
 
-/// A content that was checked, on its way into the cache.
+/// A checked content, about to enter the cache.
 pub(super) struct Content<'a> {
     pub(super) draft: Draft,
     pub(super) etag: &'a str,
@@ -34,13 +34,13 @@ pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBu
     let root = root(cache_dir, file);
     let at = |commit: &str| {
         let path = snapshot(&root, commit).join(&file.file);
-        // What is not there, and a link that leads nowhere, is fetched.
+        // A missing file and a link that leads nowhere are fetched.
         let Some(end) = inside(&root, &path)? else {
             return Ok(None);
         };
         match end.is_file() {
             true => Ok(Some(path)),
-            false => Err(refused(&path, NOT_REGULAR)),
+            false => Err(obstacle(&path, NOT_REGULAR)),
         }
     };
     // A commit needs no reference.
@@ -55,11 +55,11 @@ pub(super) fn find(cache_dir: &Path, file: &HubFile) -> io::Result<Option<PathBu
     }
 }
 
-/// Returns the commit that a reference names, if it names one: what others wrote there is not made part
-/// of a path unseen.
+/// Returns the commit that a reference names, if it names one. The text becomes part of a path, so it is
+/// checked.
 fn referred(root: &Path, reference: &Path) -> io::Result<Option<String>> {
     match fs::symlink_metadata(reference) {
-        Ok(there) if !there.is_file() => return Err(refused(reference, NOT_REGULAR)),
+        Ok(there) if !there.is_file() => return Err(obstacle(reference, NOT_REGULAR)),
         Ok(_) => inside(root, reference)?,
         Err(_) => return Ok(None),
     };
@@ -80,12 +80,12 @@ fn inside(root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
             "leads to {}, outside of the repository's folder",
             end.display()
         );
-        return Err(refused(path, &reason));
+        return Err(obstacle(path, &reason));
     }
     Ok(Some(end))
 }
 
-/// The repository's folder.
+/// Returns the repository's folder.
 fn root(cache_dir: &Path, file: &HubFile) -> PathBuf {
     cache_dir.join(file.repo().folder_name())
 }
@@ -94,16 +94,16 @@ fn snapshot(root: &Path, commit: &str) -> PathBuf {
     root.join("snapshots").join(commit)
 }
 
-/// Returns the directory of the contents, made if it is not there. New contents get their names here.
+/// Returns the directory of the contents, and creates it if needed. New contents get their names here.
 pub(super) fn blobs(cache_dir: &Path, file: &HubFile) -> io::Result<PathBuf> {
     let root = root(cache_dir, file);
     let blobs = root.join("blobs");
-    make_folder(&root, &blobs)?;
+    create_folder(&root, &blobs)?;
     Ok(blobs)
 }
 
-/// Makes a folder below the repository's, through no links.
-fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
+/// Creates a folder below the repository's, through no links.
+fn create_folder(root: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(root).map_err(|error| at(root, error))?;
     let mut path = root.to_owned();
     for part in folder
@@ -116,7 +116,7 @@ fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !fs::symlink_metadata(&path)?.is_dir() {
-                    return Err(refused(&path, "is not a folder of its own"));
+                    return Err(obstacle(&path, "is not a folder of its own"));
                 }
             }
             Err(error) => return Err(at(&path, error)),
@@ -126,7 +126,7 @@ fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// Puts a checked content into the cache: content, link, reference, in this order, so that
-/// whoever finds one finds what it leads to.
+/// each leads to something that exists.
 pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> io::Result<PathBuf> {
     let root = root(cache_dir, file);
     let blobs = blobs(cache_dir, file)?;
@@ -135,7 +135,7 @@ pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> i
 
     let pointer = snapshot(&root, commit).join(&file.file);
     if let Some(parent) = pointer.parent() {
-        make_folder(&root, parent)?;
+        create_folder(&root, parent)?;
     }
     // Up to the repository's folder, and down to the content.
     let depth = file.file.split('/').count() + 1;
@@ -149,7 +149,7 @@ pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> i
         && referred(&root, &reference)?.as_deref() != Some(commit)
         && let Some(parent) = reference.parent()
     {
-        make_folder(&root, parent)?;
+        create_folder(&root, parent)?;
         let draft = Draft::new(parent)?;
         draft.file().write_all(commit.as_bytes())?;
         draft.file().sync_all()?;
@@ -161,9 +161,9 @@ pub(super) fn store(cache_dir: &Path, file: &HubFile, content: Content<'_>) -> i
 
 /// Gives a content its name among the contents, and returns that name.
 ///
-/// An ETag that is a hash says what the content is: one that is there already is replaced by what was checked
-/// just now. Under any other ETag a content that differs stays, since files of other commits may lead
-/// there; the new one is then named by the hash that the caller knew (`known`), or refused.
+/// An ETag that is a hash identifies the content, so an existing content is replaced by the one just checked.
+/// Under any other ETag a different content remains, because files of other commits may lead to it. The new one
+/// is then named by the hash that the caller gave (`known`), or rejected.
 fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
     let Content {
         draft,
@@ -174,13 +174,13 @@ fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
     draft.file().sync_all()?;
     let blob = blobs.join(etag);
     let is_same = || hash::of_file(&blob).map(|found| found == sha256);
-    let other = || refused(&blob, "has other content under the same ETag");
+    let other = || obstacle(&blob, "has other content under the same ETag");
     let there = fs::symlink_metadata(&blob).ok();
     let there = there.map(|there| there.file_type());
     let named = match there {
-        // A link may lead to a file that is pinned to a commit; contents named by their hash are the same.
+        // A link may lead to a file that is pinned to a commit. Contents named by their hash are the same.
         Some(kind) if !(kind.is_file() || kind.is_symlink() && etag == sha256) => {
-            return Err(refused(&blob, NOT_REGULAR));
+            return Err(obstacle(&blob, NOT_REGULAR));
         }
         Some(kind) if kind.is_file() && etag != sha256 => {
             match is_same().map_err(|error| at(&blob, error))? {
@@ -205,7 +205,7 @@ fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
             },
             result => result,
         },
-        // A link is replaced, and not what it leads to.
+        // A link is replaced, not its target.
         _ => draft.take_name(&blob),
     };
     named
@@ -215,18 +215,18 @@ fn put(blobs: &Path, content: Content<'_>, known: bool) -> io::Result<String> {
 
 const NOT_REGULAR: &str = "is not a regular file";
 
-/// An error about what is in the way in the cache.
-pub(super) fn refused(path: &Path, reason: &str) -> io::Error {
+/// Builds an error about an obstacle in the cache.
+pub(super) fn obstacle(path: &Path, reason: &str) -> io::Error {
     let message = format!("{} {reason}; remove it to go on", path.display());
     io::Error::other(message)
 }
 
-/// An error about a path.
+/// Builds an error about a path.
 pub(super) fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Makes the link, in place of one that leads elsewhere, in one step.
+/// Creates the link, or atomically replaces one that leads elsewhere.
 #[cfg(unix)]
 fn link(relative: &Path, _blob: &Path, pointer: &Path) -> io::Result<()> {
     if fs::read_link(pointer).is_ok_and(|old| old == relative) {
@@ -242,7 +242,7 @@ fn link(relative: &Path, _blob: &Path, pointer: &Path) -> io::Result<()> {
     link.persist(pointer).map_err(|error| error.error)
 }
 
-/// Links need rights that users do not have everywhere: a copy does as well.
+/// Copies the content, because links need rights that users do not have everywhere.
 #[cfg(not(unix))]
 fn link(_relative: &Path, blob: &Path, pointer: &Path) -> io::Result<()> {
     fs::copy(blob, pointer).map(|_| ())

@@ -1,4 +1,4 @@
-//! Where files come from, where they are kept, and how long a download may take.
+//! Configuration of the hub: address, cache, token, limits.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use candle_core::{Result, bail};
 use hf_hub::Cache;
 
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 
-/// Whether requests may be made.
+/// Permission to use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Network {
@@ -21,14 +21,14 @@ pub enum Network {
     Offline,
 }
 
-/// How long a download may wait.
+/// Timeouts of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// To find the server's address and, again, to connect; 10 s by default.
+    /// Timeout for resolving the server's address and, again, for connecting. Defaults to 10 s.
     pub connect: Duration,
-    /// For an answer, and between two pieces of it; 30 s by default.
+    /// Timeout for a response and between two reads of its body. Defaults to 30 s.
     pub stall: Duration,
-    /// For the whole download; 1 hour by default.
+    /// Timeout for the whole download. Defaults to 1 hour.
     pub total: Duration,
 }
 
@@ -42,34 +42,34 @@ impl Default for Timeouts {
     }
 }
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// The bytes that are there, those of an earlier download that broke off included.
+    /// Number of bytes received, including an earlier interrupted download.
     pub bytes: u64,
-    /// The bytes of the whole file, if the hub says.
+    /// Size of the whole file, if the hub states it.
     pub total: Option<u64>,
 }
 
-/// Called when the content begins to come and after each piece of it, on the thread that fetches.
+/// Callback for the beginning of the content and each part received, on the thread that downloads.
 pub type Progress = Arc<dyn Fn(Received) + Send + Sync>;
 
-/// Where files come from and where they are kept.
+/// A hub and its cache.
 #[derive(Clone)]
 pub struct Hub {
-    /// The hub's address, `https://huggingface.co` by default.
+    /// Address of the hub. Defaults to `https://huggingface.co`.
     pub endpoint: String,
-    /// The directory of the cache.
+    /// Directory of the cache.
     pub cache_dir: PathBuf,
-    /// The access token, for repositories that need one.
+    /// Access token, for repositories that need one.
     pub token: Option<String>,
-    /// Whether requests may be made.
+    /// Permission to use the network.
     pub network: Network,
-    /// How long a download may wait.
+    /// Timeouts of a download.
     pub timeouts: Timeouts,
-    /// The largest file fetched; by default the largest table with the largest header.
+    /// Size of the largest file that is fetched. Defaults to the largest table with the largest header.
     pub max_bytes: u64,
-    /// Who is told how far a download is; by default nobody.
+    /// Callback for the progress of a download.
     pub progress: Option<Progress>,
 }
 
@@ -88,8 +88,8 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
-    /// The hub at its usual address, without a token, with the cache in the
-    /// directory given. The environment is not looked at.
+    /// Creates the hub at its usual address, without a token, with the cache in the given directory. The
+    /// environment is not read.
     pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
         Self {
             endpoint: "https://huggingface.co".to_owned(),
@@ -102,13 +102,13 @@ impl Hub {
         }
     }
 
-    /// The hub as the environment describes it, in the hub's own variables: `HF_HOME` (the
+    /// Creates the hub that the environment describes, in the hub's own variables: `HF_HOME` (the
     /// cache is its folder `hub`, the token its file `token`), `HF_TOKEN` (instead of that
     /// file), `HF_ENDPOINT`, and `HF_HUB_OFFLINE` (`1`, `true`, `yes` or `on`: only the
     /// cache is used).
     ///
     /// # Errors
-    /// If there is neither `HF_HOME` nor a home directory.
+    /// Returns an error if neither `HF_HOME` nor a home directory is set.
     pub fn from_env() -> Result<Self> {
         let var = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         if var("HF_HOME").is_none() && std::env::home_dir().is_none() {

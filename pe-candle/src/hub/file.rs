@@ -1,4 +1,4 @@
-//! Which file of which repository is meant.
+//! The name of a file on the hub.
 
 use candle_core::Result;
 use hf_hub::{Repo, RepoType};
@@ -9,18 +9,18 @@ use crate::checkpoint::file::message::error;
 /// A file in a model repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubFile {
-    /// `owner/name`, or `name` alone for the hub's oldest models.
+    /// Repository: `owner/name`, or `name` alone for the hub's oldest models.
     pub repo: String,
-    /// A branch, tag or commit; `main` by default.
+    /// Branch, tag, or commit. Defaults to `main`.
     pub revision: String,
-    /// The file's path in the repository.
+    /// Path of the file in the repository.
     pub file: String,
-    /// The SHA-256 that its content must have, in 64 hexadecimal digits, if it is known.
+    /// SHA-256 that the content must have, in 64 hexadecimal digits, if it is known.
     pub sha256: Option<String>,
 }
 
 impl HubFile {
-    /// A file on the branch `main`. Names are checked when the file is fetched.
+    /// Names a file on the branch `main`. The names are checked when the file is fetched.
     pub fn new(repo: impl Into<String>, file: impl Into<String>) -> Self {
         Self {
             repo: repo.into(),
@@ -30,7 +30,7 @@ impl HubFile {
         }
     }
 
-    /// The same file in another revision.
+    /// Returns the same file in another revision.
     pub fn revision(self, revision: impl Into<String>) -> Self {
         Self {
             revision: revision.into(),
@@ -38,8 +38,8 @@ impl HubFile {
         }
     }
 
-    /// The same file with the SHA-256 that its content must have. What is in the cache is
-    /// looked at too, each time.
+    /// Returns the same file with the SHA-256 that its content must have. A content in the cache is
+    /// checked each time.
     pub fn sha256(self, digits: impl Into<String>) -> Self {
         Self {
             sha256: Some(digits.into()),
@@ -47,11 +47,11 @@ impl HubFile {
         }
     }
 
-    /// Checks the names: what the hub allows, and nothing that could leave the cache's
-    /// directory or the address's path.
+    /// Checks that the hub allows the names, and that they cannot leave the cache's directory or the
+    /// path of the address.
     ///
     /// # Errors
-    /// A name that is not allowed, with the reason.
+    /// Returns an error if a name is not allowed, with the reason.
     ///
     /// ```
     /// use pe_candle::hub::HubFile;

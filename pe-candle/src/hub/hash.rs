@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::checkpoint::file::read::open_regular;
+use crate::checkpoint::file::open::open_regular;
 
 /// The hash so far, in hexadecimal digits.
 pub(super) fn digits(hash: Sha256) -> String {
@@ -25,7 +25,7 @@ pub(super) fn of(reader: &mut impl Read) -> io::Result<Sha256> {
     }
 }
 
-/// The hash of a file's content, in digits.
+/// Hashes a file's content, in digits.
 pub(super) fn of_file(path: &Path) -> io::Result<String> {
     Ok(digits(of(&mut open_regular(path)?)?))
 }

@@ -1,8 +1,8 @@
-//! Which names the hub allows, and no others.
+//! Checks of the names that the hub allows.
 
 type Check = Result<(), String>;
 
-/// `owner/name` or `name`.
+/// Checks a repository: `owner/name` or `name`.
 pub(super) fn repo(id: &str) -> Check {
     if id.split('/').count() > 2 {
         return Err("more than one '/'".to_owned());
@@ -22,7 +22,7 @@ pub(super) fn repo(id: &str) -> Check {
     Ok(())
 }
 
-/// A branch, tag, commit, or a reference such as `refs/pr/1`.
+/// Checks a branch, tag, commit, or a reference such as `refs/pr/1`.
 pub(super) fn revision(name: &str) -> Check {
     if name.len() > 255 {
         return Err("longer than 255 characters".to_owned());
@@ -36,7 +36,7 @@ pub(super) fn revision(name: &str) -> Check {
     Ok(())
 }
 
-/// A path of ordinary names.
+/// Checks a path of ordinary names.
 pub(super) fn file(path: &str) -> Check {
     if path.len() > 1024 {
         return Err("longer than 1024 bytes".to_owned());
@@ -56,17 +56,17 @@ pub(super) fn file(path: &str) -> Check {
     Ok(())
 }
 
-/// The endings of what lies beside the contents: parts and locks, of this library and of others.
+/// Endings of the parts and locks next to the contents, of this library and of others.
 const ENDINGS: [&str; 4] = [".pe-part", ".incomplete", ".part", ".lock"];
 
-/// Whether a name has an ending, for file systems that do not distinguish cases too.
+/// Returns whether a name has an ending in any case, because some file systems ignore case.
 fn has_ending(name: &str, end: &str) -> bool {
     let from = name.len().checked_sub(end.len());
     let found = from.and_then(|from| name.get(from..));
     found.is_some_and(|found| found.eq_ignore_ascii_case(end))
 }
 
-/// An entity tag that names a file in the cache.
+/// Reads an entity tag that can name a file in the cache. The error is the reason.
 pub(super) fn etag(header: &str) -> Result<&str, String> {
     let tag = header
         .strip_prefix("W/")
@@ -84,17 +84,17 @@ pub(super) fn etag(header: &str) -> Result<&str, String> {
     }
 }
 
-/// A commit: 40 hexadecimal digits.
+/// Returns whether a text is a commit: 40 hexadecimal digits.
 pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A SHA-256: 64 hexadecimal digits.
+/// Returns whether a text is a SHA-256: 64 hexadecimal digits.
 pub(super) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Letters, digits, '-', '_' and '.', not beginning with a dot.
+/// Checks for letters, digits, '-', '_', and '.', not beginning with a dot.
 fn plain_segment(segment: &str, longest: usize) -> Check {
     ordinary_segment(segment, longest)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -107,7 +107,7 @@ fn plain_segment(segment: &str, longest: usize) -> Check {
     Ok(())
 }
 
-/// What every part of every path must be.
+/// Checks a part of any path.
 fn ordinary_segment(segment: &str, longest: usize) -> Check {
     if segment.is_empty() {
         return Err("a part is empty".to_owned());

@@ -1,8 +1,8 @@
-//! What a download that broke off left behind, to go on from.
+//! The received part of an interrupted download.
 //!
-//! Only contents whose name is their SHA-256 are kept: on the hub those are the large files.
-//! The whole is checked in the end, so a part that is damaged costs another download and nothing
-//! else. One process at a time works on a part; others fetch the file for themselves.
+//! Only contents named by their SHA-256 are kept. On the hub these are the large files. The complete
+//! content is checked in the end, so a damaged part costs only another download. One process at a time works
+//! on a part. Others fetch the file for themselves.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
@@ -14,9 +14,9 @@ use tempfile::{NamedTempFile, TempPath};
 use super::{cache, hash};
 use crate::checkpoint::file::replace::Draft;
 
-/// The part of a content, made if there is none, for this process alone; `None` where another one
-/// has it, and where it belongs to another user, who may change it at any time. It is removed when it
-/// is dropped, unless [`keep`] is called or the process is killed.
+/// Opens or creates the part of a content, for this process alone. Returns `None` if another process has it,
+/// or if it belongs to another user, who may change it at any time. The part is removed when it is dropped,
+/// unless [`keep`] is called or the process is killed.
 ///
 /// # Errors
 /// Returns an error if something else has its name, or the file has other names as well: writing to it
@@ -24,10 +24,10 @@ use crate::checkpoint::file::replace::Draft;
 pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
     let path = blobs.join(format!("{sha256}.pe-part"));
     let other = |there: &Metadata| !there.is_file();
-    let refused = || cache::refused(&path, "is not a regular file");
-    // Opening a device may do something: look first.
+    let obstacle = || cache::obstacle(&path, "is not a regular file");
+    // Opening a device may have an effect, so its type is checked first.
     if fs::symlink_metadata(&path).is_ok_and(|there| other(&there)) {
-        return Err(refused());
+        return Err(obstacle());
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -40,7 +40,7 @@ pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
         .open(&path)
         .map_err(|error| cache::at(&path, error))?;
     if other(&file.metadata()?) {
-        return Err(refused());
+        return Err(obstacle());
     }
     match file.try_lock() {
         Ok(()) => {}
@@ -48,12 +48,12 @@ pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
         // A file system without locks.
         Err(TryLockError::Error(_)) => return Ok(None),
     }
-    // Whoever had it may have finished, and made it the content, between the two calls above.
+    // Another process may have completed it, and renamed it to the content, between the two calls above.
     if !is_at(&file, &path)? || !is_own(&file, blobs)? {
         return Ok(None);
     }
     if has_other_names(&file)? {
-        return Err(cache::refused(&path, "has other names (hard links)"));
+        return Err(cache::obstacle(&path, "has other names (hard links)"));
     }
     let path = TempPath::try_from_path(path)?;
     Ok(Some(Draft::Named(NamedTempFile::from_parts(file, path))))
@@ -63,12 +63,12 @@ pub(super) fn open(blobs: &Path, sha256: &str) -> io::Result<Option<Draft>> {
 pub(super) fn keep(part: Draft) {
     let begun = part.file().metadata().is_ok_and(|file| file.len() > 0);
     if begun && let Draft::Named(part) = part {
-        // Where this fails the part is removed, as without it.
+        // If this fails, the part is removed.
         let _ = part.into_temp_path().keep();
     }
 }
 
-/// The hash of the first `length` bytes, after which writing goes on; what follows is cut off.
+/// Hashes the first `length` bytes and truncates the part there, where writing resumes.
 pub(super) fn hash(mut part: &File, length: u64) -> io::Result<Sha256> {
     part.set_len(length)?;
     part.seek(SeekFrom::Start(0))?;
@@ -82,7 +82,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino())))
 }
 
-/// Whether a file belongs to whom the files belong that this process makes in the folder.
+/// Returns whether a file has the owner of the files that this process creates in the folder.
 #[cfg(unix)]
 fn is_own(file: &File, folder: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;

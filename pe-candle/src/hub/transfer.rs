@@ -1,36 +1,26 @@
-//! One file over HTTP.
+//! Download of one file over HTTP.
 //!
-//! hf-hub's own download is not used: it waits without end, follows relative redirects
-//! without end, sends the token to whatever host it is redirected to, takes the answer's ETag and
-//! commit as parts of paths, and checks neither status nor length nor hash of what it
-//! stores. Here one request asks for the file; each redirect is one more.
+//! hf-hub's own download is not used. It has no timeouts, follows any number of relative redirects,
+//! sends the token to any host that it is redirected to, uses ETag and commit unchecked as parts of paths, and
+//! checks neither status nor length nor hash of the content. Here one request asks for the file, and each
+//! redirect is one more.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sha2::Digest;
-use ureq::http::{Response, Uri};
-use ureq::{Agent, Body};
+use ureq::Body;
+use ureq::http::Response;
 
 use super::cache::Content;
 use super::config::{Hub, Received};
 use super::file::HubFile;
+use super::request::{Described, agent, escape, origin, request};
 use super::{cache, hash, names, partial};
 use crate::checkpoint::file::read::check_file;
 use crate::checkpoint::file::replace::Draft;
-
-/// Redirects followed; the hub needs one or two.
-const MAX_REDIRECTS: usize = 5;
-
-/// What the hub's own answer says about a file, before it refers to another server.
-#[derive(Default)]
-struct Described {
-    commit: Option<String>,
-    etag: Option<String>,
-    size: Option<u64>,
-}
 
 /// Fetches a file into the cache. The error is the reason.
 pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
@@ -60,7 +50,7 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     };
     let etag = names::etag(&header)?;
 
-    let in_cache = |error| hub.in_cache(error);
+    let in_cache = |error| hub.cache_error(error);
     let blobs = cache::blobs(&hub.cache_dir, file).map_err(in_cache)?;
     let part = match names::is_sha256(etag) {
         true => partial::open(&blobs, etag).map_err(in_cache)?,
@@ -71,15 +61,15 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
         Some(part) => part,
         None => Draft::new(&blobs).map_err(in_cache)?,
     };
-    let received = go_on(ask, described.size, response, content.file())
+    let received = resume(ask, described.size, response, content.file())
         .and_then(|(response, from)| receive(hub, response, described.size, from, content.file()));
     let sha256 = match received {
         Ok(sha256) => sha256,
-        Err(Failure::Broken(reason)) if resumable => {
+        Err(Failure::Interrupted(reason)) if resumable => {
             partial::keep(content);
             return Err(reason);
         }
-        Err(Failure::Broken(reason) | Failure::Wrong(reason)) => return Err(reason),
+        Err(Failure::Interrupted(reason) | Failure::Wrong(reason)) => return Err(reason),
     };
     if names::is_sha256(etag) && sha256 != etag {
         return Err(format!(
@@ -101,17 +91,17 @@ pub(super) fn download(hub: &Hub, file: &HubFile) -> Result<PathBuf, String> {
     cache::store(&hub.cache_dir, file, content).map_err(in_cache)
 }
 
-/// Why the content is not there.
+/// Reason why a content was not received.
 enum Failure {
-    /// It broke off: what came of it is right.
-    Broken(String),
-    /// It is not what was asked for.
+    /// The download was interrupted. The part received is right.
+    Interrupted(String),
+    /// The content is not the one asked for.
     Wrong(String),
 }
 
-/// Where a part of the content is there already, asks for the rest. The answer, and the byte from
-/// which on it has the content.
-fn go_on(
+/// Requests the rest, if a part of the content was received before. Returns the response, and the byte of
+/// the content at which it begins.
+fn resume(
     ask: impl Fn(u64) -> Result<(Described, Response<Body>), String>,
     described: Option<u64>,
     whole: Response<Body>,
@@ -123,7 +113,7 @@ fn go_on(
         return Ok((whole, 0));
     };
     drop(whole);
-    let (_, rest) = ask(there).map_err(Failure::Broken)?;
+    let (_, rest) = ask(there).map_err(Failure::Interrupted)?;
     if rest.status() == 200 {
         return Ok((rest, 0));
     }
@@ -137,67 +127,8 @@ fn go_on(
     }
     Ok((rest, there))
 }
-
-/// Asks for the file from one of its bytes on, through redirects, until an answer has it.
-fn request(
-    hub: &Hub,
-    agent: &Agent,
-    mut url: String,
-    origin: &str,
-    deadline: Instant,
-    from: u64,
-) -> Result<(Described, Response<Body>), String> {
-    let mut described = Described::default();
-    for _ in 0..=MAX_REDIRECTS {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut request = agent
-            .get(&url)
-            .header("Accept-Encoding", "identity")
-            .config()
-            .timeout_global(Some(left.max(Duration::from_millis(1))))
-            .build();
-        let here = self::origin(&url)?;
-        if let Some(token) = &hub.token
-            && here == origin
-            && (here.starts_with("https:") || is_loopback(&here))
-        {
-            request = request.header("Authorization", format!("Bearer {token}"));
-        }
-        if from > 0 {
-            request = request.header("Range", format!("bytes={from}-"));
-        }
-        let response = request.call().map_err(|error| in_words(&error, &here))?;
-        let header = |name: &str| {
-            let value = response.headers().get(name)?;
-            value.to_str().ok().map(str::to_owned)
-        };
-        if here == origin {
-            // The linked ones describe the content that a redirect leads to.
-            described.commit = header("x-repo-commit").or(described.commit);
-            described.etag = header("x-linked-etag")
-                .or(described.etag)
-                .or(header("etag"));
-            let size = header("x-linked-size").and_then(|size| size.parse().ok());
-            described.size = size.or(described.size);
-        }
-        let status = response.status().as_u16();
-        match status {
-            200 => return Ok((described, response)),
-            206 if from > 0 => return Ok((described, response)),
-            301 | 302 | 303 | 307 | 308 => {
-                let Some(location) = header("location") else {
-                    return Err(format!("status {status} without a Location"));
-                };
-                url = follow(&url, &location)?;
-            }
-            _ => return Err(refused(status, header("x-error-message").as_deref())),
-        }
-    }
-    Err(format!("more than {MAX_REDIRECTS} redirects"))
-}
-
-/// Writes the answer's body, which is the content from one of its bytes on, to the file, and
-/// returns the content's SHA-256.
+/// Writes the body of the response, which is the content starting at byte `from`, to the file, and returns
+/// the SHA-256 of the content.
 fn receive(
     hub: &Hub,
     response: Response<Body>,
@@ -229,7 +160,7 @@ fn receive(
         ));
     }
     let limit = expected.unwrap_or(hub.max_bytes);
-    let in_cache = |error| Failure::Wrong(hub.in_cache(error));
+    let in_cache = |error| Failure::Wrong(hub.cache_error(error));
     let mut hash = partial::hash(content, from).map_err(in_cache)?;
     let mut reader = response.into_body().into_reader();
     let mut buffer = vec![0; 1 << 16];
@@ -248,7 +179,9 @@ fn receive(
             Ok(0) => break,
             Ok(count) => count,
             Err(error) => {
-                return Err(Failure::Broken(format!("after {received} bytes: {error}")));
+                return Err(Failure::Interrupted(format!(
+                    "after {received} bytes: {error}"
+                )));
             }
         };
         received += count as u64;
@@ -260,15 +193,15 @@ fn receive(
         tell(received);
     }
     if let Some(expected) = expected.filter(|expected| *expected != received) {
-        return Err(Failure::Broken(format!(
+        return Err(Failure::Interrupted(format!(
             "the content ends after {received} of {expected} bytes"
         )));
     }
     Ok(hash::digits(hash))
 }
 
-/// A last look before the file enters the cache: an error page with a good status is
-/// neither a safetensors nor a JSON file.
+/// Checks the format before the file enters the cache: an error page with a good status is neither a
+/// safetensors nor a JSON file.
 fn check_content(file: &HubFile, content: &Draft) -> Result<(), String> {
     let reason = if file.file.ends_with(".safetensors") {
         check_file(&content.path()).err()
@@ -283,104 +216,4 @@ fn check_content(file: &HubFile, content: &Draft) -> Result<(), String> {
     reason.map_or(Ok(()), |reason| {
         Err(format!("the content is not what its name says: {reason}"))
     })
-}
-
-fn agent(hub: &Hub, origin: &str) -> Agent {
-    let timeouts = hub.timeouts;
-    let mut config = Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .user_agent(concat!("pe-candle/", env!("CARGO_PKG_VERSION")))
-        .timeout_resolve(Some(timeouts.connect))
-        .timeout_connect(Some(timeouts.connect))
-        .timeout_recv_response(Some(timeouts.stall))
-        .timeout_per_read(Some(timeouts.stall))
-        .timeout_per_write(Some(timeouts.stall));
-    if is_loopback(origin) {
-        // A proxy has another idea of what this machine is.
-        config = config.proxy(None);
-    }
-    Agent::new_with_config(config.build())
-}
-
-/// Scheme, host and port of an address.
-fn origin(url: &str) -> Result<String, String> {
-    let uri: Uri = url
-        .parse()
-        .map_err(|error| format!("the address {url:?} is not valid: {error}"))?;
-    match (uri.scheme_str(), uri.authority()) {
-        (Some(scheme @ ("http" | "https")), Some(authority))
-            if !authority.as_str().contains('@') =>
-        {
-            Ok(format!(
-                "{scheme}://{}",
-                authority.as_str().to_ascii_lowercase()
-            ))
-        }
-        _ => Err(format!("the address {url:?} is not one of http or https")),
-    }
-}
-
-fn is_loopback(origin: &str) -> bool {
-    let host = origin
-        .parse::<Uri>()
-        .ok()
-        .and_then(|uri| uri.host().map(str::to_owned));
-    matches!(host.as_deref(), Some("127.0.0.1" | "localhost" | "[::1]"))
-}
-
-/// The address that a redirect leads to.
-fn follow(from: &str, location: &str) -> Result<String, String> {
-    let here = origin(from)?;
-    let to = if location.starts_with('/') && !location.starts_with("//") {
-        format!("{here}{location}")
-    } else {
-        location.to_owned()
-    };
-    let there = origin(&to)?;
-    if here.starts_with("https:") && !there.starts_with("https:") {
-        return Err(format!("redirected from https to {there}"));
-    }
-    Ok(to)
-}
-
-/// Percent-encodes everything but letters, digits, '-', '_', '.', '~' and what is to be kept.
-fn escape(text: &str, keep: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        let c = char::from(byte);
-        if byte.is_ascii_alphanumeric() || "-_.~".contains(c) || keep.contains(c) {
-            escaped.push(c);
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
-}
-
-/// What a status other than success means here.
-fn refused(status: u16, message: Option<&str>) -> String {
-    let meaning = match status {
-        401 | 403 => "access is denied: the repository is private or gated, or does not exist",
-        404 => "there is no such repository, revision or file",
-        429 => "the hub has had too many requests from here",
-        500.. => "the hub has a fault",
-        _ => "the answer is not the file",
-    };
-    let mut reason = format!("{meaning} (status {status})");
-    if let Some(message) = message {
-        let shown: String = message.chars().take(200).collect();
-        reason.push_str(&format!("; the hub says {shown:?}"));
-    }
-    reason
-}
-
-fn in_words(error: &ureq::Error, host: &str) -> String {
-    match error {
-        ureq::Error::HostNotFound => format!("{host} is not found; is there a network?"),
-        ureq::Error::ConnectionFailed => format!("no connection to {host}; is there a network?"),
-        ureq::Error::Io(error) => format!("no connection to {host}: {error}; is there a network?"),
-        ureq::Error::Timeout(what) => format!("{host} did not answer in time ({what})"),
-        other => format!("{host}: {other}"),
-    }
 }

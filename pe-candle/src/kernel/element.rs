@@ -29,6 +29,7 @@ pub(crate) trait Activation: Entry<Self::Compute> {
     type Compute: Compute;
 
     /// Whether AVX-512 pays for additions, where AVX2 is bound by memory for most types.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const AVX512_PAYS: bool = false;
 
     /// Rounds to the nearest value of this type, ties to even.

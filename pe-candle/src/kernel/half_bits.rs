@@ -1,19 +1,19 @@
 //! Conversions between `f32` and the bits of half types, one by one.
 //!
-//! They have no branches, so that loops over them become vector code on every instruction set, and are the plain twins
-//! of those that an instruction set has. `half`'s own ask the processor for F16C element by element, or take
-//! branches: 4 to 18 ns per element where these take a fraction of one.
+//! They have no branches, so loops over them become vector code on every instruction set, and they are the reference of
+//! the conversions that an instruction set has. Those of `half` ask the CPU for F16C for each element, or take branches:
+//! 4 to 18 ns per element where these take a fraction of one.
 
 const INFINITY: u32 = 0x7f80_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
 
-/// From the bits of a `bf16`.
+/// Converts the bits of a `bf16`.
 #[inline(always)]
 pub(super) fn widen_bf16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// The bits of the nearest `bf16`.
+/// Returns the bits of the nearest `bf16`.
 #[inline(always)]
 pub(super) fn narrow_bf16(single: f32) -> u16 {
     let bits = single.to_bits();
@@ -23,10 +23,10 @@ pub(super) fn narrow_bf16(single: f32) -> u16 {
     (if is_nan { nan } else { nearest }) as u16
 }
 
-/// From the bits of an `f16`.
+/// Converts the bits of an `f16`.
 #[inline(always)]
 pub(super) fn widen_f16(bits: u16) -> f32 {
-    /// What is added to an exponent: 127 - 15.
+    /// The difference of the exponents' biases: 127 - 15.
     const SHIFT: u32 = 112 << 23;
     const QUIET: u32 = 1 << 22;
     const SUBNORMAL_UNIT: f32 = 1.0 / (1 << 24) as f32;
@@ -47,15 +47,15 @@ pub(super) fn widen_f16(bits: u16) -> f32 {
     f32::from_bits(wide | (bits & 0x8000) << 16)
 }
 
-/// The bits of the nearest `f16`.
+/// Returns the bits of the nearest `f16`.
 #[inline(always)]
 pub(super) fn narrow_f16(single: f32) -> u16 {
-    /// 2^-14 and 2^16: from here on numbers are normal, from there on infinite.
+    /// 2^-14 and 2^16: values from the first on are normal, from the second on infinite.
     const NORMAL: u32 = (127 - 14) << 23;
     const TOO_LARGE: u32 = (127 + 16) << 23;
     let bits = single.to_bits();
     let size = bits & MAGNITUDE;
-    // What is rounded up beyond the largest number becomes infinity by itself.
+    // A value that is rounded up beyond the largest number becomes infinity without a case of its own.
     let normal = size.wrapping_add(0xfff + ((size >> 13) & 1)) >> 13;
     let normal = normal.wrapping_sub(112 << 10);
     // The unit of 0.5 in f32 is the unit of subnormal numbers: the addition rounds.

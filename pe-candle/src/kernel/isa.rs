@@ -28,10 +28,25 @@ pub(crate) trait Work {
     type Output;
 
     /// Whether the work is compiled for AVX-512 too, and not for AVX2 at most.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const AVX512: bool = true;
 
     /// To be marked `#[inline(always)]`.
     fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+/// Work and the instruction set that it runs on, to be called where code is compiled for that.
+#[cfg(target_arch = "x86_64")]
+struct Call<I, W>(I, W);
+
+#[cfg(target_arch = "x86_64")]
+impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
+    type Output = W::Output;
+
+    #[inline(always)]
+    fn call(self) -> W::Output {
+        self.1.run(self.0)
+    }
 }
 
 /// The operations of an instruction set on chunks of one type.
@@ -74,14 +89,14 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
 #[cfg(test)]
 mod tests {
-    use pe_core::Backend;
 
     use super::*;
     use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 
     fn levels() -> impl Iterator<Item = (&'static str, Level)> {
-        let all = Backend::available().into_iter();
-        all.map(|(name, backend)| (name, backend.into()))
+        Level::available()
+            .into_iter()
+            .map(|level| (level.name(), level))
     }
 
     struct Widen([u16; CHUNK]);

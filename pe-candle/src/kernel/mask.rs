@@ -1,8 +1,5 @@
 //! The mask of dropout: random words from the index of an element, many at a time.
 
-use std::ops::Range;
-
-use super::isa::Isa;
 use super::philox::{MULTIPLIERS, ROUNDS, WEYL, philox4x32_10};
 
 /// Blocks of four words that are computed in parallel.
@@ -79,97 +76,4 @@ impl Mask {
 pub(crate) struct Masking {
     pub(crate) mask: Mask,
     pub(crate) factor: f64,
-}
-
-/// The random words of a mask on an instruction set, for any run of elements.
-pub(crate) struct Words<I: Isa> {
-    isa: I,
-    mask: Mask,
-    keys: I::Keys,
-    /// The elements whose words are kept, from a multiple of four on.
-    kept: Range<usize>,
-    words: [u32; GROUP],
-}
-
-impl<I: Isa> Words<I> {
-    #[inline(always)]
-    pub(crate) fn new(isa: I, mask: Mask) -> Self {
-        let (keys, words) = (isa.keys(&mask), [0; GROUP]);
-        Self {
-            isa,
-            mask,
-            keys,
-            kept: 0..0,
-            words,
-        }
-    }
-
-    /// Returns the words of the elements from `first` on, at least `len` of them or 61, and [`GROUP`] where `first` is a
-    /// multiple of four and the words from there on are not kept yet.
-    #[inline(always)]
-    pub(crate) fn from(&mut self, first: usize, len: usize) -> &[u32] {
-        let enough = len.min(GROUP - 3);
-        if !(self.kept.contains(&first) && self.kept.end - first >= enough) {
-            let start = first / 4 * 4;
-            self.words = self.isa.words(&self.mask, &self.keys, start as u64 / 4);
-            self.kept = start..start + GROUP;
-        }
-        &self.words[first - self.kept.start..]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::isa::{Level, Work};
-
-    /// The words of some runs that begin behind an element.
-    struct Read(Mask, usize);
-
-    impl Work for Read {
-        type Output = Vec<(usize, Vec<u32>)>;
-
-        #[inline(always)]
-        fn run<I: Isa>(self, isa: I) -> Self::Output {
-            let mut words = Words::new(isa, self.0);
-            let mut read = Vec::new();
-            for (skipped, len) in [
-                (0, 1),
-                (1, 40),
-                (3, 61),
-                (66, 9),
-                (0, 60),
-                (64, 64),
-                (509, 2000),
-            ] {
-                let found = words.from(self.1 + skipped, len);
-                assert!(found.len() >= len.min(61), "{len}");
-                read.push((self.1 + skipped, found.to_vec()));
-            }
-            read
-        }
-    }
-
-    #[test]
-    fn every_set_gives_the_words_of_the_definition() {
-        let far = (1usize << 34) - 4 * 5; // Blocks whose high word changes within a group.
-        for (seed, step) in [(0, 0), (1, 2), (u64::MAX, u64::MAX), (1 << 32, 1 << 32)] {
-            let mask = Mask {
-                seed,
-                step,
-                threshold: 0,
-            };
-            for first in [0, 4, 64, 6, 1 << 34, far] {
-                for (name, backend) in pe_core::Backend::available() {
-                    let level = Level::from(backend);
-                    for (from, words) in level.run(Read(mask, first)) {
-                        for (index, word) in (from as u64..).zip(words) {
-                            let wanted = mask.block(index / 4)[index as usize % 4];
-                            assert_eq!(word, wanted, "{name} {seed} {index}");
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

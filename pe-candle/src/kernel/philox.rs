@@ -45,7 +45,7 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// The high and the low word of a product.
+/// Returns the high and the low word of a product.
 #[inline]
 const fn halves(a: u32, b: u32) -> (u32, u32) {
     let product = a as u64 * b as u64;

@@ -132,22 +132,22 @@ pub(crate) fn map<T: Activation>(xs: &[T], layout: &Layout, pass: &dyn Pass<T>) 
     }))
 }
 
-/// Bytes that are taken of each run in turn, where several are walked side by side: less than a
-/// page, since the processor reads ahead within pages, and all runs are to be read ahead at once.
+/// Bytes of a walk that are replaced before those of the next one: less than a page, since the CPU reads ahead within
+/// pages, and is to read ahead in all walks at once.
 const TILE: usize = 2048;
 
-/// Runs that are walked side by side. One run keeps too few lines on their way from memory, and
-/// with more than four the nearest cache, of eight ways, has none left for the table.
+/// Walks that are interleaved. One alone keeps too few cache lines in flight, and with more than four the nearest cache, of
+/// eight ways, has none left for the table.
 const ABREAST: usize = 4;
 
-/// A run of elements that is walked by and by: the index of the first, and what is left.
+/// Elements that are replaced part by part: the index of the first, and those that are left.
 struct Walk<'a, T> {
     first: usize,
     left: &'a mut [T],
 }
 
 impl<T: Activation> Walk<'_, T> {
-    /// Takes the next elements, as many as there are of `len`.
+    /// Replaces the next `len` elements, or those that are left.
     fn step(&mut self, len: usize, pass: &dyn Pass<T>) {
         let len = len.min(self.left.len());
         let (now, left) = take(&mut self.left).split_at_mut(len);
@@ -156,9 +156,8 @@ impl<T: Activation> Walk<'_, T> {
     }
 }
 
-/// A pass over memory in which the same entries are taken again after each period: some periods
-/// side by side, so that these entries are in the nearest cache for all but the first of them.
-/// Threads share out what there is in a period.
+/// Passes over memory in which the same entries are read again after each period: several periods are interleaved, so that
+/// these entries are in the nearest cache for all but the first of them. Threads share out the elements of a period.
 fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: &dyn Pass<T>) {
     let mut shares: Vec<Vec<_>> = (0..period.div_ceil(piece)).map(|_| Vec::new()).collect();
     for (index, xs) in xs.chunks_mut(period).enumerate() {
@@ -185,7 +184,8 @@ fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: 
     share_out(shares.into_iter(), walk);
 }
 
-/// A pass over a tensor's own memory. No two of its elements may share a place.
+/// Passes over a tensor's own memory, and returns whether there is a way to: not for more than three axes that are not
+/// contiguous. No two elements may share their memory.
 pub(crate) fn map_in_place<T: Activation>(
     xs: &mut [T],
     layout: &Layout,
@@ -216,14 +216,14 @@ pub(crate) fn map_in_place<T: Activation>(
     true
 }
 
-/// How many elements a thread takes at a time.
+/// Returns how many elements a thread takes at a time.
 fn piece(count: usize) -> usize {
     let pieces = 4 * threads();
     count.div_ceil(pieces).next_multiple_of(BLOCK)
 }
 
-/// Whether there is work for several threads. Their number is asked for last, since the first question
-/// starts rayon's pool.
+/// Returns whether there is work for several threads. Their number is asked for last, since the first question starts
+/// rayon's pool.
 fn threads_pay<T>(count: usize, pass: &dyn Pass<T>) -> bool {
     count >= pass.parallel_from() && threads() > 1
 }

@@ -5,8 +5,9 @@ mod forward;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
-use pe_core::{Backend, Sinusoidal};
+use pe_core::Sinusoidal;
 
+use crate::kernel::Plan;
 use crate::layers::config::PositionalEncodingConfig;
 use crate::layers::dropout::Dropout;
 use crate::layers::inference::Inference;
@@ -76,6 +77,7 @@ use crate::tensors::memory;
 pub struct PositionalEncoding {
     shared: Arc<Shared>,
     dropout: Dropout,
+    pub(crate) plan: Plan,
 }
 
 #[derive(Debug)]
@@ -166,14 +168,12 @@ impl PositionalEncoding {
             factor,
             rows,
         });
-        Self { shared, dropout }
-    }
-
-    /// Returns the same layer on a given instruction set, for the tests.
-    #[doc(hidden)]
-    pub fn with_backend(self, backend: Backend) -> Self {
-        let dropout = self.dropout.with_backend(backend);
-        Self { dropout, ..self }
+        let plan = Plan::best();
+        Self {
+            shared,
+            dropout,
+            plan,
+        }
     }
 
     /// Returns the encodings of the positions `offset .. offset + len`, of shape `[len, d_model]`.
@@ -214,9 +214,8 @@ impl PositionalEncoding {
         self.shared.rows.limit()
     }
 
-    /// Returns the number of rows built so far, for the tests.
-    #[doc(hidden)]
-    pub fn rows_built(&self) -> usize {
+    /// Returns the number of rows built until now.
+    pub(crate) fn built(&self) -> usize {
         self.shared.rows.built()
     }
 

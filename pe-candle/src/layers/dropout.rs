@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candle_core::{ModuleT, Result, Tensor, bail};
-use pe_core::Backend;
 
-use self::op::{DropoutOp, Portable, check_dtype};
-use crate::kernel::{Mask, Masking};
+use self::op::{DropoutOp, check_dtype};
+use crate::kernel::{Mask, Masking, Plan};
 use crate::tensors::memory;
 
 /// Inverted dropout with a mask that is a pure function of seed, step, and element index.
@@ -67,7 +66,7 @@ pub struct Dropout {
     p: f32,
     seed: u64,
     step: Arc<AtomicU64>,
-    backend: Backend,
+    pub(crate) plan: Plan,
 }
 
 impl Dropout {
@@ -83,7 +82,7 @@ impl Dropout {
             p,
             seed,
             step: Arc::default(),
-            backend: Backend::best(),
+            plan: Plan::best(),
         })
     }
 
@@ -160,23 +159,6 @@ impl Dropout {
         mask.keeps(mask.block(index / 4)[(index % 4) as usize])
     }
 
-    /// Computes [`Dropout::forward_at_step`] in training by the code for GPUs, for the tests, which
-    /// compare the two on the CPU.
-    #[doc(hidden)]
-    pub fn forward_portable(&self, xs: &Tensor, step: u64) -> Result<Tensor> {
-        xs.apply_op1(Portable(self.op(step)))
-    }
-
-    /// Returns the same dropout on a given instruction set, for the tests.
-    #[doc(hidden)]
-    pub fn with_backend(self, backend: Backend) -> Self {
-        Self { backend, ..self }
-    }
-
-    pub(crate) fn backend(&self) -> Backend {
-        self.backend
-    }
-
     /// Returns the mask that a call applies, if any. A training call uses the next step.
     pub(crate) fn next_masking(&self, train: bool) -> Option<Masking> {
         if !train {
@@ -201,7 +183,7 @@ impl Dropout {
     fn op(&self, step: u64) -> DropoutOp {
         DropoutOp {
             masking: self.masking(step),
-            backend: self.backend,
+            plan: self.plan,
         }
     }
 }

@@ -101,24 +101,23 @@
 //! | `ops::sdpa` (Metal) | products and `ops::softmax` |
 
 mod apply;
-mod call;
 pub(crate) mod config;
 mod cos_sin;
 mod given;
 mod input;
-#[doc(hidden)]
-pub mod reference;
+mod reference;
+mod rotation;
 mod tables;
 
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result};
+use pe_core::Rotary;
 use pe_core::hf_config::HfConfig;
-use pe_core::{Backend, Rotary};
 
-use self::call::Call;
 use self::config::RotaryEmbeddingConfig;
 use self::tables::Tables;
+use crate::kernel::Plan;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
@@ -192,7 +191,7 @@ pub use self::given::{rotate, rotate_qkv};
 #[derive(Debug, Clone)]
 pub struct RotaryEmbedding {
     shared: Arc<Shared>,
-    backend: Backend,
+    pub(crate) plan: Plan,
 }
 
 #[derive(Debug)]
@@ -226,7 +225,7 @@ impl RotaryEmbedding {
                 dtype,
                 tables,
             }),
-            backend: Backend::best(),
+            plan: Plan::best(),
         })
     }
 
@@ -304,15 +303,8 @@ impl RotaryEmbedding {
         Ok(self.rotary().shares_frequencies(seq_len, other)?)
     }
 
-    /// Returns the number of rows built so far, for the tests.
-    #[doc(hidden)]
-    pub fn rows_built(&self) -> usize {
+    /// Returns the number of rows built until now.
+    pub(crate) fn built(&self) -> usize {
         self.shared.tables.built()
-    }
-
-    /// Returns the same layer on a given instruction set, for the tests.
-    #[doc(hidden)]
-    pub fn with_backend(self, backend: Backend) -> Self {
-        Self { backend, ..self }
     }
 }

@@ -25,7 +25,9 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod classes;
 mod families;
+mod family;
 mod model;
 mod parameters;
 mod reader;

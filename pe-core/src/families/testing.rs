@@ -1,13 +1,17 @@
 //! What tests and benchmarks force: plans of any kind, entries on given rungs.
 
+pub use crate::rows::plan::{Method, Plan};
+pub use crate::rows::threads::Threads;
+pub use crate::sincos::Rungs;
+pub use crate::sincos::backend::Backend;
+pub use crate::turns::count::frequencies_computed;
+
 use crate::error::Result;
 use crate::families::rotary::frequencies::RotaryFrequencies;
 use crate::families::sinusoidal::Sinusoidal;
 use crate::limits::POSITIONS;
 use crate::rows::columns::Out;
 use crate::rows::element::Element;
-use crate::rows::plan::Plan;
-use crate::sincos::Rungs;
 use crate::turns::position::Position;
 
 /// Does the same as [`Sinusoidal::fill`] by the given plan.

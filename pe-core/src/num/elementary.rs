@@ -4,9 +4,9 @@
 //! They are used a handful of times per specification, never per entry.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::{Wide, decompose};
+use crate::num::float::{BigFloat, decompose};
 
-/// Words after the binary point in a [`Real`].
+/// Words after the binary point in a [`FixedPoint`].
 const WORDS: usize = 7;
 
 /// ln 2, with 448 bits after the binary point.
@@ -22,13 +22,13 @@ const LN_2: Fixed<WORDS> = Fixed([
 
 /// A signed number with 64 bits before the binary point and 448 bits after it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Real {
+pub(crate) struct FixedPoint {
     pub(crate) negative: bool,
     pub(crate) integer: u64,
     pub(crate) fraction: Fixed<WORDS>,
 }
 
-impl Real {
+impl FixedPoint {
     fn is_smaller_in_magnitude_than(&self, other: &Self) -> bool {
         self.integer < other.integer
             || (self.integer == other.integer && self.fraction.sub(other.fraction).1)
@@ -143,8 +143,8 @@ impl Real {
 
     /// Returns e to this power, with a relative error below 2^-310.
     ///
-    /// The number must be below 2^20 in magnitude, as [`Real::scaled`] ensures.
-    pub(crate) fn exp(self) -> Wide {
+    /// The number must be below 2^20 in magnitude, as [`FixedPoint::scaled`] ensures.
+    pub(crate) fn exp(self) -> BigFloat {
         // Split off powers of two so that e^self = 2^k e^-z, with 0 <= z < ln 2 or slightly beyond,
         // which is harmless.
         let top = (self.fraction.0[WORDS - 1] >> 11) as f64 / (1u64 << 53) as f64;
@@ -186,7 +186,7 @@ impl Real {
         for _ in 0..SQUARINGS {
             value = value.mul(value);
         }
-        Wide::normalized(value, k)
+        BigFloat::normalized(value, k)
     }
 }
 
@@ -205,13 +205,13 @@ mod tests {
     use super::*;
 
     /// Expected values: exponent and the four high words of the mantissa, from mpmath at 600 bits.
-    fn assert_wide(found: Wide, exponent: i32, words: [u64; 4]) {
+    fn assert_wide(found: BigFloat, exponent: i32, words: [u64; 4]) {
         assert_eq!(found.exponent, exponent);
         assert_eq!(found.mantissa.0[1..], words, "{:x?}", found.mantissa);
     }
 
-    fn real(value: f64) -> Real {
-        let one = Real {
+    fn real(value: f64) -> FixedPoint {
+        let one = FixedPoint {
             negative: value < 0.0,
             integer: 1,
             fraction: Fixed::ZERO,
@@ -253,10 +253,10 @@ mod tests {
     }
 
     /// Returns `count` / 64.
-    fn sixty_fourths(count: i64) -> Real {
+    fn sixty_fourths(count: i64) -> FixedPoint {
         let mut fraction = Fixed::ZERO;
         fraction.0[WORDS - 1] = (count.unsigned_abs() % 64) << 58;
-        Real {
+        FixedPoint {
             negative: count < 0,
             integer: count.unsigned_abs() / 64,
             fraction,
@@ -291,7 +291,7 @@ mod tests {
                     // value - n ln 2, with the part of ln 2 that its f64 lacks.
                     let rest = value - n as f64 * ln_2 - n as f64 * 2.3190468138462996e-17;
                     let found = real(value).exp();
-                    let ratio = crate::round::to_f64(Wide {
+                    let ratio = crate::round::to_f64(BigFloat {
                         exponent: 0,
                         ..found
                     });
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn powers_by_way_of_the_logarithm() {
         let power = |base: f64, numerator, denominator| {
-            let ln = Real::ln(base);
+            let ln = FixedPoint::ln(base);
             let ln = if numerator < 0 { ln.negated() } else { ln };
             ln.scaled(i64::unsigned_abs(numerator), denominator, 0)
                 .unwrap()
@@ -349,14 +349,14 @@ mod tests {
             0.9999999,
             1e-40,
         ] {
-            let back = crate::round::to_f64(Real::ln(value).exp());
+            let back = crate::round::to_f64(FixedPoint::ln(value).exp());
             assert_eq!(back, value);
         }
     }
 
     #[test]
     fn scaling_refuses_what_no_frequency_reaches() {
-        let ln = Real::ln(10000.0);
+        let ln = FixedPoint::ln(10000.0);
         assert!(ln.scaled(1, 0, 0).is_none());
         assert!(ln.scaled(u64::MAX, 1, 0).is_none());
         assert!(ln.scaled(1, 1, -60).is_none());
@@ -377,7 +377,7 @@ mod tests {
         }
         let none = one.scaled(1, 1, 1000).unwrap();
         assert_eq!((none.integer, none.fraction), (0, Fixed::ZERO));
-        // Wide and narrow divisors agree.
+        // BigFloat and narrow divisors agree.
         let wide = ln.scaled(3, 5 << 64, -64).unwrap();
         let narrow = ln.scaled(3, 5, 0).unwrap();
         assert_eq!(wide.integer, narrow.integer);

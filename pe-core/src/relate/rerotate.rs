@@ -7,8 +7,8 @@
 
 use crate::error::{Error, Result};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
-use crate::num::number::Number;
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
+use crate::num::real::Real;
 use crate::rows::element::Element;
 use crate::sincos;
 use crate::spec::pair_layout::PairLayout;
@@ -75,7 +75,7 @@ impl RotaryFrequencies {
     }
 
     /// Computes sine and cosine of a pair's angle at a position of any sign, in 320-bit arithmetic.
-    fn angle(&self, pair: usize, position: i64) -> (Number, Number) {
+    fn angle(&self, pair: usize, position: i64) -> (Real, Real) {
         let size = position.unsigned_abs();
         let values = match &self.inner.source {
             Source::Exact { radians } => {
@@ -84,16 +84,16 @@ impl RotaryFrequencies {
             }
             Source::F32(inv_freq) => {
                 let angle = inv_freq[pair] * size as f32;
-                let frequency = Frequency::from_radians(Wide::from_f64(f64::from(angle)));
+                let frequency = Frequency::from_radians(BigFloat::from_f64(f64::from(angle)));
                 sincos::sin_cos_320(frequency.wide, 1, 0)
             }
         };
-        let of = |(negative, size): (bool, Wide)| {
-            let size = Number::from(size);
+        let of = |(negative, size): (bool, BigFloat)| {
+            let size = Real::from(size);
             if negative { -size } else { size }
         };
         let (sine, cosine) = values.map_or(
-            (Number::from(Wide::ZERO), Number::one()),
+            (Real::from(BigFloat::ZERO), Real::one()),
             |[sine, cosine]| (of(sine), of(cosine)),
         );
         (if position < 0 { -sine } else { sine }, cosine)
@@ -130,10 +130,10 @@ impl Rerotation {
     /// magnitude.
     fn between(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Self {
         let pairs = from.0.pairs();
-        let scale = Number::from(to.0.attention_factor()) / Number::from(from.0.attention_factor());
+        let scale = Real::from(to.0.attention_factor()) / Real::from(from.0.attention_factor());
         let same = from.0.attention_factor() == to.0.attention_factor();
         // -0 + 0 is +0: the sine of a pair that does not rotate has no sign.
-        let unsigned = |sine: Number| sine.to_f64() + 0.0;
+        let unsigned = |sine: Real| sine.to_f64() + 0.0;
         let rotations = (0..pairs)
             .map(|pair| {
                 let (sine_p, cosine_p) = from.0.angle(pair, from.1);

@@ -173,7 +173,7 @@ mod tests {
 
     /// Converts an `f64` to a magnitude.
     fn magnitude(value: f64) -> Magnitude {
-        let (mantissa, exponent) = crate::num::wide::decompose(value);
+        let (mantissa, exponent) = crate::num::float::decompose(value);
         Magnitude {
             bits: u128::from(mantissa) << 75,
             exponent: exponent + 53,

@@ -93,35 +93,17 @@ pub(crate) fn interleaved<T>(columns: &mut [T]) -> impl Iterator<Item = Place<'_
     )
 }
 
-impl<'a, T> PairSlices<'a, T> {
-    /// Splits off the first `pairs` pairs.
+impl<T> PairSlices<'_, T> {
+    /// Returns `count` pairs from number `first` on.
     #[inline(always)]
-    pub(crate) fn split_at(self, pairs: usize) -> (Self, Self) {
+    pub(crate) fn run(&mut self, first: usize, count: usize) -> PairSlices<'_, T> {
+        let end = first + count;
         match self {
-            Self::Interleaved(out) => {
-                let (first, rest) = out.split_at_mut(2 * pairs);
-                (Self::Interleaved(first), Self::Interleaved(rest))
-            }
-            Self::Halves { sines, cosines } => {
-                let (sines, more_sines) = sines.split_at_mut(pairs);
-                let (cosines, more_cosines) = cosines.split_at_mut(pairs);
-                (
-                    Self::Halves { sines, cosines },
-                    Self::Halves {
-                        sines: more_sines,
-                        cosines: more_cosines,
-                    },
-                )
-            }
-        }
-    }
-
-    /// Reborrows the slices.
-    #[inline(always)]
-    pub(crate) fn reborrow(&mut self) -> PairSlices<'_, T> {
-        match self {
-            Self::Interleaved(out) => PairSlices::Interleaved(out),
-            Self::Halves { sines, cosines } => PairSlices::Halves { sines, cosines },
+            Self::Interleaved(out) => PairSlices::Interleaved(&mut out[2 * first..2 * end]),
+            Self::Halves { sines, cosines } => PairSlices::Halves {
+                sines: &mut sines[first..end],
+                cosines: &mut cosines[first..end],
+            },
         }
     }
 

@@ -9,7 +9,7 @@ use crate::round::Float;
 use crate::rows::columns::Out;
 use crate::rows::lane::Lane;
 use crate::rows::plan::Plan;
-use crate::rows::writer::{Rows, Writer};
+use crate::rows::writer::{Positions, Rows, Writer};
 use crate::sincos::Rungs;
 use crate::table::{Memory, Table};
 use crate::turns::position::Position;
@@ -39,12 +39,10 @@ pub trait Element:
     }
 }
 
-/// Positions in any order.
-#[derive(Clone, Copy)]
-pub(crate) enum Positions<'a> {
-    Integers(&'a [u32]),
-    Reals(&'a [f64]),
-}
+impl Element for f32 {}
+impl Element for f64 {}
+impl Element for f16 {}
+impl Element for bf16 {}
 
 /// The rows of one element type. Each type has its own copy of this code in this crate, so that it
 /// is not compiled again in every crate that builds tables.
@@ -68,10 +66,8 @@ pub(crate) trait Compiled: Lane {
     fn pair(rows: &Rows, pair: usize, position: Position, rungs: Rungs) -> [Self; 2];
 }
 
-macro_rules! elements {
+macro_rules! compiled {
     ($($type:ty)*) => {$(
-        impl Element for $type {}
-
         impl Compiled for $type {
             #[inline(never)]
             fn tables(rows: &Rows, plan: Plan, positions: Range<u64>) -> Result<[Table<Self>; 2]> {
@@ -109,4 +105,4 @@ macro_rules! elements {
     )*};
 }
 
-elements!(f32 f64 f16 bf16);
+compiled!(f32 f64 f16 bf16);

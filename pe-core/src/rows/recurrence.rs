@@ -237,23 +237,18 @@ impl<T: Lane> WithSimd for Block<'_, T> {
             if row_after.len() == 0 {
                 row_after = discarded.reborrow();
             }
-            let mut rows = [row_before, row_after].map(
-                #[inline(always)]
-                |row| self.columns.split(row),
-            );
+            let mut row_before = self.columns.split(row_before);
+            let mut row_after = self.columns.split(row_after);
             let mut first = 0;
             while first < pairs {
                 let count = RUN.min(pairs - first);
-                let [(mut a, more_a), (mut b, more_b)] = rows.map(
-                    #[inline(always)]
-                    |row| row.split_at(count),
-                );
-                rows = [more_a, more_b];
                 let run = RecurrenceRun::of(self.seeds, fine, self.error, pairs, first, count);
-                T::write_mirrored::<S>(run, [a.reborrow(), b.reborrow()], &mut failures);
+                let out = [row_before.run(first, count), row_after.run(first, count)];
+                T::write_mirrored::<S>(run, out, &mut failures);
                 if !failures.0.is_empty() {
                     let numbers = [HALF - 1 - step, HALF + step];
-                    resolve(run, [a, b], &mut failures, numbers, first, self.hard_cases);
+                    let out = [row_before.run(first, count), row_after.run(first, count)];
+                    resolve(run, out, &mut failures, numbers, first, self.hard_cases);
                 }
                 first += count;
             }

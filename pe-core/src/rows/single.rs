@@ -47,8 +47,8 @@ pub(crate) fn fill_row<T: Lane>(
     let frequencies = &frequencies[..columns.complete_pairs()];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
-        let (_, out) = columns.split(row.reborrow()).split_at(first);
-        let (mut out, _) = out.split_at(frequencies.len());
+        let mut out = columns.split(row.reborrow());
+        let mut out = out.run(first, frequencies.len());
         let failed = if T::SINGLE {
             let end = first + frequencies.len();
             let [high, middle, low] = &limbs.0;
@@ -57,7 +57,7 @@ pub(crate) fn fill_row<T: Lane>(
                 position,
                 factor,
                 error,
-                out: out.reborrow(),
+                out: out.run(0, frequencies.len()),
             })
         } else {
             let mut reduced = Reduced::NONE;
@@ -66,7 +66,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
-                out: out.reborrow(),
+                out: out.run(0, frequencies.len()),
             })
         };
         if failed {

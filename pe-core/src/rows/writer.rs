@@ -1,10 +1,9 @@
-//! The one writer of rows: of tables, of single positions, block after block.
+//! The one writer of rows: complete tables, single positions, and blocks.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::rows::columns::{Column, Columns, Out};
-use crate::rows::element::Positions;
 use crate::rows::f32_recipe;
 use crate::rows::lane::Lane;
 use crate::rows::plan::{Method, Plan};
@@ -15,6 +14,13 @@ use crate::sincos::{self, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::{Position, check_range};
+
+/// Positions in any order.
+#[derive(Clone, Copy)]
+pub(crate) enum Positions<'a> {
+    Integers(&'a [u32]),
+    Reals(&'a [f64]),
+}
 
 /// The frequencies of the entries.
 #[derive(Debug)]
@@ -248,7 +254,7 @@ impl<'a, T: Lane> Writer<'a, T> {
         let columns = &rows.columns;
         let recurrence = match &rows.source {
             Source::Exact { frequencies, .. }
-                if columns.complete_pairs() > 0 && plan.method.recurs::<T>(count) =>
+                if columns.complete_pairs() > 0 && plan.recurs::<T>(count) =>
             {
                 let arch = plan.backend.arch();
                 Recurrence::new(arch, frequencies, columns, rows.factor, start)

@@ -204,7 +204,7 @@ pub(crate) fn angle_128(phase: Phase) -> Angle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::wide::Wide;
+    use crate::num::float::BigFloat;
     use crate::sincos::backend::Backend;
 
     /// Compared with the 128-bit path, with an error below 2^-120, on every instruction set.
@@ -222,7 +222,7 @@ mod tests {
             .chain(edges)
             .map(|phase| Frequency {
                 phase,
-                wide: Wide::ONE,
+                wide: BigFloat::ONE,
             })
             .collect();
         for (name, backend) in Backend::available() {

@@ -1,7 +1,7 @@
 //! Sines and cosines in binary fractions of 128 and 320 bits: the second and the third rung.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::{PI_OVER_4, Wide};
+use crate::num::float::{BigFloat, PI_OVER_4};
 use crate::turns::phase::{self, Reduced};
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
@@ -48,19 +48,19 @@ pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
 
 /// Computes sine and cosine as signs and 320-bit numbers. Returns `None` for the angle 0.
 pub(crate) fn sin_cos_320(
-    frequency: Wide,
+    frequency: BigFloat,
     mantissa: u64,
     exponent: i32,
-) -> Option<[(bool, Wide); 2]> {
+) -> Option<[(bool, BigFloat); 2]> {
     let reduced = phase::reduce_wide(frequency, mantissa, exponent);
-    let x = reduced.remainder?.mul(Wide::two_pi());
+    let x = reduced.remainder?.mul(BigFloat::two_pi());
     let y = {
         // x is below one, so its exponent is at most 0.
         let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
         x.mul(x)
     };
-    let sine = Wide::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = Wide::normalized(alternating(y, &COS_5), 0);
+    let sine = BigFloat::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
+    let cosine = BigFloat::normalized(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
     Some(match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],

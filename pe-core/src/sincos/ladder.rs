@@ -13,7 +13,7 @@
 //! (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::{Wide, decompose};
+use crate::num::float::{BigFloat, decompose};
 use crate::round::{self, Float, Magnitude, SINGLE_ERROR, decided_f64};
 use crate::sincos::fixed::{sin_cos_128, sin_cos_320};
 use crate::sincos::single_f64;
@@ -130,7 +130,7 @@ fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Op
 /// The relative error is below 2^-150, so a wrong rounding would need a value that agrees with a
 /// midpoint of `T` in more than 90 bits beyond the 53 of an f64. Among 2^46 entries, far
 /// more than the largest table has, one is expected with a probability of 2^-44 or less.
-fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32, factor: f64) -> [T; 2] {
+fn full<T: Float>(frequency: BigFloat, mantissa: u64, exponent: i32, factor: f64) -> [T; 2] {
     let Some(values) = sin_cos_320(frequency, mantissa, exponent) else {
         return [T::rounded(0.0), T::rounded(factor)];
     };
@@ -140,7 +140,7 @@ fn full<T: Float>(frequency: Wide, mantissa: u64, exponent: i32, factor: f64) ->
         } else {
             Magnitude {
                 sticky: true,
-                ..round::magnitude(value.mul(Wide::from_f64(factor)))
+                ..round::magnitude(value.mul(BigFloat::from_f64(factor)))
             }
         };
         round::nearest::<T>(negative, magnitude)
@@ -272,9 +272,9 @@ mod tests {
         let hard = (1..3_000_000).filter(|p| !decided_fast(*p)).count();
         assert!((1..100).contains(&hard), "{hard}");
         // A sine far below 2^-94 is beyond the 128-bit rung.
-        let slow = Frequency::from_radians(Wide {
+        let slow = Frequency::from_radians(BigFloat {
             exponent: -400,
-            ..Wide::ONE
+            ..BigFloat::ONE
         });
         let n = sin_cos_128(slow.phase.times(3).reduce(), 4);
         assert_eq!(

@@ -6,10 +6,11 @@
 /// where the columns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum PairLayout {
     /// Columns `i` and `i + rotary_dim/2`: GPT-NeoX, Hugging Face's Llama, most models on the hub.
     #[default]
+    #[cfg_attr(feature = "serde", serde(alias = "half_split"))]
     HalfSplit,
     /// Columns `2i` and `2i + 1`: GPT-J, Meta's own Llama files, Cohere.
     Interleaved,

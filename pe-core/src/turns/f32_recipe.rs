@@ -1,10 +1,10 @@
 //! Frequencies with the roundings of f32 recipes, and the functions they need.
 
 use crate::error::{Error, Result};
-use crate::num::elementary::Real;
+use crate::num::elementary::FixedPoint;
 use crate::num::fixed::Fixed;
-use crate::num::number::Number;
-use crate::num::wide::decompose;
+use crate::num::float::decompose;
+use crate::num::real::Real;
 use crate::round::to_f32;
 use crate::spec::recipe::Recipe;
 use crate::spec::spacing::{Base, Spacing};
@@ -43,7 +43,7 @@ impl Recipe {
 /// Computes exp(k x c) with k = stride x i and c = -ln(base) / divisor, rounded to f64 twice
 /// (logarithm and ratio, as in Python) and then to f32.
 fn exp_steps(base: Base, stride: f32, divisor: usize, pairs: usize) -> Result<Vec<f32>> {
-    let ln = Number::from(base.ln()?).to_f64();
+    let ln = Real::from(base.ln()?).to_f64();
     let factor = (-ln / divisor as f64) as f32;
     Ok((0..pairs)
         .map(|i| exp_f32(i as f32 * stride * factor))
@@ -52,7 +52,7 @@ fn exp_steps(base: Base, stride: f32, divisor: usize, pairs: usize) -> Result<Ve
 
 /// Computes exp(x) in f32, correctly rounded, for x below 88.
 fn exp_f32(x: f32) -> f32 {
-    let one = Real {
+    let one = FixedPoint {
         negative: x.is_sign_negative(),
         integer: 1,
         fraction: Fixed::ZERO,
@@ -66,11 +66,11 @@ pub(crate) fn pow_f32(base: f32, exponent: f32) -> f32 {
     if base == f32::INFINITY && exponent > 0.0 {
         return base;
     }
-    exp_of_multiple(Real::ln(f64::from(base)), exponent)
+    exp_of_multiple(FixedPoint::ln(f64::from(base)), exponent)
 }
 
 /// Computes exp(x times) in f32, correctly rounded, for `times` of at least 0.
-fn exp_of_multiple(x: Real, times: f32) -> f32 {
+fn exp_of_multiple(x: FixedPoint, times: f32) -> f32 {
     if times == 0.0 {
         return 1.0;
     }

@@ -1,26 +1,27 @@
 //! Frequencies: the rotation of each pair of columns per position.
 //!
-//! A frequency is stored twice: as a [`Wide`] number of turns with 320 bits, and modulo one turn as
+//! A frequency is stored twice: as a [`BigFloat`] number of turns with 320 bits, and modulo one turn as
 //! a 128-bit [`Phase`]. The public API reports it as `inv_freq` (radians per position) and
 //! `wavelength` (positions per turn).
 
 use crate::error::{Error, Result};
-use crate::num::elementary::Real;
-use crate::num::wide::{Wide, decompose};
+use crate::num::elementary::FixedPoint;
+use crate::num::float::{BigFloat, decompose};
 use crate::round::{self, Magnitude, to_f64};
 use crate::spec::spacing::{Base, Spacing};
+use crate::turns::count::count;
 use crate::turns::phase::Phase;
 
 /// One frequency, in turns per position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Frequency {
     pub(crate) phase: Phase,
-    pub(crate) wide: Wide,
+    pub(crate) wide: BigFloat,
 }
 
 impl Base {
     /// Returns ln(base), or an error for an invalid base.
-    pub(crate) fn ln(self) -> Result<Real> {
+    pub(crate) fn ln(self) -> Result<FixedPoint> {
         let (name, value) = match self {
             Self::Value(base) => ("base", base),
             Self::MinRate(rate) => ("min_rate", rate),
@@ -28,7 +29,7 @@ impl Base {
         if !(value.is_finite() && value > 0.0) {
             return Err(Error::NotPositive { name, value });
         }
-        let ln = Real::ln(value);
+        let ln = FixedPoint::ln(value);
         Ok(match self {
             Self::Value(_) => ln,
             Self::MinRate(_) => ln.negated(),
@@ -45,8 +46,8 @@ struct ExponentStep {
 
 impl Frequency {
     /// Converts radians per position.
-    pub(crate) fn from_radians(radians: Wide) -> Self {
-        let wide = radians.mul(Wide::inv_two_pi());
+    pub(crate) fn from_radians(radians: BigFloat) -> Self {
+        let wide = radians.mul(BigFloat::inv_two_pi());
         Self {
             phase: Phase::from_wide(wide),
             wide,
@@ -55,12 +56,12 @@ impl Frequency {
 
     /// Returns one radian per position.
     pub(crate) fn one() -> Self {
-        Self::from_radians(Wide::ONE)
+        Self::from_radians(BigFloat::ONE)
     }
 
     /// Returns half of this frequency.
     pub(crate) fn halved(self) -> Self {
-        let wide = Wide {
+        let wide = BigFloat {
             exponent: self.wide.exponent - 1,
             ..self.wide
         };
@@ -72,7 +73,7 @@ impl Frequency {
 
     /// Returns the radians per position, correctly rounded.
     pub(crate) fn inv_freq(self) -> f64 {
-        to_f64(self.wide.mul(Wide::two_pi()))
+        to_f64(self.wide.mul(BigFloat::two_pi()))
     }
 
     /// Returns the positions per turn, within 0.51 ulp. The result is infinite beyond the largest
@@ -108,8 +109,9 @@ pub(crate) fn geometric(
     width: usize,
     pairs: usize,
 ) -> Result<Vec<Frequency>> {
+    count();
     let ln_base = base.ln()?;
-    let mut radians = Wide::ONE;
+    let mut radians = BigFloat::ONE;
     let mut out = Vec::with_capacity(pairs);
     out.push(Frequency::one());
     if pairs == 1 {

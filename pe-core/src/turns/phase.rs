@@ -6,7 +6,7 @@
 //! free.
 
 use crate::num::fixed::Fixed;
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
 
 /// A phase: the bits divided by 2^128, in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct Reduced {
 
 impl Phase {
     /// Returns the fractional part of `wide`, rounded down, with an error of less than one unit.
-    pub(crate) fn from_wide(wide: Wide) -> Self {
+    pub(crate) fn from_wide(wide: BigFloat) -> Self {
         let shift = wide.exponent;
         let fraction = if shift >= 0 {
             wide.mantissa.shl(shift.unsigned_abs().min(320))
@@ -62,7 +62,7 @@ pub(crate) struct WideReduced {
     pub(crate) quadrant: u8,
     pub(crate) negative: bool,
     /// Magnitude of the remainder in turns; `None` for the angle 0.
-    pub(crate) remainder: Option<Wide>,
+    pub(crate) remainder: Option<BigFloat>,
 }
 
 /// Reduces `mantissa` x 2^`exponent` x `frequency` turns modulo one turn.
@@ -70,14 +70,14 @@ pub(crate) struct WideReduced {
 /// For a frequency of at most 2^32 radians per position and positions below 2^53, at least 200 bits
 /// of the remainder are correct: 320 bits, less at most 88 before the binary point, less the
 /// cancellation at a quarter turn.
-pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> WideReduced {
+pub(crate) fn reduce_wide(frequency: BigFloat, mantissa: u64, exponent: i32) -> WideReduced {
     let (fraction, scale) = product(frequency, mantissa, exponent);
     if scale <= 0 {
         // Below 2^-11 turns, because the mantissa is below 2^53, and possibly very much less.
         return WideReduced {
             quadrant: 0,
             negative: false,
-            remainder: (fraction != Fixed::ZERO).then(|| Wide::normalized(fraction, scale)),
+            remainder: (fraction != Fixed::ZERO).then(|| BigFloat::normalized(fraction, scale)),
         };
     }
     let fraction = fraction.shl(scale.unsigned_abs());
@@ -91,12 +91,12 @@ pub(crate) fn reduce_wide(frequency: Wide, mantissa: u64, exponent: i32) -> Wide
     WideReduced {
         quadrant,
         negative,
-        remainder: (size != Fixed::ZERO).then(|| Wide::normalized(size, 0)),
+        remainder: (size != Fixed::ZERO).then(|| BigFloat::normalized(size, 0)),
     }
 }
 
 /// Returns the same angle as a [`Phase`], with an error of less than two units.
-pub(crate) fn phase_at(frequency: Wide, mantissa: u64, exponent: i32) -> Phase {
+pub(crate) fn phase_at(frequency: BigFloat, mantissa: u64, exponent: i32) -> Phase {
     let (fraction, scale) = product(frequency, mantissa, exponent);
     let shifted = if scale >= 0 {
         fraction.shl(scale.unsigned_abs())
@@ -107,7 +107,7 @@ pub(crate) fn phase_at(frequency: Wide, mantissa: u64, exponent: i32) -> Phase {
 }
 
 /// Returns `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.
-fn product(frequency: Wide, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
+fn product(frequency: BigFloat, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
     let (low, high) = frequency.mantissa.mul_word(mantissa);
     let mut fraction = low.resize::<6>().shr(64);
     fraction.0[5] = high;
@@ -122,21 +122,21 @@ mod tests {
     #[test]
     fn wide_angles_go_to_the_nearest_quarter() {
         for sixty_fourths in (0..64).chain(64_000..64_064).filter(|n| n % 16 != 8) {
-            let found = reduce_wide(Wide::ONE, sixty_fourths, -6);
+            let found = reduce_wide(BigFloat::ONE, sixty_fourths, -6);
             let quarters = (sixty_fourths + 8) / 16;
             let rest = sixty_fourths as i64 - 16 * quarters as i64;
             assert_eq!(found.quadrant, (quarters % 4) as u8, "{sixty_fourths}");
             assert_eq!(found.negative, rest < 0, "{sixty_fourths}");
             let size = rest.unsigned_abs() as f64 / 64.0;
-            let wanted = (rest != 0).then(|| Wide::from_f64(size));
+            let wanted = (rest != 0).then(|| BigFloat::from_f64(size));
             assert_eq!(found.remainder, wanted, "{sixty_fourths}");
         }
         // Far below a quarter turn, the remainder is the angle itself.
         for power in [-9, -70, -1000] {
-            let found = reduce_wide(Wide::ONE, 1, power);
+            let found = reduce_wide(BigFloat::ONE, 1, power);
             assert_eq!((found.quadrant, found.negative), (0, false));
             let remainder = found.remainder.unwrap();
-            assert_eq!(remainder.mantissa, Wide::ONE.mantissa);
+            assert_eq!(remainder.mantissa, BigFloat::ONE.mantissa);
             assert_eq!(remainder.exponent, power + 1);
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::limits::POSITIONS;
-use crate::num::wide::decompose;
+use crate::num::float::decompose;
 
 /// A position: an integer, or a finite real number.
 #[derive(Debug, Clone, Copy)]

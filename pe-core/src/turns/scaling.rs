@@ -12,9 +12,10 @@ mod proportional;
 mod yarn;
 
 use crate::error::{Error, Result};
-use crate::num::number::Number;
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
+use crate::num::real::Real;
 use crate::spec::recipe::RotaryRecipe;
+use crate::turns::count::count;
 
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;
@@ -113,7 +114,7 @@ impl RopeScaling {
 /// Frequencies computed by a scaling.
 pub(crate) enum Set {
     /// Radians per position as real numbers.
-    Exact(Vec<Wide>),
+    Exact(Vec<BigFloat>),
     /// Radians per position in f32, by a recipe.
     F32(Vec<f32>),
 }
@@ -132,8 +133,8 @@ impl Context {
     }
 
     /// Returns the unscaled frequencies `f_i`.
-    fn exact_powers(&self) -> Result<Vec<Number>> {
-        let ln_base = Number::from(self.base).ln();
+    fn exact_powers(&self) -> Result<Vec<Real>> {
+        let ln_base = Real::from(self.base).ln();
         powers::exact(ln_base, self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
             base: self.base,
             pair: 1,
@@ -152,6 +153,7 @@ pub(crate) fn frequencies(
     recipe: RotaryRecipe,
     context: &Context,
 ) -> Result<(Set, f64)> {
+    count();
     if let RopeScaling::Custom {
         inv_freq,
         attention_factor,
@@ -166,7 +168,7 @@ pub(crate) fn frequencies(
     Ok(match recipe {
         RotaryRecipe::Exact => {
             let (inv_freq, factor) = exact(scaling, context)?;
-            let inv_freq = inv_freq.into_iter().map(Number::at_least_zero).collect();
+            let inv_freq = inv_freq.into_iter().map(Real::at_least_zero).collect();
             (Set::Exact(inv_freq), factor.to_f64())
         }
         RotaryRecipe::HfF32 => {
@@ -177,13 +179,13 @@ pub(crate) fn frequencies(
     })
 }
 
-fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Number>, Number)> {
-    let one = Number::one();
+fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Real>, Real)> {
+    let one = Real::one();
     Ok(match scaling {
         RopeScaling::Default | RopeScaling::Custom { .. } => (context.exact_powers()?, one),
         RopeScaling::Linear { factor } => {
             positive("factor", *factor)?;
-            let factor = Number::from(*factor);
+            let factor = Real::from(*factor);
             let powers = context.exact_powers()?;
             (powers.into_iter().map(|f| f / factor).collect(), one)
         }
@@ -252,7 +254,9 @@ fn custom(
         }
     }
     Ok(match recipe {
-        RotaryRecipe::Exact => Set::Exact(inv_freq.iter().map(|f| Wide::from_f64(*f)).collect()),
+        RotaryRecipe::Exact => {
+            Set::Exact(inv_freq.iter().map(|f| BigFloat::from_f64(*f)).collect())
+        }
         RotaryRecipe::HfF32 => Set::F32(inv_freq.iter().map(|f| *f as f32).collect()),
     })
 }

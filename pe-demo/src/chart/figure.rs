@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use super::paint::color::Colors;
 
+/// Pixels of a PNG per pixel of the layout.
+pub(crate) const SCALE: u32 = 2;
+
 /// A figure.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figure {
@@ -34,7 +37,7 @@ impl Shape {
     /// Returns the most columns and rows of a map for which a PNG has a pixel each. Margins, the
     /// longest labels, a title and the color bar take the rest of a panel.
     pub(crate) fn cells(self) -> (u64, u64) {
-        let pixels = |room: f64| (room * f64::from(super::SCALE)).clamp(1.0, 1024.0) as u64;
+        let pixels = |room: f64| (room * f64::from(SCALE)).clamp(1.0, 1024.0) as u64;
         let width = f64::from(self.width) - 140.0;
         (pixels(width - 130.0), pixels(width * self.aspect - 64.0))
     }

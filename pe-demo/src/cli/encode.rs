@@ -8,7 +8,7 @@ use pe_core::{MAX_D_MODEL, POSITIONS};
 use super::numbers::whole;
 use super::values::{origin, output, picture, sentence, vectors};
 use crate::encoder::device::DeviceName;
-use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Norm, Scheme};
+use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, DEFAULT_ROWS, MAX_TOKENS, Norm, Scheme};
 
 pub(super) const ENCODE_EXAMPLES: &str = "\
 Examples:
@@ -24,44 +24,51 @@ Examples:
   pe-demo encode --weights owner/name@v2:rotary.safetensors
 
 FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a repository on the \
-Hugging Face hub. What exists as a file is taken for one: ./owner/name is never a \
+Hugging Face hub. An existing file of that name comes first; ./owner/name is never a \
 repository. Without :file it is tokenizer.json or model.safetensors. Files are fetched once, \
-into the hub's cache (HF_HOME); large ones go on where they broke off. With HF_HUB_OFFLINE=1 \
-only the cache is used.
+into the hub's cache (HF_HOME); interrupted downloads resume. With HF_HUB_OFFLINE=1 only the \
+cache is used.
 
-[:TENSOR] names the tensor; without it the one is taken whose name ends in \
-embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT and \
+[:TENSOR] names the tensor. The default is the tensor with a name that ends in \
+embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT, and \
 RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or the \
-tokenizer.json beside the file, unless --tokenizer names another.
+tokenizer.json next to the file, unless --tokenizer names another.
 
 A checkpoint may be in shards: a directory or a repository with \
 model.safetensors.index.json, or that file. Only the shard of the tensor is read.
 
 --output: the mean of each sentence's vectors after the last layer, in the order of the \
 input; tensor `vectors` [sentences, d_model], or a JSON object per line. The file is written \
-as a whole or not at all, and a sentence's vector has the same bits whatever stands beside \
-it (on the CPU; --device cuda and metal, which need a build with the feature of that name, \
-promise no bits). A line has at most 1 MiB, a sentence 2048 tokens.
+atomically, and a sentence's vector has the same bits whatever the other sentences are (on \
+the CPU; --device cuda and metal, which need a build with the feature of that name, promise \
+no bits). A line has at most 1 MiB, a sentence 2048 tokens.
 
 Exit codes: 0 done, 1 a failure (files, network, sizes), 2 bad usage, 130 stopped by Ctrl-C \
 while writing vectors.";
 
-/// What `--position-embeddings` alone stands for; no file or repository can have this name.
+/// The value of `--position-embeddings` alone. No file or repository can have this name.
 pub(crate) const SAME: &str = "/";
+
+/// The file of the table that is written with the built-in sentences.
+pub(crate) const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
+
+fn table_help() -> String {
+    format!("File for the sinusoidal table [default: {DEFAULT_TABLE}, without sentences]")
+}
 
 /// What to encode, and with what.
 #[derive(Debug, Args)]
 pub(crate) struct EncodeArgs {
-    /// Sentences to encode instead of the built-in ones; `-` alone reads standard input
+    /// Sentences to encode instead of the built-in ones; `-` reads standard input
     #[arg(value_name = "SENTENCE", value_parser = sentence)]
     pub(crate) sentences: Vec<String>,
-    /// Read sentences from a file, one per line, however many; `-` is standard input
+    /// File of sentences, one per line; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "sentences")]
     pub(crate) file: Option<PathBuf>,
-    /// A tokenizer.json, or where a repository on the Hugging Face hub has one
+    /// Tokenizer: a tokenizer.json, or a repository on the Hugging Face hub
     #[arg(long, value_name = "FILE|REPO", value_parser = origin)]
     pub(crate) tokenizer: Option<String>,
-    /// Weights that `pe-demo train` made; what the encoder is follows from them
+    /// Weights written by `pe-demo train`, which determine the encoder
     #[arg(
         long,
         value_name = "FILE|REPO",
@@ -72,7 +79,7 @@ pub(crate) struct EncodeArgs {
         ]
     )]
     pub(crate) weights: Option<String>,
-    /// Word vectors of a BERT-like checkpoint; their width is that of the encoder
+    /// Token embeddings of a BERT-like checkpoint, which determine the width
     #[arg(
         long,
         value_name = "FILE|REPO[:TENSOR]",
@@ -80,7 +87,7 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["weights", "d_model"]
     )]
     pub(crate) embeddings: Option<String>,
-    /// The learned position vectors too: of the same checkpoint, or =FILE|REPO[:TENSOR]
+    /// Position embeddings of the same checkpoint, or of =FILE|REPO[:TENSOR]
     #[arg(
         long,
         value_name = "WHERE",
@@ -91,7 +98,7 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["scheme", "max_seq_len"]
     )]
     pub(crate) position_embeddings: Option<String>,
-    /// Row of the first token's position vector [default: 0; RoBERTa: 2]
+    /// Row of the first token's position embedding (RoBERTa: 2)
     #[arg(
         long,
         value_name = "N",
@@ -99,7 +106,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) position_offset: Option<usize>,
-    /// Write a vector for each sentence: a file that ends in .safetensors or .jsonl
+    /// File for a vector per sentence, .safetensors or .jsonl
     #[arg(
         short,
         long,
@@ -108,13 +115,13 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["attention", "table"]
     )]
     pub(crate) output: Option<PathBuf>,
-    /// Draw where the tokens of the first sentence look: a file that ends in .svg or .png
+    /// File for the attention weights of the first sentence, .svg or .png
     #[arg(long, value_name = "FILE", value_parser = picture())]
     pub(crate) attention: Option<PathBuf>,
-    /// How positions come in
+    /// Positional encoding scheme
     #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
     pub(crate) scheme: Scheme,
-    /// Width of the vectors
+    /// Width of the token embeddings
     #[arg(
         long,
         default_value_t = 256,
@@ -123,7 +130,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) d_model: usize,
-    /// Attention heads of each layer
+    /// Attention heads per layer
     #[arg(
         long,
         default_value_t = DEFAULT_HEADS,
@@ -132,7 +139,7 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) heads: usize,
-    /// Layers of the encoder
+    /// Number of layers
     #[arg(
         long,
         default_value_t = DEFAULT_LAYERS,
@@ -141,15 +148,19 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) layers: usize,
-    /// Rows of the table [default: 50, more for a longer sentence, 2048 for long texts]
     #[arg(
         long,
+        help = format!("Maximum sequence length [default: {DEFAULT_ROWS}]"),
+        long_help = format!(
+            "Maximum sequence length [default: {DEFAULT_ROWS}]\n\nWithout it the table grows with \
+             the longest sentence, and has {MAX_TOKENS} rows for a long text."
+        ),
         value_name = "N",
         value_parser = whole::<usize>(1, POSITIONS),
         allow_negative_numbers = true
     )]
     pub(crate) max_seq_len: Option<usize>,
-    /// Normalize after each residual connection (post) or before each layer (pre)
+    /// Normalize after each residual connection (post) or before each sublayer (pre)
     #[arg(
         long,
         value_enum,
@@ -158,10 +169,10 @@ pub(crate) struct EncodeArgs {
         hide_possible_values = true
     )]
     pub(crate) norm: Norm,
-    /// Let tokens look only at what came before them
+    /// Hide later tokens (look-ahead mask)
     #[arg(long)]
     pub(crate) causal: bool,
-    /// Seed of the encoder's weights
+    /// Seed of the weights
     #[arg(
         long,
         default_value_t = 0,
@@ -170,13 +181,12 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    /// Write the table of sinusoidal encodings [without sentences: pe-demo-table.safetensors]
-    #[arg(long, value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
+    #[arg(long, help = table_help(), value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
     pub(crate) table: Option<PathBuf>,
-    /// Do not write the table that goes with the built-in sentences
+    /// Do not write the table of the built-in sentences
     #[arg(long)]
     pub(crate) no_table: bool,
-    /// Where to compute: cpu, cuda, cuda:N or metal
+    /// Device: cpu, cuda, cuda:N, or metal
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub(crate) device: DeviceName,
     /// Print one JSON document instead of text

@@ -9,7 +9,7 @@ use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, Preset, SinusoidLayout, Spacing}
 use super::numbers::{parse_spacing, positive, whole};
 use super::rotary::{RotaryArgs, TableArg};
 use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
-use super::values::{choice, output, parse_preset, preset_help};
+use super::values::{base_help, choice, output, preset, preset_help};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -26,10 +26,10 @@ The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary `c
 
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 
-/// Which table to write.
+/// The table to write.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Kind of table; each has options of its own
+    /// Kind of table; each has its own options
     #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
     pub(crate) scheme: TableArg,
     /// Width of the table
@@ -42,7 +42,7 @@ pub(crate) struct ExportArgs {
         allow_negative_numbers = true
     )]
     pub(crate) d_model: Option<usize>,
-    /// Number of rows, one per position [rotary: up to the model's longest]
+    /// Number of rows, one per position (rotary: up to max_position_embeddings)
     #[arg(
         long,
         value_name = "N",
@@ -62,17 +62,23 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) start: u64,
     /// Convention of a known library; the options below override its parts
-    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
-    pub(crate) preset: Option<Preset>,
-    /// The number whose powers the frequencies are [default: 10000]
     #[arg(
         long,
+        value_parser = preset(),
+        value_name = "NAME",
+        hide_possible_values = true,
+        long_help = preset_help()
+    )]
+    pub(crate) preset: Option<Preset>,
+    #[arg(
+        long,
+        help = base_help(),
         value_name = "B",
         value_parser = positive,
         allow_hyphen_values = true
     )]
     pub(crate) base: Option<f64>,
-    /// The smallest frequency instead of the base: base = 1 / R
+    /// Smallest frequency instead of the base: base = 1 / R
     #[arg(
         long,
         value_name = "R",
@@ -87,16 +93,15 @@ pub(crate) struct ExportArgs {
     /// Exponents of the base [default: paper]
     #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
     pub(crate) spacing: Option<Spacing>,
-    /// What to do at an odd width [default: reject]
+    /// Treatment of an odd width [default: reject]
     #[arg(long, value_parser = choice(ODD_WIDTHS), value_name = "HOW")]
     pub(crate) odd_width: Option<OddWidth>,
-    /// Exact entries, or those of a reference's f32 arithmetic [default: exact]
+    /// Exact entries, or those of another library's f32 arithmetic [default: exact]
     ///
-    /// A recipe rounds where the reference rounds, with correctly rounded functions
-    /// in between. It does not give a checkpoint's very bits: torch's own
-    /// frequencies differ by one f32 ulp in up to 3 % of the pairs, depending on the
-    /// CPU, and the position multiplies that difference (up to 5e-4 at positions below
-    /// 5000). For those bits load the checkpoint's table.
+    /// A recipe rounds where that library rounds, with correctly rounded functions in between. It does
+    /// not reproduce a checkpoint bit for bit, because torch's own frequencies differ by one f32 ulp in
+    /// up to 3% of the pairs, depending on the CPU. The position multiplies that difference (up to
+    /// 5e-4 at positions below 5000). For those bits load the checkpoint's table.
     #[arg(long, value_enum, value_name = "RECIPE")]
     pub(crate) recipe: Option<RecipeArg>,
     /// Type of the entries

@@ -12,14 +12,13 @@ Examples:
   pe-demo inspect model.safetensors --json
   pe-demo inspect config.json
 
-A file that begins with `{` (white space aside), or whose name ends in .json, is taken for a \
-model's config.json unless there is a zero byte among its first eight, as there is in every \
-safetensors file: the length of a header below 100 MB.
+A file is treated as a config.json if it begins with `{` or its name ends in .json, unless one \
+of its first eight bytes is zero, as in every safetensors file.
 
-Exit codes: 0 if the file can be read and its table, if it says which one it is, has every \
-entry right; 1 if not; 2 bad usage.";
+Exit codes: 0 if the file can be read and every entry of a table with a specification is \
+right; 1 if not; 2 bad usage.";
 
-/// Which file to inspect.
+/// The file to inspect.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// A safetensors file, or the config.json of a Hugging Face model

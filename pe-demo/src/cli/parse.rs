@@ -1,4 +1,4 @@
-//! From the words of a command line to a command.
+//! Reading of a command line.
 
 use std::ffi::{OsStr, OsString};
 

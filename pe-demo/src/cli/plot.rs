@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 
 use super::numbers::{positive, whole};
-use super::values::{page, parse_preset, preset_help};
+use super::values::{page_file, preset, preset_help};
 use crate::figures::CATALOG;
 use crate::sources::overwrite::Named;
 
@@ -20,7 +20,7 @@ Examples:
   pe-demo plot sse encoding-map --preset whisper
   pe-demo plot rotary-wavelengths --config llama/config.json --config qwen.json
 
-The options about the table stand in for the numbers of the source documents, in the figures \
+The options about the table replace the sizes of the figures \
 that have such a number. Long tables are sampled: no more rows and columns of a map than a \
 PNG has pixels for, and at most 2048 points of a curve, are computed and drawn, equally far \
 apart, and the figure says which, and which pairs turn too fast to be seen so (they alias). \
@@ -85,10 +85,16 @@ pub(crate) struct PlotArgs {
     /// Write the numbers of each figure, too
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) data: Option<DataArg>,
-    /// Convention of a known library [default: the source document's]
-    #[arg(long, value_parser = parse_preset, value_name = "NAME", long_help = preset_help())]
+    /// Convention of a known library [default: each figure's own]
+    #[arg(
+        long,
+        value_parser = preset(),
+        value_name = "NAME",
+        hide_possible_values = true,
+        long_help = preset_help()
+    )]
     pub(crate) preset: Option<Preset>,
-    /// Width of the table [default: the source document's]
+    /// Width of the table [default: each figure's own]
     #[arg(
         long,
         value_name = "N",
@@ -96,7 +102,7 @@ pub(crate) struct PlotArgs {
         allow_negative_numbers = true
     )]
     pub(crate) d_model: Option<usize>,
-    /// Number of positions [default: the source document's]
+    /// Number of positions [default: each figure's own]
     #[arg(
         long,
         value_name = "N",
@@ -153,7 +159,7 @@ impl PlotArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// File to write
-    #[arg(short, long, value_name = "FILE", default_value = "report.html", value_parser = page())]
+    #[arg(short, long, value_name = "FILE", default_value = "report.html", value_parser = page_file())]
     pub(crate) output: PathBuf,
 }
 

@@ -10,12 +10,12 @@ use super::shell::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs}
 use super::train::{TRAIN_EXAMPLES, TrainArgs};
 
 const ABOUT: &str = "\
-Explores positional encodings with a toy transformer encoder and in figures; trains the encoder \
-with and without them; exports and inspects exact tables.
+Explore positional encodings with a toy transformer encoder and in figures. Train the encoder \
+with and without them. Export and inspect exact tables.
 
-Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`. Unless --weights \
-says otherwise, the encoder is not trained: what it shows follows from how it is built. The same \
-input and seed give the same output.";
+Without a command it encodes sentences: `pe-demo` is short for `pe-demo encode`, and takes its \
+options. The encoder is not trained unless --weights is given: its results follow from its \
+architecture. The same input and seed give the same output.";
 
 /// The command is `encode` if none is named: see [`parse`](super::parse).
 const USAGE: &str = "pe-demo [OPTIONS] [SENTENCE]...\n       pe-demo <COMMAND>";
@@ -24,11 +24,11 @@ const EXAMPLES: &str = "\
 Examples:
   pe-demo                                the built-in sentences; writes their table
   pe-demo \"To be or not to be\"           your own
-  pe-demo --file text.txt --causal       one per line, looking back only
+  pe-demo --file text.txt --causal       one per line, with a look-ahead mask
   pe-demo - < text.txt                   from standard input
   pe-demo --tokenizer google-bert/bert-base-uncased --json
   pe-demo --scheme rotary                positions in the attention instead
-  pe-demo train                          what positions buy: about a minute
+  pe-demo train                          with and without positions: about a minute
   pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
@@ -37,14 +37,14 @@ Examples:
   pe-demo report -o report.html          all of them on one page
   pe-demo completions bash               for a shell; pe-demo man: the manual
 
-Progress is shown on terminals only. Colors are too, and not where NO_COLOR is set.
+Progress and colors appear on terminals only, colors not if NO_COLOR is set.
 
 Exit codes:
   0    done
   1    a failure while running (files, network, memory, size limits), or a file
        whose entries are wrong
-  2    bad usage: an argument, or a combination of arguments, that makes no sense
-  130  a training, or a file of vectors, that Ctrl-C stopped";
+  2    bad usage: an invalid argument or combination of arguments
+  130  a training run, or a file of vectors, that Ctrl-C stopped";
 
 /// The program.
 #[derive(Debug, Parser)]
@@ -53,7 +53,7 @@ Exit codes:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// How much is said.
+    /// How much is printed.
     #[command(flatten)]
     pub(crate) verbosity: VerbosityArgs,
 }
@@ -61,16 +61,16 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the toy encoder over sentences and show what their positions do
+    /// Encode sentences and show the effect of positions
     #[command(after_help = ENCODE_EXAMPLES)]
     Encode(EncodeArgs),
     /// Write a table of encodings to a safetensors file
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
-    /// Show what a safetensors file holds and whether it is right; explain a config.json
+    /// Show the contents of a safetensors file, verify its table; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// Train the toy encoder on a task that word order decides, with and without positions
+    /// Train the encoder on a task of word order, with and without positions
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(TrainArgs),
     /// Draw figures of encodings: rates, maps, distances, rings
@@ -87,13 +87,13 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// How much is said besides results and errors.
+/// How much is printed besides results and errors.
 #[derive(Debug, Args)]
 pub(crate) struct VerbosityArgs {
-    /// Results and errors only: no progress, nothing about files that were written
+    /// Print results and errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Also what is read, fetched and built, and what errors come from
+    /// Print what is read, fetched, and built, and the causes of errors
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }

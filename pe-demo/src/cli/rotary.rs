@@ -6,19 +6,19 @@ use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
 use super::numbers::{Scaling, positive, scaling, whole};
-use super::values::input;
+use super::values::{base_help, input};
 
-/// What kind of table is written.
+/// The kind of table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TableArg {
     /// Sines and cosines that are added to embeddings
     #[default]
     Sinusoidal,
-    /// Cosines and sines that turn queries and keys
+    /// Cosines and sines that rotate queries and keys
     Rotary,
 }
 
-/// What happens to keys of a config.json that would be ignored.
+/// Treatment of keys of a config.json that would be ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum UnknownKeysArg {
     /// They are an error that lists them
@@ -28,11 +28,11 @@ pub(crate) enum UnknownKeysArg {
     Warn,
 }
 
-/// Which rotary embedding.
+/// The rotary embedding.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of --scheme rotary")]
 pub(crate) struct RotaryArgs {
-    /// Take everything from a Hugging Face model's config.json
+    /// config.json of a Hugging Face model, which determines the table
     #[arg(
         long,
         value_name = "FILE",
@@ -40,10 +40,10 @@ pub(crate) struct RotaryArgs {
         conflicts_with_all = ["head_dim", "rotary_dim", "theta", "scaling"]
     )]
     pub(crate) config: Option<PathBuf>,
-    /// Type of layers, where the model has a set of frequencies for each
+    /// Type of layers, if the model has a set of frequencies for each
     #[arg(long, value_name = "NAME")]
     pub(crate) layer_type: Option<String>,
-    /// Keys of config.json about rotary embeddings that have no effect [default: reject]
+    /// Treatment of rotary keys of config.json that have no effect [default: reject]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) unknown_keys: Option<UnknownKeysArg>,
     /// Width of a head
@@ -54,7 +54,7 @@ pub(crate) struct RotaryArgs {
         allow_negative_numbers = true
     )]
     pub(crate) head_dim: Option<usize>,
-    /// Columns of the head that turn [default: all]
+    /// Rotated dimensions per head [default: head_dim]
     #[arg(
         long,
         value_name = "N",
@@ -62,10 +62,9 @@ pub(crate) struct RotaryArgs {
         allow_negative_numbers = true
     )]
     pub(crate) rotary_dim: Option<usize>,
-    /// The number whose powers the frequencies are [default: 10000]
-    #[arg(long, value_name = "B", value_parser = positive, allow_hyphen_values = true)]
+    #[arg(long, help = base_help(), value_name = "B", value_parser = positive, allow_hyphen_values = true)]
     pub(crate) theta: Option<f64>,
-    /// How frequencies are changed for longer sequences [default: default]
+    /// Scaling of the frequencies for longer sequences [default: default]
     #[arg(
         long,
         value_name = "TYPE[:KEY=VALUE,...]",
@@ -74,7 +73,7 @@ pub(crate) struct RotaryArgs {
         long_help = SCALING_HELP
     )]
     pub(crate) scaling: Option<Scaling>,
-    /// Sequence length whose frequencies are meant [default: up to the last row]
+    /// Sequence length of the frequencies [default: up to the last row]
     ///
     /// The frequencies of dynamic and longrope scaling depend on it; those of all others are the
     /// same at every length.
@@ -88,7 +87,7 @@ pub(crate) struct RotaryArgs {
 }
 
 const SCALING_HELP: &str = "\
-How frequencies are changed for longer sequences [default: default]. TYPE and KEY
+Scaling of the frequencies for longer sequences [default: default]. TYPE and KEY
 are those of a config.json, VALUE is a number, true, false or a list [a,b,...]:
 - default
 - linear: factor

@@ -20,21 +20,21 @@ Examples:
 
 Exit codes: 0 written, 1 not written (files), 2 bad usage.";
 
-/// For which shell.
+/// The shell.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
 
-/// Which manual page, and where to.
+/// The manual page, and its destination.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command that the page is about, instead of the program
+    /// Command to describe, instead of the program
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub(crate) command: Option<String>,
-    /// Directory for the pages of the program and of every command; made if it is not there
+    /// Directory for the pages of the program and of every command, created if needed
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }

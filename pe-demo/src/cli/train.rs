@@ -14,20 +14,20 @@ pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:
   pe-demo train                          all four schemes, about a minute
   pe-demo train --scheme rotary --steps 3000 -o long
-  pe-demo train --resume                 go on after Ctrl-C
+  pe-demo train --resume                 continue after Ctrl-C
   pe-demo encode --weights pe-demo-train/rotary.safetensors
 
-Of each scheme the weights of the step that did best on the validation sentences are kept \
-and tested, not the last ones. Sentences, weights and dropout follow from the seed: on the \
-CPU of one machine the same arguments give the same files, byte for byte. Files of an \
-earlier run are replaced.
+The weights with the best validation accuracy are kept and tested, not the last ones. \
+Sentences, weights, and dropout follow from the seed: on the CPU of one machine the same \
+arguments give the same files, byte for byte. Files of an earlier training run are replaced, \
+others are not.
 
---device cuda and --device metal need a build with the feature of that name; what they \
-compute may differ from the CPU in the last bits.
+--device cuda and --device metal need a build with the feature of that name; their results \
+may differ from the CPU's in the last bits.
 
 Exit codes: 0 trained, 1 a failure (files, sizes), 2 bad usage, 130 interrupted.";
 
-/// Which schemes are trained.
+/// The schemes to train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schemes {
     All,
@@ -67,13 +67,13 @@ impl ValueEnum for Schemes {
     }
 }
 
-/// What to train, and how.
+/// The training.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
     /// Positional encoding scheme
     #[arg(long, value_enum, default_value_t = Schemes::All, value_name = "SCHEME")]
     pub(crate) scheme: Schemes,
-    /// Steps of training
+    /// Training steps
     #[arg(
         long,
         default_value_t = 1000,
@@ -91,7 +91,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) batch: usize,
-    /// Tokens of the longest sentence in training; tests are at 1, 2 and 4 times as many
+    /// Maximum sequence length in training; tests use 1, 2, and 4 times as many tokens
     #[arg(
         long,
         default_value_t = 16,
@@ -100,7 +100,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) length: usize,
-    /// Width of the vectors
+    /// Width of the token embeddings
     #[arg(
         long,
         default_value_t = 64,
@@ -109,7 +109,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) d_model: usize,
-    /// Attention heads of each layer
+    /// Attention heads per layer
     #[arg(
         long,
         default_value_t = DEFAULT_HEADS,
@@ -118,7 +118,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) heads: usize,
-    /// Layers of the encoder
+    /// Number of layers
     #[arg(
         long,
         default_value_t = DEFAULT_LAYERS,
@@ -127,7 +127,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) layers: usize,
-    /// Largest learning rate, reached after 100 steps
+    /// Peak learning rate, reached after 100 steps
     #[arg(
         long,
         default_value_t = 0.002,
@@ -136,7 +136,7 @@ pub(crate) struct TrainArgs {
         allow_hyphen_values = true
     )]
     pub(crate) learning_rate: f64,
-    /// Probability of dropout, at least 0 and below 1
+    /// Dropout probability, at least 0 and below 1
     #[arg(
         long,
         default_value_t = 0.1,
@@ -145,7 +145,7 @@ pub(crate) struct TrainArgs {
         allow_hyphen_values = true
     )]
     pub(crate) dropout: f32,
-    /// Seed of sentences, weights and dropout
+    /// Seed of sentences, weights, and dropout
     #[arg(
         long,
         default_value_t = 0,
@@ -154,13 +154,13 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    /// Directory for weights and losses; made if it is not there
+    /// Directory for weights and losses, created if needed
     #[arg(short, long, default_value = "pe-demo-train", value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Go on where the training in the directory stopped
+    /// Resume the training run in the directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Where to compute: cpu, cuda, cuda:N or metal
+    /// Device: cpu, cuda, cuda:N, or metal
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub(crate) device: DeviceName,
     /// Print one JSON document instead of text

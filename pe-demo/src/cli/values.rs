@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use candle_core::DType;
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use pe_core::{OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
+use pe_core::{Base, OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
 
 /// The values of an option: the library's, their names, and what help says of them.
 type Choices<T> = [(T, &'static str, &'static str)];
@@ -76,10 +76,10 @@ pub(super) fn choice<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Exact entries, or those of a reference.
+/// Exact entries, or those of another library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RecipeArg {
-    /// Every entry the representable number nearest to the true value
+    /// Every entry the float nearest to the true value
     Exact,
     /// Frequencies exp(-2i ln(base) / d) in f32, as the PyTorch tutorial, labml and fairseq do
     ExpF32,
@@ -124,7 +124,7 @@ pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// Reads the name of a page to write, never standard output.
-pub(super) fn page() -> impl TypedValueParser<Value = PathBuf> {
+pub(super) fn page_file() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for the page (./- is the file named -)")
 }
 
@@ -168,14 +168,25 @@ fn named_file(refusal: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-pub(super) fn parse_preset(name: &str) -> pe_core::Result<Preset> {
-    name.parse()
+/// Reads the name of a preset.
+pub(super) fn preset() -> impl TypedValueParser<Value = Preset> {
+    let names = PossibleValuesParser::new(Preset::ALL.map(Preset::name));
+    names.try_map(|name| name.parse::<Preset>())
 }
 
+/// Returns the help of an option for a preset.
 pub(super) fn preset_help() -> String {
     format!(
         "Convention of a known library; the options below override its parts. One of: {}",
         Preset::ALL.map(Preset::name).join(", ")
+    )
+}
+
+/// Returns the help of an option for the base of the frequencies.
+pub(super) fn base_help() -> String {
+    format!(
+        "Base of the frequencies [default: {}]",
+        Base::default().value()
     )
 }
 

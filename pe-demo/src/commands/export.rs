@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
+use pe_candle::checkpoint::{self, DEFAULT_TENSOR, SinusoidalSpec};
 
 use self::options::Table;
 use crate::terminal::emit::print;
@@ -26,15 +26,15 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     }
 }
 
-fn sinusoidal(output: &Path, spec: &TableSpec, out: &mut dyn Write) -> Result<Outcome> {
+fn sinusoidal(output: &Path, spec: &SinusoidalSpec, out: &mut dyn Write) -> Result<Outcome> {
     checkpoint::export(output, spec)?;
     let mut page = Page::new();
     page.wrap("wrote ", &clean_path(output));
     page.line(format!(
         "  tensor {DEFAULT_TENSOR} [{}, {}] {}, {} bytes of numbers",
-        spec.rows,
-        spec.config.d_model,
-        spec.dtype.as_str(),
+        spec.rows(),
+        spec.config().d_model,
+        spec.dtype().as_str(),
         thousands(spec.bytes().unwrap_or(0)),
     ));
     page.wrap("  ", &words::additive::table(spec));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use pe_candle::checkpoint::{
-    self, Comparison, FileReport, RotaryComparison, RotarySpec, SpecStatus, TableSpec, TensorReport,
+    self, AnySpec, Comparison, FileReport, RotarySpec, SinusoidalSpec, SpecStatus, TensorReport,
 };
 
 use self::document::Document;
@@ -41,12 +41,12 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
     })
 }
 
-/// What can be said about the table.
+/// The verdict on the table.
 enum Verdict {
     NoSpecification,
     Invalid(String),
-    Additive(TableSpec, Comparison),
-    Rotary(RotarySpec, RotaryComparison),
+    Additive(SinusoidalSpec, Comparison),
+    Rotary(RotarySpec, Comparison),
 }
 
 impl Verdict {
@@ -54,12 +54,12 @@ impl Verdict {
         Ok(match &report.spec {
             SpecStatus::Absent => Self::NoSpecification,
             SpecStatus::Invalid(why) => Self::Invalid(why.clone()),
-            SpecStatus::Valid(spec) => {
-                let name = report.table.as_ref().ok().map(String::as_str);
-                Self::Additive(*spec, checkpoint::compare(&report.path, name, spec)?)
+            SpecStatus::Valid(AnySpec::Sinusoidal(spec)) => {
+                let comparison = checkpoint::compare(&report.path, spec)?;
+                Self::Additive(spec.clone(), comparison)
             }
-            SpecStatus::Rotary(spec) => {
-                let comparison = checkpoint::compare_rotary(&report.path, spec)?;
+            SpecStatus::Valid(AnySpec::Rotary(spec)) => {
+                let comparison = checkpoint::compare(&report.path, spec)?;
                 Self::Rotary(spec.clone(), comparison)
             }
             other => bail!("no words for {other:?}"),
@@ -92,20 +92,21 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
         }
         Verdict::Additive(spec, comparison) => {
             page.wrap("  specification: ", &words::additive::table(spec));
-            let first = comparison.first_wrong.map(|first| {
-                let (row, column, position) = (first.row, first.column, first.position);
+            let first = comparison.first_wrong.as_ref().map(|first| {
+                let (row, column) = (first.row, first.column);
+                let position = first.position.unwrap_or_default();
                 let place = format!("row {row}, column {column} (position {position})");
                 (place, first.found, first.expected)
             });
             judge(&mut page, comparison.entries, comparison.wrong, first);
         }
         Verdict::Rotary(spec, comparison) => {
-            page.wrap("  specification: rotary; ", &words::rotary::table(spec)?);
-            let first = comparison.first_wrong.map(|first| {
-                let (tensor, pair) = (first.tensor, first.pair);
-                let place = match first.row {
+            page.wrap("  specification: rotary; ", &words::rotary::table(spec));
+            let first = comparison.first_wrong.as_ref().map(|first| {
+                let (tensor, row, pair) = (&first.tensor, first.row, first.column);
+                let place = match first.position {
                     None => format!("{tensor}, pair {pair}"),
-                    Some((row, position)) => {
+                    Some(position) => {
                         format!("{tensor}, row {row}, pair {pair} (position {position})")
                     }
                 };
@@ -117,7 +118,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
     Ok(page)
 }
 
-/// Right or wrong; the first wrong entry's place, value and what it should be.
+/// Prints whether all entries are right, or the first wrong one with its expected value.
 fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, f64)>) {
     let entries = thousands(entries);
     let Some((place, found, expected)) = first else {
@@ -134,7 +135,7 @@ fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, 
     );
 }
 
-/// Names, types and shapes; the name gets what room the others leave.
+/// Prints names, types, and shapes. Names get the columns that the others leave.
 fn list(page: &mut Page, tensors: &[TensorReport]) {
     let widest = |cells: &[String]| cells.iter().map(|cell| columns(cell)).max();
     let (dtypes, shapes): (Vec<String>, Vec<String>) = tensors

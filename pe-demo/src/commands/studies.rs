@@ -1,4 +1,4 @@
-//! What can be seen in an encoder that was not trained.
+//! Properties of an encoder that was not trained.
 //!
 //! Each study measures one claim about positional encodings and is a section of a report.
 

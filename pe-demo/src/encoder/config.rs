@@ -47,6 +47,9 @@ pub(crate) const DEFAULT_LAYERS: usize = 2;
 /// The rows of a table of positions, unless a sentence is longer.
 pub(crate) const DEFAULT_ROWS: usize = 50;
 
+/// The most tokens of a sentence: attention needs memory of the square.
+pub(crate) const MAX_TOKENS: usize = 2048;
+
 /// The sizes and choices of an encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderConfig {
@@ -62,7 +65,7 @@ pub struct EncoderConfig {
     pub norm: Norm,
     /// Whether layers add their input.
     pub residual: Residual,
-    /// Where positions come from.
+    /// The positional encoding scheme.
     pub scheme: Scheme,
     /// The positional encoding: width, rows (for a learned one too), dropout and its seed. The
     /// layers drop with the same probability and with seeds of their own, counted on from this one.

@@ -1,4 +1,4 @@
-//! Where the toy encoder computes.
+//! The device of the toy encoder.
 
 use std::fmt;
 use std::str::FromStr;

@@ -30,7 +30,7 @@ pub(crate) enum Adds {
     TrainedRows,
 }
 
-/// What is known of a scheme: the program has no other list of them.
+/// The properties of a scheme. The program has no other list of schemes.
 struct Entry {
     scheme: Scheme,
     name: &'static str,
@@ -40,9 +40,9 @@ struct Entry {
     adds: Adds,
     /// Whether it rotates queries and keys.
     rotates: bool,
-    /// What it is called in a description of an encoder; nothing for the usual one.
+    /// Its name in a description of an encoder; empty for the default scheme.
     in_words: &'static str,
-    /// What it is called beside "without" in a comparison; nothing if that is all there is.
+    /// Its name in a comparison with an encoder without positions; empty if it has none.
     beside_without: &'static str,
 }
 

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use pe_core::{Preset, binary_encoding};
 
+use super::entry::Entry;
 use super::source::{MOST_CELLS, ordinal};
-use super::{Entry, POSITION, Settings, Source};
+use super::source::{POSITION, Settings, Source};
 use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape, step};
 
 /// Maps the 64 bits of every position, least significant first.

@@ -19,7 +19,7 @@ const ALL: &[Setting] = &[
     Setting::Base,
 ];
 
-/// All figures, in the order of the source documents.
+/// All figures, in the order in which `plot` lists and draws them.
 pub(crate) const CATALOG: &[&Entry] = &[
     &ANGLE_RATES,
     &ANGLE_MAP,

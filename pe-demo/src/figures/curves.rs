@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 use pe_core::Preset;
 
+use super::entry::Entry;
 use super::source::{MOST_POINTS, sampled};
-use super::{Entry, PAIR, POSITION, Settings, Source};
+use super::source::{PAIR, POSITION, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 use crate::terminal::outcome::BadUsage;
 

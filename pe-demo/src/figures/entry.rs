@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use anyhow::Result;
 
-use super::Settings;
+use super::source::Settings;
 use crate::chart::Figure;
 
 /// A figure that can be asked for.

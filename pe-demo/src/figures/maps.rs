@@ -3,8 +3,9 @@
 use anyhow::Result;
 use pe_core::Preset;
 
+use super::entry::Entry;
 use super::source::MOST_CELLS;
-use super::{COLUMN, Entry, PAIR, POSITION, Settings, Source};
+use super::source::{COLUMN, PAIR, POSITION, Settings, Source};
 use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape};
 
 /// Builds a map of encodings, from -1 to 1.

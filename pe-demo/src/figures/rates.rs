@@ -3,8 +3,9 @@
 use anyhow::Result;
 use pe_core::{Preset, Sinusoidal, SinusoidalConfig};
 
+use super::entry::Entry;
 use super::source::{MOST_POINTS, formula, sampled};
-use super::{Entry, PAIR, Settings, Source};
+use super::source::{PAIR, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 
 /// Draws the rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's

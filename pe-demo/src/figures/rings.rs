@@ -3,7 +3,8 @@
 use anyhow::Result;
 use pe_core::Preset;
 
-use super::{Entry, Settings, Source};
+use super::entry::Entry;
+use super::source::{Settings, Source};
 use crate::chart::{Axis, Content, Fact, Figure, Panel, Rings, Shape};
 
 /// The most circles, and the most frames.

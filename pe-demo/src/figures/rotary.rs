@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use pe_core::{Llama3Scaling, RopeScaling, RotaryConfig, YarnScaling};
 
-use super::{Entry, PAIR, Settings};
+use super::entry::Entry;
+use super::source::{PAIR, Settings};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
 use crate::sources::config_json;
 use crate::terminal::width::{clean, clean_path};

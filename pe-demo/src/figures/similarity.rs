@@ -3,8 +3,9 @@
 use anyhow::Result;
 use pe_core::{Preset, Similarity};
 
+use super::entry::Entry;
 use super::source::MOST_POINTS;
-use super::{Entry, POSITION, Settings, Source};
+use super::source::{POSITION, Settings, Source};
 use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::terminal::numbers::thousands;
 

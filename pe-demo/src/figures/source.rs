@@ -7,10 +7,14 @@ use pe_core::{
     Base, Error, POSITIONS, Preset, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
 };
 
-use super::{COLUMN, PAIR};
 use crate::chart::step;
 use crate::terminal::numbers::thousands;
 use crate::terminal::outcome::BadUsage;
+
+// Names of axes.
+pub(super) const POSITION: &str = "position";
+pub(super) const COLUMN: &str = "column";
+pub(super) const PAIR: &str = "pair";
 
 /// The user's choices in place of a figure's own table.
 #[derive(Debug, Clone, Default)]

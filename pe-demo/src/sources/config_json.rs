@@ -13,7 +13,7 @@ use crate::terminal::width::{clean, clean_path};
 /// they list labels.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Whether a file is to be taken for JSON and not for safetensors.
+/// Returns whether a file is treated as JSON and not as safetensors.
 ///
 /// A safetensors file begins with the length of its header in eight bytes, of which the upper
 /// ones are zero: readers accept no headers above 100 MB. JSON holds no zero bytes. So a zero
@@ -41,19 +41,19 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     file::text(path, MAX_BYTES, "a config.json")
 }
 
-/// The rotary embedding that a file describes; what would be ignored is listed in its warnings.
+/// Reads the rotary embedding of a file. Keys that would be ignored are in its warnings.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<HfRotary> {
     hf_config::read(text, UnknownKeys::Warn)
         .map_err(|error| anyhow!("{}: {}", clean_path(file), reason(&error)))
 }
 
-/// The positional encoding that a file describes, whichever it is.
+/// Reads the positional encoding of a file, whichever it is.
 pub(crate) fn parse_any(file: &Path, text: &str) -> Result<HfModel> {
     hf_config::read_model(text, UnknownKeys::Warn)
         .map_err(|error| anyhow!("{}: {}", clean_path(file), reason(&error)))
 }
 
-/// An error without the name that config.json files usually have.
+/// Returns the message of an error without the name `config.json`.
 pub(crate) fn reason(error: &Error) -> String {
     let text = error.to_string();
     clean(text.strip_prefix("config.json: ").unwrap_or(&text), 400)

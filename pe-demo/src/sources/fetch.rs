@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::sources::origin::{HubName, Origin};
 use crate::terminal::log::Log;
 
-/// Where a file is: as named, or in the hub's cache, fetched if it is not there, with a bar.
+/// Returns the path of a file: as named, or in the hub's cache. Fetches it with a bar if needed.
 pub(crate) fn local(origin: &Origin, max_bytes: u64, log: &mut Log<'_>) -> Result<PathBuf> {
     match origin {
         Origin::File(path) => Ok(path.clone()),
@@ -15,7 +15,7 @@ pub(crate) fn local(origin: &Origin, max_bytes: u64, log: &mut Log<'_>) -> Resul
     }
 }
 
-/// The same without a word.
+/// Returns the path of a file of the hub, without a bar.
 pub(crate) fn silently(name: &HubName, max_bytes: u64) -> Result<PathBuf> {
     fetch(name, max_bytes, None)
 }
@@ -49,7 +49,7 @@ fn fetch(name: &HubName, max_bytes: u64, mut log: Option<&mut Log<'_>>) -> Resul
     Ok(path)
 }
 
-/// Without the feature there is no hub.
+/// Returns an error: the feature is off.
 #[cfg(not(feature = "hub"))]
 fn fetch(name: &HubName, _: u64, _: Option<&mut Log<'_>>) -> Result<PathBuf> {
     anyhow::bail!(

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-/// What the names of checkpoints, indexes and tokenizers end in.
+/// The endings of the names of checkpoints, indexes, and tokenizers.
 const FILES: [&str; 2] = [".json", ".safetensors"];
 
-/// Where a file comes from.
+/// The origin of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A path.
@@ -43,7 +43,7 @@ impl Origin {
     /// ```
     ///
     /// # Errors
-    /// A name that is neither.
+    /// Returns an error if the name is neither.
     pub fn parse(text: &str, default: &str) -> Result<Self> {
         ensure!(!text.is_empty(), "the name is empty");
         if Path::new(text).exists() {
@@ -70,7 +70,7 @@ impl Origin {
     /// ```
     ///
     /// # Errors
-    /// As [`Origin::parse`]; an empty name of a tensor.
+    /// Returns an error if the name of the tensor is empty. Also returns the errors of [`Origin::parse`].
     pub fn parse_tensor(text: &str, default: &str) -> Result<(Self, Option<String>)> {
         if Path::new(text).exists() {
             return Ok((Self::File(PathBuf::from(text)), None));
@@ -105,7 +105,7 @@ impl Origin {
 }
 
 impl HubName {
-    /// Of what has the right form; whether the hub allows it is seen before it is asked.
+    /// Reads a name of the right form. Whether the hub allows it is checked before a request.
     fn parse(text: &str, default: &str) -> Option<Self> {
         let (name, file) = match text.split_once(':') {
             Some((name, file)) => (name, file),
@@ -144,7 +144,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Without the file's name, which is the usual one mostly.
+/// Leaves out the file's name, which is mostly the usual one.
 impl fmt::Display for HubName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.repository)?;

@@ -1,4 +1,4 @@
-//! Which streams get colors.
+//! Colors of the output streams.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
@@ -13,7 +13,7 @@ pub enum Color {
     On,
 }
 
-/// Which of the streams get colors.
+/// Whether each stream gets colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Colors {
     /// Standard output.
@@ -23,7 +23,7 @@ pub struct Colors {
 }
 
 impl Colors {
-    /// On terminals, unless `NO_COLOR` is set and not empty or `TERM` is `dumb`.
+    /// Returns colors for terminals, unless `NO_COLOR` is set and not empty or `TERM` is `dumb`.
     pub fn of_this_process() -> Self {
         let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
         let of = |terminal| Color::of(terminal, no_color.as_deref(), term.as_deref());

@@ -1,4 +1,4 @@
-//! What is said on standard error.
+//! Messages on standard error.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -8,7 +8,7 @@ use indicatif::ProgressDrawTarget;
 
 use crate::terminal::width::clean;
 
-/// How much is said.
+/// How much is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verbosity {
     /// Errors.
@@ -16,7 +16,7 @@ pub(crate) enum Verbosity {
     /// Remarks and progress too.
     #[default]
     Normal,
-    /// What is done, and all about errors, too.
+    /// Details of the work and of errors too.
     Verbose,
 }
 
@@ -34,21 +34,21 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// A remark, in one line.
+    /// Prints a remark in one line.
     pub(crate) fn note(&mut self, text: impl Display) {
         if self.verbosity != Verbosity::Quiet {
             self.line(&text.to_string());
         }
     }
 
-    /// What is being done, for those who want to know.
+    /// Prints a detail of the work in a verbose run.
     pub(crate) fn detail(&mut self, text: impl Display) {
         if self.verbosity == Verbosity::Verbose {
             self.line(&text.to_string());
         }
     }
 
-    /// A failure: one line, and its backtrace, if it has one, where much is to be said.
+    /// Prints a failure in one line, and its backtrace, if it has one, in a verbose run.
     pub(crate) fn error(&mut self, error: &Error) {
         let message = format!("{error:#}");
         // Where a backtrace begins, if there is one; other ends of lines are those of names.
@@ -62,12 +62,12 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// A message of several lines about bad usage.
+    /// Prints a message of several lines about bad usage.
     pub(crate) fn usage(&mut self, text: String) {
         let _ = write!(self.stderr, "{text}");
     }
 
-    /// Where bars are drawn: on standard error, if it is a terminal.
+    /// Returns the target of progress bars: standard error, if it is a terminal.
     pub(crate) fn draw_target(&self) -> ProgressDrawTarget {
         match self.verbosity {
             Verbosity::Quiet => ProgressDrawTarget::hidden(),

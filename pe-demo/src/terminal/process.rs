@@ -1,4 +1,4 @@
-//! What is settled with the system before a command runs.
+//! The process, set up before a command runs.
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -12,32 +12,32 @@ pub(crate) const WIDTH: usize = 80;
 /// The most code points kept of what a reader sees as one character.
 const MAX_STACK: usize = 16;
 
-/// The columns that a text takes on a terminal: two for a Chinese character, none for a
-/// combining accent.
+/// Returns the columns of a text on a terminal: two for a Chinese character, none for a combining
+/// accent.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A text with spaces after it, up to a width.
+/// Pads a text with spaces after it.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// A text with spaces before it, up to a width.
+/// Pads a text with spaces before it.
 pub(crate) fn pad_left(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// A name or a message that cannot upset a terminal and hides nothing, shortened with an ellipsis to a
-/// number of columns.
+/// Returns a name or a message with control and invisible characters escaped, shortened with an ellipsis
+/// to a number of columns.
 pub(crate) fn clean(text: &str, width: usize) -> String {
     shortened(text, width, is_invisible)
 }
 
-/// What people wrote, a sentence or a token of it, likewise; the joiners and variation selectors that scripts
-/// and emoji are written with stay.
+/// Returns a sentence or a token, cleaned and shortened likewise. The joiners and variation selectors of
+/// scripts and emoji stay.
 pub(crate) fn prose(text: &str, width: usize) -> String {
     let of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     shortened(text, width, |c| is_invisible(c) && !of_writing(c))
@@ -70,7 +70,7 @@ fn shortened(text: &str, width: usize, is_hidden: impl Fn(char) -> bool) -> Stri
     clean
 }
 
-/// A path that cannot upset a terminal.
+/// Returns a path with control and invisible characters escaped.
 pub(crate) fn clean_path(path: &Path) -> String {
     clean(&path.display().to_string(), usize::MAX)
 }

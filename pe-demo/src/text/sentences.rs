@@ -1,4 +1,4 @@
-//! Which sentences are encoded.
+//! The sentences to encode.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub(crate) struct Text {
     pub(crate) text: String,
     /// The line of a file, or the number of a sentence that was given, from 1.
     pub(crate) number: u64,
-    /// What it took of the file.
+    /// Its bytes in the file.
     pub(crate) bytes: u64,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The next one.
+    /// Returns the next sentence.
     pub(crate) fn next(&mut self) -> Result<Option<Text>> {
         match (self.ahead.pop_front(), &mut self.lines) {
             (Some(text), _) => Ok(Some(text)),
@@ -127,7 +127,7 @@ impl<'a> Texts<'a> {
         Ok((first, more))
     }
 
-    /// Returns what messages call sentences: `text.txt: line 7`, or `sentence 7`.
+    /// Returns the names of sentences in messages: `text.txt: line 7`, or `sentence 7`.
     pub(crate) fn names(&self) -> SentenceNames {
         SentenceNames(self.lines.as_ref().map(|lines| lines.name.clone()))
     }
@@ -138,7 +138,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// What messages call sentences: the name of their file, if they have one, and a number.
+/// The names of sentences in messages: their file, if they have one, and a number.
 #[derive(Debug, Clone)]
 pub(crate) struct SentenceNames(Option<String>);
 

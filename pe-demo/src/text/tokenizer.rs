@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// The name that such files have.
 pub(crate) const FILE: &str = "tokenizer.json";
 
-/// Where a tokenizer comes from.
+/// The origin of a tokenizer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TokenizerSource {
     /// The one that the program carries.
@@ -45,7 +45,7 @@ impl From<Origin> for TokenizerSource {
 impl FromStr for TokenizerSource {
     type Err = Error;
 
-    /// A file if there is one of that name; else a repository if it looks like one.
+    /// Reads the name of an existing file or, if there is none, of a repository.
     fn from_str(text: &str) -> Result<Self> {
         Origin::parse(text, FILE).map(Self::from)
     }
@@ -68,7 +68,7 @@ pub struct Token {
     pub token: String,
     /// Its number in the vocabulary.
     pub id: u32,
-    /// Where it stands, from 0.
+    /// Its position, from 0.
     pub position: usize,
     /// Whether it was added around the sentence, as `[CLS]` is.
     pub special: bool,
@@ -79,12 +79,12 @@ pub struct Token {
 pub struct Sentence {
     /// As given.
     pub text: String,
-    /// In order; at least one.
+    /// The tokens in order, at least one.
     pub tokens: Vec<Token>,
 }
 
 impl Sentence {
-    /// The numbers of the tokens.
+    /// Returns the ids of the tokens.
     pub fn ids(&self) -> Vec<u32> {
         self.tokens.iter().map(|token| token.id).collect()
     }
@@ -101,7 +101,7 @@ impl Tokenizer {
     /// Reads the tokenizer of a source, from the hub if need be.
     ///
     /// # Errors
-    /// A file that cannot be read or is no tokenizer; a repository that cannot be fetched.
+    /// Returns an error if the file cannot be read, is not a tokenizer, or cannot be fetched.
     pub fn load(source: &TokenizerSource) -> Result<Self> {
         match source {
             TokenizerSource::BuiltIn => Self::from_bytes(BUILT_IN),
@@ -110,7 +110,8 @@ impl Tokenizer {
         }
     }
 
-    /// As [`Tokenizer::load`], with a bar while a file is fetched; the file too, if there is one.
+    /// Does the same as [`Tokenizer::load`], with a bar while a file is fetched. Also returns the file, if
+    /// there is one.
     pub(crate) fn load_with(
         source: &TokenizerSource,
         log: &mut Log<'_>,
@@ -141,15 +142,15 @@ impl Tokenizer {
         })
     }
 
-    /// One more than the largest id.
+    /// Returns one more than the largest id.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
     }
 
-    /// The tokens of a sentence, with what the tokenizer puts around it.
+    /// Returns the tokens of a sentence, special ones included.
     ///
     /// # Errors
-    /// A text of which nothing is left; one that the tokenizer cannot take.
+    /// Returns an error if the text has no tokens, or if the tokenizer rejects it.
     pub fn encode(&self, text: &str) -> Result<Sentence> {
         let encoding = self.encoding(text)?;
         let tokens: Vec<Token> = encoding
@@ -171,7 +172,7 @@ impl Tokenizer {
         })
     }
 
-    /// The numbers of those tokens alone.
+    /// Returns the ids of those tokens.
     pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.encoding(text)?.get_ids().to_vec())
     }

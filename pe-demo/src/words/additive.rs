@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use pe_candle::checkpoint::TableSpec;
+use pe_candle::checkpoint::SinusoidalSpec;
 use pe_core::{Base, Recipe, Spacing};
 use serde::Serialize;
 
 use crate::terminal::numbers::short;
 
-/// A specification in words.
-pub(crate) fn table(spec: &TableSpec) -> String {
-    let config = &spec.config;
+/// Describes a table.
+pub(crate) fn table(spec: &SinusoidalSpec) -> String {
+    let config = spec.config();
     let positions = position_range(spec.positions());
     let base = match config.base {
         Base::Value(base) => format!("base {}", short(base)),
@@ -35,7 +35,7 @@ pub(crate) fn table(spec: &TableSpec) -> String {
     }
 }
 
-/// The positions of a table's rows.
+/// Describes the positions of a table's rows.
 pub(crate) fn position_range(range: Range<u64>) -> String {
     if range.is_empty() {
         return "no positions".to_owned();
@@ -43,7 +43,7 @@ pub(crate) fn position_range(range: Range<u64>) -> String {
     format!("positions {} to {}", range.start, range.end - 1)
 }
 
-/// The name of a choice, as it stands in files and on the command line.
+/// Returns the name of a choice in files and on the command line.
 pub(crate) fn kebab<T: Serialize + std::fmt::Debug>(choice: &T) -> String {
     match serde_json::to_value(choice) {
         Ok(serde_json::Value::String(name)) => name,

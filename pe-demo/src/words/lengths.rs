@@ -1,4 +1,4 @@
-//! Which pairs of a rotary embedding complete a turn within the lengths that a model states.
+//! Pairs of a rotary embedding that complete a turn within the lengths that a model states.
 
 use pe_core::{RopeScaling, Rotary, RotaryConfig, RotaryFrequencies};
 
@@ -32,7 +32,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// The number of pairs that turn.
+    /// Returns the number of pairs that rotate.
     pub(crate) fn turning(&self) -> usize {
         self.wavelengths.iter().filter(|w| w.is_finite()).count()
     }
@@ -58,106 +58,14 @@ impl Rates {
     pub(crate) fn new(config: &RotaryConfig) -> pe_core::Result<Self> {
         let rotary = Rotary::new(config.clone())?;
         let longest = config.max_position_embeddings;
-        let set = |sequences: String, short, seq_len: Option<usize>, lengths: &[Length]| {
-            let frequencies = rotary.frequencies(seq_len.unwrap_or(0))?;
-            let wavelengths = frequencies.wavelengths();
-            let within = |(positions, key, trained): &Length| {
-                let positions = (*positions)?;
-                Some(Within {
-                    positions,
-                    key,
-                    words: format!("within {trained}{} positions ({key})", number(positions)),
-                    incomplete: incomplete(&wavelengths, positions),
-                })
-            };
-            let within = lengths.iter().filter_map(within).collect();
-            Ok::<_, pe_core::Error>(Set {
-                sequences,
-                short,
-                seq_len,
-                frequencies,
-                wavelengths,
-                within,
-            })
-        };
-        let up_to = |length: usize| format!("sequences of up to {} positions", number(length));
-        let short = |length: usize| Some(format!("up to {}", number(length)));
         let sets = match (&config.scaling, longest) {
-            (RopeScaling::Dynamic { .. }, Some(trained)) => {
-                let twice = trained.saturating_mul(2);
-                vec![
-                    set(
-                        up_to(trained),
-                        short(trained),
-                        Some(trained),
-                        &[(longest, LONGEST, TRAINED)],
-                    )?,
-                    set(
-                        format!(
-                            "longer sequences, whose base grows with their length; at {} positions",
-                            number(twice)
-                        ),
-                        Some(format!("at {}", number(twice))),
-                        Some(twice),
-                        &[],
-                    )?,
-                ]
-            }
+            (RopeScaling::Dynamic { .. }, Some(trained)) => dynamic(&rotary, trained)?,
             (RopeScaling::LongRope(longrope), _) => {
-                let trained = longrope.original_max_position_embeddings;
-                let beyond = longest.filter(|longest| *longest > trained);
-                vec![
-                    set(
-                        up_to(trained),
-                        short(trained),
-                        Some(trained),
-                        &[(Some(trained), ORIGINAL, TRAINED)],
-                    )?,
-                    set(
-                        "longer sequences".to_owned(),
-                        Some("longer".to_owned()),
-                        Some(beyond.unwrap_or(trained.saturating_add(1))),
-                        &[(beyond, LONGEST, "")],
-                    )?,
-                ]
+                long_rope(&rotary, longrope.original_max_position_embeddings, longest)?
             }
-            (scaling, _) => {
-                let trained = original(scaling);
-                let longest = longest.filter(|longest| Some(*longest) != trained);
-                let unscaled = if *scaling == RopeScaling::Default {
-                    TRAINED
-                } else {
-                    ""
-                };
-                let lengths = [(trained, ORIGINAL, TRAINED), (longest, LONGEST, unscaled)];
-                vec![set(
-                    "sequences of every length".to_owned(),
-                    None,
-                    None,
-                    &lengths,
-                )?]
-            }
+            (scaling, _) => vec![every_length(&rotary, scaling, longest)?],
         };
-        let before = original(&config.scaling).map(|positions| {
-            let unscaled = Rotary::new(RotaryConfig {
-                scaling: RopeScaling::Default,
-                ..config.clone()
-            })?;
-            let wavelengths = unscaled.frequencies(0)?.wavelengths();
-            let within = Within {
-                positions,
-                key: ORIGINAL,
-                words: format!(
-                    "before the scaling, within the trained {} positions ({ORIGINAL})",
-                    number(positions)
-                ),
-                incomplete: incomplete(&wavelengths, positions),
-            };
-            Ok::<_, pe_core::Error>(Before {
-                wavelengths,
-                within,
-            })
-        });
+        let before = original(&config.scaling).map(|positions| Before::new(config, positions));
         Ok(Self {
             before: before.transpose()?,
             sets,
@@ -165,7 +73,115 @@ impl Rates {
     }
 }
 
-/// The length trained with, where the scaling states it.
+impl Set {
+    fn new(
+        rotary: &Rotary,
+        sequences: String,
+        short: Option<String>,
+        seq_len: Option<usize>,
+        lengths: &[Length],
+    ) -> pe_core::Result<Self> {
+        let frequencies = rotary.frequencies(seq_len.unwrap_or(0))?;
+        let wavelengths = frequencies.wavelengths();
+        let within = |(positions, key, trained): &Length| {
+            let positions = (*positions)?;
+            Some(Within {
+                positions,
+                key,
+                words: format!("within {trained}{} positions ({key})", number(positions)),
+                incomplete: incomplete(&wavelengths, positions),
+            })
+        };
+        Ok(Self {
+            sequences,
+            short,
+            seq_len,
+            within: lengths.iter().filter_map(within).collect(),
+            frequencies,
+            wavelengths,
+        })
+    }
+
+    /// Describes sequences of up to a length.
+    fn up_to(rotary: &Rotary, length: usize, lengths: &[Length]) -> pe_core::Result<Self> {
+        let sequences = format!("sequences of up to {} positions", number(length));
+        let short = format!("up to {}", number(length));
+        Self::new(rotary, sequences, Some(short), Some(length), lengths)
+    }
+}
+
+/// Returns the frequencies of dynamic scaling, up to the trained length and at twice that length.
+fn dynamic(rotary: &Rotary, trained: usize) -> pe_core::Result<Vec<Set>> {
+    let twice = trained.saturating_mul(2);
+    let longer = format!(
+        "longer sequences, whose base grows with their length; at {} positions",
+        number(twice)
+    );
+    let short = format!("at {}", number(twice));
+    Ok(vec![
+        Set::up_to(rotary, trained, &[(Some(trained), LONGEST, TRAINED)])?,
+        Set::new(rotary, longer, Some(short), Some(twice), &[])?,
+    ])
+}
+
+/// Returns the frequencies of LongRoPE, up to the trained length and beyond.
+fn long_rope(rotary: &Rotary, trained: usize, longest: Option<usize>) -> pe_core::Result<Vec<Set>> {
+    let beyond = longest.filter(|longest| *longest > trained);
+    let seq_len = beyond.unwrap_or(trained.saturating_add(1));
+    let (longer, short) = ("longer sequences".to_owned(), "longer".to_owned());
+    Ok(vec![
+        Set::up_to(rotary, trained, &[(Some(trained), ORIGINAL, TRAINED)])?,
+        Set::new(
+            rotary,
+            longer,
+            Some(short),
+            Some(seq_len),
+            &[(beyond, LONGEST, "")],
+        )?,
+    ])
+}
+
+/// Returns the frequencies of a scaling that is the same at every length.
+fn every_length(
+    rotary: &Rotary,
+    scaling: &RopeScaling,
+    longest: Option<usize>,
+) -> pe_core::Result<Set> {
+    let trained = original(scaling);
+    let longest = longest.filter(|longest| Some(*longest) != trained);
+    let unscaled = match scaling {
+        RopeScaling::Default => TRAINED,
+        _ => "",
+    };
+    let lengths = [(trained, ORIGINAL, TRAINED), (longest, LONGEST, unscaled)];
+    let sequences = "sequences of every length".to_owned();
+    Set::new(rotary, sequences, None, None, &lengths)
+}
+
+impl Before {
+    fn new(config: &RotaryConfig, positions: usize) -> pe_core::Result<Self> {
+        let unscaled = Rotary::new(RotaryConfig {
+            scaling: RopeScaling::Default,
+            ..config.clone()
+        })?;
+        let wavelengths = unscaled.frequencies(0)?.wavelengths();
+        let within = Within {
+            positions,
+            key: ORIGINAL,
+            words: format!(
+                "before the scaling, within the trained {} positions ({ORIGINAL})",
+                number(positions)
+            ),
+            incomplete: incomplete(&wavelengths, positions),
+        };
+        Ok(Self {
+            wavelengths,
+            within,
+        })
+    }
+}
+
+/// Returns the trained length, if the scaling states it.
 fn original(scaling: &RopeScaling) -> Option<usize> {
     match scaling {
         RopeScaling::Yarn(yarn) => Some(yarn.original_max_position_embeddings),
@@ -175,7 +191,7 @@ fn original(scaling: &RopeScaling) -> Option<usize> {
     }
 }
 
-/// The pairs whose turn takes longer.
+/// Returns the pairs with longer wavelengths.
 fn incomplete(wavelengths: &[f64], positions: usize) -> Vec<usize> {
     let pairs = wavelengths.iter().enumerate();
     pairs

@@ -1,6 +1,5 @@
 //! Rotary embeddings in words.
 
-use anyhow::Result;
 use pe_candle::checkpoint::RotarySpec;
 use pe_core::{RopeScaling, RotaryConfig, RotaryRecipe};
 use serde_json::Value;
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::additive::position_range;
 use crate::terminal::numbers::{short, wavelength};
 
-/// A scaling with its parameters: `llama3 scaling (factor 8, low_freq_factor 1)`.
+/// Describes a scaling with its parameters: `llama3 scaling (factor 8, low_freq_factor 1)`.
 pub(crate) fn scaling(scaling: &RopeScaling) -> String {
     let name = scaling.name();
     let parameters = match serde_json::to_value(scaling) {
@@ -34,7 +33,7 @@ pub(crate) fn scaling(scaling: &RopeScaling) -> String {
     }
 }
 
-/// A rotary embedding in words.
+/// Describes a rotary embedding.
 pub(crate) fn describe(config: &RotaryConfig) -> String {
     let base = match config.scaling {
         RopeScaling::Custom { .. } => String::new(),
@@ -47,7 +46,7 @@ pub(crate) fn describe(config: &RotaryConfig) -> String {
     )
 }
 
-/// How the entries of a table are made.
+/// Describes the rounding of a table's entries.
 pub(crate) fn recipe(recipe: RotaryRecipe) -> String {
     match recipe {
         RotaryRecipe::Exact => "every entry the nearest number of its type".to_owned(),
@@ -55,7 +54,7 @@ pub(crate) fn recipe(recipe: RotaryRecipe) -> String {
     }
 }
 
-/// The shortest and the longest wavelength, and how many pairs do not turn at all.
+/// Describes the shortest and the longest wavelength, and the number of pairs that do not rotate.
 pub(crate) fn wavelengths(all: &[f64]) -> String {
     let turning = || {
         all.iter()
@@ -79,18 +78,18 @@ pub(crate) fn wavelengths(all: &[f64]) -> String {
 }
 
 /// Describes a table.
-pub(crate) fn table(spec: &RotarySpec) -> Result<String> {
-    let frequencies = spec.check()?;
-    let of_length = match spec.seq_len {
+pub(crate) fn table(spec: &RotarySpec) -> String {
+    let frequencies = spec.scheme().frequencies();
+    let of_length = match spec.scheme().seq_len() {
         Some(length) => format!(", frequencies of sequences of {length} positions"),
         None => String::new(),
     };
-    Ok(format!(
+    format!(
         "{}; {}{of_length}; {}; attention factor {}; {}",
         position_range(spec.positions()),
-        describe(&spec.config),
+        describe(spec.config()),
         wavelengths(&frequencies.wavelengths()),
         short(frequencies.attention_factor()),
-        recipe(spec.config.recipe),
-    ))
+        recipe(spec.config().recipe),
+    )
 }

@@ -109,3 +109,38 @@ fn a_quiet_training_shows_its_figures_alone() {
     }
     assert_eq!(text(&output.stderr), "");
 }
+
+#[test]
+fn losses_that_no_training_wrote_are_not_replaced() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let here = directory.path();
+    let folder = here.join("pe-demo-train");
+    std::fs::create_dir(&folder).expect("a folder");
+    let own = |name: &str| {
+        let output = crate::pe_demo(
+            here,
+            &["train", "--steps", "1", "--d-model", "8", "--resume"],
+        );
+        let said = text(&output.stderr);
+        let expected = format!("pe-demo-train/{name}: not written by pe-demo train\n");
+        assert!(said.ends_with(&expected), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+    };
+    for (name, content) in [
+        ("losses.csv", "epoch,loss\n1,2\n"),
+        (
+            "losses.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>",
+        ),
+    ] {
+        std::fs::write(folder.join(name), content).expect("written");
+        own(name);
+        let kept = std::fs::read_to_string(folder.join(name)).expect("read");
+        assert_eq!(kept, content);
+        std::fs::remove_file(folder.join(name)).expect("removed");
+    }
+    // Those of a training are.
+    for _ in 0..2 {
+        train(here, "1", &["--scheme", "none"]);
+    }
+}

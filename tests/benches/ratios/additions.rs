@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use candle_core::{DType, ModuleT, Result, Tensor};
+use pe_candle::testing::{Planned, Route};
 use pe_candle::{AxisOrder, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
 
 use crate::harness::{Bound, Caches, Row};
@@ -29,6 +30,7 @@ fn fresh(report: &mut Report, dtype: DType) -> Result<()> {
     let xs = activations(LARGE, dtype)?;
     let turned = xs.transpose(0, 1)?.contiguous()?.transpose(0, 1)?;
     let pe = layer.encoding(0, LARGE.1)?;
+    let reference = layer.by_reference(Route::Operations);
     Row::new(SUBJECT, name, Caches::Cold)
         .budget(Duration::from_secs(4))
         .with("ours", || layer.forward_t(&xs, false).map(drop))
@@ -39,9 +41,7 @@ fn fresh(report: &mut Report, dtype: DType) -> Result<()> {
             layer.forward_t(&turned, false).map(drop)
         })
         .bound("ours, transposed input", Bound::AtMost(1.1, "copy"))
-        .with("plain", || {
-            layer.forward_at_composed(&xs, 0, false).map(drop)
-        })
+        .with("plain", || reference.forward_at(&xs, 0, false).map(drop))
         .with("candle", || xs.broadcast_add(&pe).map(drop))
         .run(report)
 }

@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
-use candle_core::{DType, Error, Result};
-use pe_candle::checkpoint::{self, LoadOptions, TableSpec, Verify};
+use candle_core::{DType, Result};
+use pe_candle::checkpoint::{self, LoadOptions, SinusoidalSpec, Verify};
 use pe_candle::sinusoidal_tensor;
-use pe_core::{Sinusoidal, SinusoidalConfig};
+use pe_core::SinusoidalConfig;
 
 use crate::CPU;
 use crate::harness::{Bound, Caches, Row};
@@ -22,12 +22,12 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
     // Beside the build: a temporary folder may be in memory, where a sync costs nothing.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     for dtype in [DType::F32, DType::BF16] {
-        let spec = TableSpec::new(SinusoidalConfig::new(WIDTH), 0, ROWS, dtype);
+        let spec = SinusoidalSpec::new(SinusoidalConfig::new(WIDTH), 0, ROWS, dtype)?;
         let path = dir.path().join("table.safetensors");
         let name = format!("{ROWS} x {WIDTH}, {}, load", dtype.as_str());
         if report.wants(SUBJECT, &name) {
             checkpoint::export(&path, &spec)?;
-            let encoding = Sinusoidal::new(spec.config).map_err(Error::wrap)?;
+            let encoding = spec.scheme().clone();
             let unverified = LoadOptions {
                 verify: Verify::None,
                 ..LoadOptions::default()
@@ -58,7 +58,7 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
         }
         let name = format!("{ROWS} x {WIDTH}, {}, save", dtype.as_str());
         if report.wants(SUBJECT, &name) {
-            let encoding = Sinusoidal::new(spec.config).map_err(Error::wrap)?;
+            let encoding = spec.scheme().clone();
             let table = sinusoidal_tensor(&encoding, spec.positions(), dtype, CPU)?;
             checkpoint::save(&path, &table, &spec)?;
             let bytes = fs::read(&path)?;

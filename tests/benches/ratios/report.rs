@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candle_core::{Error, Result};
-use pe_core::Backend;
+use pe_core::testing::Backend;
 use pe_tests::isa;
 use serde_json::{Value, json};
 

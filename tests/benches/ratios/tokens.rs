@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use candle_core::{DType, Result};
+use pe_candle::testing::{Planned, Route};
 
 use crate::harness::{Bound, Caches, Row};
 use crate::report::Report;
@@ -21,6 +22,7 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
             let layer = layer(width, 64, 0.0, dtype)?;
             let xs = activations((1, 1, width), dtype)?;
             let pe = layer.encoding(40, 1)?;
+            let reference = layer.by_reference(Route::Operations);
             let (wide_layer, wide) = (
                 crate::layer(width, 64, 0.0, DType::F32)?,
                 activations((1, 1, width), DType::F32)?,
@@ -40,7 +42,7 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
                 })
                 .with("copy", limits::fresh_copy(dtype, width))
                 .with("plain", || {
-                    let sum = layer.forward_at_composed(black_box(&xs), 40, false);
+                    let sum = reference.forward_at(black_box(&xs), 40, false);
                     sum.map(drop)
                 })
                 .with("candle", || black_box(&xs).broadcast_add(&pe).map(drop));

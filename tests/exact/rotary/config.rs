@@ -243,7 +243,8 @@ fn keys_without_effect_are_errors_or_listed() {
         ),
         (
             json!({"model_type": "brand_new", "rotary_pct": 1.0}),
-            "rope_theta (is missing, and this model type's default is not known: 10000 assumed)",
+            "model_type (\"brand_new\" is not known: half-split pairs over the whole head, and a \
+             base of 10000 where the file has none, are assumed)",
         ),
     ] {
         let config = with(more);

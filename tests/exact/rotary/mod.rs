@@ -1,6 +1,7 @@
 //! Rotary embeddings: frequencies, tables, configurations, layouts.
 
 mod axes;
+mod classes;
 mod config;
 mod errors;
 mod families;

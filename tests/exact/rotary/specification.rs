@@ -10,6 +10,18 @@ fn names_are_those_of_the_command_line() {
     assert_eq!(PairLayout::Interleaved.name(), "interleaved");
 }
 
+/// One spelling everywhere. Files of older versions say `half_split`.
+#[test]
+fn names_are_those_of_json() {
+    for layout in [PairLayout::HalfSplit, PairLayout::Interleaved] {
+        let json = serde_json::to_value(layout).unwrap();
+        assert_eq!(json, layout.name());
+        assert_eq!(serde_json::from_value::<PairLayout>(json).unwrap(), layout);
+    }
+    let old = serde_json::from_str::<PairLayout>("\"half_split\"").unwrap();
+    assert_eq!(old, PairLayout::HalfSplit);
+}
+
 #[test]
 fn widths_and_numbers_of_pairs() {
     for (rotary_dim, pairs) in [(2, 1), (6, 3), (64, 32), (128, 64)] {

@@ -48,7 +48,9 @@ impl Bad {
     pub(super) fn read(&self, path: &Path) -> candle_core::Result<()> {
         match self.by {
             By::Load => checkpoint::load(path, &Device::Cpu).map(|_| ()),
-            By::LoadRotary => checkpoint::load_rotary(path, &Device::Cpu).map(|_| ()),
+            By::LoadRotary => {
+                checkpoint::load_as::<checkpoint::RotaryTables>(path, &Device::Cpu).map(|_| ())
+            }
         }
     }
 

@@ -121,10 +121,7 @@ fn entries() -> Vec<Bad> {
     let mut list = Vec::new();
     let (_dir, path) = temp();
     for dtype in FLOATS {
-        let spec = TableSpec {
-            dtype,
-            ..spec(4, 3)
-        };
+        let spec = spec_of(4, 0, 3, dtype);
         checkpoint::export(&path, &spec).unwrap();
         let good = fs::read(&path).unwrap();
         let size = dtype.size_in_bytes();

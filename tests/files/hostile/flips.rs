@@ -9,7 +9,7 @@
 //! specification, as `asked` does, gets an error in all of these cases but the last two.
 
 use super::*;
-use pe_candle::checkpoint::{RotaryLoadOptions, RotarySpec};
+use pe_candle::checkpoint::{RotarySpec, RotaryTables};
 use pe_core::{RopeScaling, RotaryConfig};
 
 /// What a reading of a good file gives: the numbers, and what is said about them.
@@ -35,15 +35,15 @@ fn patterns(tensor: &Tensor) -> Vec<u64> {
 fn read(options: &LoadOptions, path: &Path) -> candle_core::Result<Read> {
     let loaded = options.load(path)?;
     Ok(Read {
-        entries: vec![patterns(&loaded.tensor)],
-        said: format!("{:?} {:?}", loaded.name, loaded.spec),
+        entries: vec![patterns(&loaded.table)],
+        said: format!("{:?} {:?}", loaded.names[0], loaded.spec),
     })
 }
 
-fn read_rotary(options: &RotaryLoadOptions, path: &Path) -> candle_core::Result<Read> {
-    let loaded = options.load(path)?;
+fn read_rotary(options: &LoadOptions<RotaryTables>, path: &Path) -> candle_core::Result<Read> {
+    let loaded = options.load_as(path)?;
     Ok(Read {
-        entries: [&loaded.cos, &loaded.sin, &loaded.inv_freq]
+        entries: [&loaded.table.cos, &loaded.table.sin, &loaded.table.inv_freq]
             .map(patterns)
             .into(),
         said: format!("{:?}", loaded.spec),
@@ -64,7 +64,7 @@ fn good() -> [Good; 3] {
     checkpoint::export(&path, &spec(8, 3)).unwrap();
     let additive = fs::read(&path).unwrap();
     let rotary = RotarySpec::new(config(), 5, 3, DType::BF16).unwrap();
-    checkpoint::export_rotary(&path, &rotary).unwrap();
+    checkpoint::export(&path, &rotary).unwrap();
     let rotary = fs::read(&path).unwrap();
     let (a, b) = (exact(4, 3, DType::F16), exact(6, 2, DType::F32));
     let foreign = foreign(&[
@@ -77,7 +77,7 @@ fn good() -> [Good; 3] {
             read: |path| read(&LoadOptions::default(), path),
             asked: |path| {
                 let options = LoadOptions {
-                    tensor_name: Some("pe".to_owned()),
+                    tensor_names: vec!["pe".to_owned()],
                     config: Some(SinusoidalConfig::new(8)),
                     start: Some(0),
                     rows: Some(3),
@@ -88,12 +88,12 @@ fn good() -> [Good; 3] {
         },
         Good {
             bytes: rotary,
-            read: |path| read_rotary(&RotaryLoadOptions::default(), path),
+            read: |path| read_rotary(&LoadOptions::default(), path),
             asked: |path| {
-                let options = RotaryLoadOptions {
+                let options = LoadOptions::<RotaryTables> {
                     config: Some(config()),
                     start: Some(5),
-                    ..RotaryLoadOptions::default()
+                    ..LoadOptions::default()
                 };
                 read_rotary(&options, path)
             },
@@ -103,7 +103,7 @@ fn good() -> [Good; 3] {
             read: |path| read(&LoadOptions::default(), path),
             asked: |path| {
                 let options = LoadOptions {
-                    tensor_name: Some("emb.pe".to_owned()),
+                    tensor_names: vec!["emb.pe".to_owned()],
                     config: Some(SinusoidalConfig::new(4)),
                     rows: Some(3),
                     ..LoadOptions::default()

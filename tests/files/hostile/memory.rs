@@ -103,7 +103,8 @@ fn headers_that_grow_in_memory_are_bounded_by_their_length() {
         fs::write(&path, &file).unwrap();
         let (_, inspected) = watch(|| checkpoint::inspect(&path));
         let (loaded, load) = watch(|| checkpoint::load(&path, &Device::Cpu));
-        let (rotary, load_rotary) = watch(|| checkpoint::load_rotary(&path, &Device::Cpu));
+        let (rotary, load_rotary) =
+            watch(|| checkpoint::load_as::<checkpoint::RotaryTables>(&path, &Device::Cpu));
         for error in [loaded.unwrap_err(), rotary.unwrap_err()] {
             let error = bad::message(&error);
             assert!(
@@ -251,10 +252,7 @@ fn more_tensors_and_longer_texts_than_any_file_has_are_refused() {
 fn a_table_takes_its_own_size_and_a_constant() {
     let (_dir, path) = temp();
     for dtype in FLOATS {
-        let spec = TableSpec {
-            dtype,
-            ..spec(512, 4096)
-        };
+        let spec = spec_of(512, 0, 4096, dtype);
         checkpoint::export(&path, &spec).unwrap();
         let file = fs::metadata(&path).unwrap().len() as usize;
         let (loaded, taken) = watch(|| checkpoint::load(&path, &Device::Cpu));

@@ -19,7 +19,7 @@ fn with(good: &[u8], edit: impl FnOnce(String) -> String) -> Vec<u8> {
     raw(&header.to_string(), &good[8 + length..])
 }
 
-fn exported(spec: &TableSpec) -> Vec<u8> {
+fn exported(spec: &SinusoidalSpec) -> Vec<u8> {
     let (_dir, path) = temp();
     checkpoint::export(&path, spec).unwrap();
     fs::read(path).unwrap()
@@ -27,7 +27,7 @@ fn exported(spec: &TableSpec) -> Vec<u8> {
 
 fn exported_rotary(spec: &RotarySpec) -> Vec<u8> {
     let (_dir, path) = temp();
-    checkpoint::export_rotary(&path, spec).unwrap();
+    checkpoint::export(&path, spec).unwrap();
     fs::read(path).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn texts() -> Vec<Bad> {
         ("[1,\"sinusoidal\"]", "invalid type: sequence"),
         ("{}", "missing field `format`"),
         ("{\"format\":1}", "missing field `scheme`"),
-        ("{\"format\":1,\"scheme\":\"\"}", "scheme \"\" is not known"),
+        ("{\"format\":1,\"scheme\":\"\"}", "the scheme is \"\", "),
         (
             "{\"format\":1,\"scheme\":\"sinusoidal\"}",
             "missing field `config`",
@@ -88,14 +88,14 @@ fn texts() -> Vec<Bad> {
         (
             "\"sinusoidal\"",
             "\"Sinusoidal\"",
-            "scheme \"Sinusoidal\" is not known",
+            "the scheme is \"Sinusoidal\", \"sinusoidal\" was asked for",
         ),
         (
             "\"sinusoidal\"",
             "\"\\u001b[2J\"",
-            r#"scheme "\u{1b}[2J" is not known"#,
+            r#"the scheme is "\u{1b}[2J", "sinusoidal" was asked for"#,
         ),
-        ("\"sinusoidal\"", "\"rotary\"", "load_rotary reads it"),
+        ("\"sinusoidal\"", "\"rotary\"", "was asked for"),
         ("\"sinusoidal\"", "null", "invalid type: null"),
         (
             "\"start\":0",
@@ -263,37 +263,37 @@ fn rotary() -> Vec<Bad> {
     let spec = RotarySpec::new(config, 0, 3, DType::F32).unwrap();
     let good = exported_rotary(&spec);
     let mut list: Vec<Bad> = [
-        ("\"rotary\"", "\"sinusoidal\"", "load reads it"),
+        ("\"rotary\"", "\"sinusoidal\"", "was asked for"),
         ("\"rotary_dim\":8", "\"rotary_dim\":7", "rotary_dim 7"),
         ("\"rotary_dim\":8", "\"rotary_dim\":0", "rotary_dim 0"),
         (
             "\"rotary_dim\":8",
             "\"rotary_dim\":6",
-            "the specification says \"cos\" is F32 [3, 3], the tensor is F32 [3, 4]",
+            "tensor \"cos\": the specification says rotary_dim/2 3, the tensor has 4",
         ),
         (
             "\"rows\":3",
             "\"rows\":4",
-            "the specification says \"cos\" is F32 [4, 4], the tensor is F32 [3, 4]",
+            "tensor \"cos\": the specification says rows 4, the tensor has 3",
         ),
-        ("\"f32\"", "\"f16\"", "the tensor is F32"),
+        ("\"f32\"", "\"f16\"", "tensor \"cos\": the specification says dtype f16, the tensor has f32"),
         ("\"factor\":2.0", "\"factor\":0", "factor"),
         (
             "\"factor\":2.0",
             "\"factor\":2.5",
-            "entries are wrong, the first in inv_freq at pair 0",
+            "tensor \"inv_freq\": by the file's own specification, 20 of 28 entries are wrong, the first at column 0",
         ),
         ("\"factor\":2.0", "\"factor\":null", "invalid type: null"),
         ("\"linear\"", "\"cubic\"", "unknown variant `cubic`"),
         (
             "10000.0",
             "20000.0",
-            "entries are wrong, the first in inv_freq at pair 1",
+            "entries are wrong, the first at column 1",
         ),
         (
             "\"start\":0",
             "\"start\":2",
-            "entries are wrong, the first in cos at row 0 (position 2), pair 0",
+            "entries are wrong, the first at position 2, column 0",
         ),
         ("\"start\":0", "\"start\":4294967296", "run past 4294967296"),
         ("\"seq_len\":null", "\"seq_len\":4", "do not depend on it"),
@@ -327,11 +327,7 @@ fn rotary() -> Vec<Bad> {
         let header = std::str::from_utf8(&good[8..8 + length]).unwrap();
         let header = header.replacen(&format!("\"{name}\":"), "\"other\":", 1);
         let bytes = raw(&header, &good[8 + length..]);
-        list.push(
-            Bad::new(class, bytes, "there is no tensor ")
-                .of(name)
-                .rotary(),
-        );
+        list.push(Bad::new(class, bytes, "no tensor ").of(name).rotary());
     }
     // NaN where a cosine is due.
     let mut bytes = good.clone();
@@ -341,17 +337,17 @@ fn rotary() -> Vec<Bad> {
         Bad::new(
             class,
             bytes,
-            "the first in sin at row 2 (position 2), pair 3: NaN",
+            "tensor \"sin\": the entry at row 2, column 3 is NaN",
         )
         .rotary(),
     );
     // An additive table, a table without a word, and a rotary one asked for as an additive.
-    list.push(Bad::new(class, exported(&super::spec(8, 3)), "load reads it").rotary());
+    list.push(Bad::new(class, exported(&super::spec(8, 3)), "was asked for").rotary());
     let plain = foreign(&[("cos", &exact(4, 3, DType::F32))]);
     list.push(Bad::new(class, plain, "no specification of a rotary table").rotary());
     list.push(Bad {
         by: By::Load,
-        ..Bad::new(class, good, "load_rotary reads it")
+        ..Bad::new(class, good, "was asked for")
     });
     list
 }

@@ -2,7 +2,7 @@
 //! bounds. One argument a line; a specification is made of what they say.
 
 use candle_core::DType;
-use pe_candle::checkpoint::TableSpec;
+use pe_candle::checkpoint::SinusoidalSpec;
 use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{Base, POSITIONS, Rotary, SinusoidalConfig};
 use pe_demo::numbers;
@@ -49,9 +49,9 @@ pub fn check(input: &[u8]) {
     if !computed(input, 32) {
         return;
     }
-    let spec = TableSpec::new(config, start, rows, DType::F32);
-    if let Ok(json) = spec.to_json() {
-        assert_eq!(TableSpec::from_json(&json).unwrap(), spec);
+    if let Ok(spec) = SinusoidalSpec::new(config, start, rows, DType::F32) {
+        let json = spec.to_json().unwrap();
+        assert_eq!(SinusoidalSpec::from_json(&json).unwrap(), spec);
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::Device;
-use pe_candle::checkpoint::{self, LoadOptions, NonFinite, SpecStatus, Verify};
+use pe_candle::checkpoint::{
+    self, AnySpec, LoadOptions, NonFinite, RotaryTables, SpecStatus, Verify,
+};
 
 /// Ends the header where the input leaves the length to be filled in.
 const END: u8 = 0xFF;
@@ -75,10 +77,11 @@ pub fn check(input: &[u8]) {
     }
     match checkpoint::load(&*path, &Device::Cpu) {
         Ok(loaded) => {
-            assert_eq!(Ok(&loaded.name), report.table.as_ref());
+            assert_eq!(Ok(&loaded.names[0]), report.table.as_ref());
             if let Some(spec) = &loaded.spec {
-                assert_eq!(report.spec, SpecStatus::Valid(*spec));
-                let found = checkpoint::compare(&*path, Some(&loaded.name), spec).unwrap();
+                let valid = AnySpec::Sinusoidal(spec.clone());
+                assert_eq!(report.spec, SpecStatus::Valid(valid));
+                let found = checkpoint::compare(&*path, spec).unwrap();
                 assert!(found.is_right());
             }
         }
@@ -90,20 +93,18 @@ pub fn check(input: &[u8]) {
                 ..LoadOptions::default()
             };
             let lenient = options.load(&*path);
-            if let (Err(_), SpecStatus::Valid(spec)) = (&lenient, &report.spec) {
+            if let (Err(_), SpecStatus::Valid(AnySpec::Sinusoidal(spec))) = (&lenient, &report.spec)
+            {
                 panic!("{spec:?} was valid: {error}");
             }
             named(error);
         }
     }
-    match checkpoint::load_rotary(&*path, &Device::Cpu) {
+    match checkpoint::load_as::<RotaryTables>(&*path, &Device::Cpu) {
         Ok(loaded) => {
-            assert_eq!(report.spec, SpecStatus::Rotary(loaded.spec.clone()));
-            assert!(
-                checkpoint::compare_rotary(&*path, &loaded.spec)
-                    .unwrap()
-                    .is_right()
-            );
+            let spec = loaded.spec.unwrap();
+            assert!(checkpoint::compare(&*path, &spec).unwrap().is_right());
+            assert_eq!(report.spec, SpecStatus::Valid(AnySpec::Rotary(spec)));
         }
         Err(error) => named(error),
     }

@@ -1,7 +1,7 @@
 //! Any text as the specification in a file: read without a panic, and what is accepted is
 //! written again as what it was, with tables of finite numbers.
 
-use pe_candle::checkpoint::{RotarySpec, TableSpec};
+use pe_candle::checkpoint::{RotarySpec, SinusoidalSpec};
 
 /// Wider rows are left out: they cost time and show nothing new.
 const WIDEST: usize = 4096;
@@ -10,7 +10,7 @@ pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
-    let additive = TableSpec::from_json(text);
+    let additive = SinusoidalSpec::from_json(text);
     let rotary = RotarySpec::from_json(text);
     assert!(additive.is_err() || rotary.is_err());
     if !computed(input, 16) {
@@ -18,22 +18,22 @@ pub fn check(input: &[u8]) {
     }
     if let Ok(spec) = additive {
         let json = spec.to_json().unwrap();
-        assert_eq!(TableSpec::from_json(&json).unwrap(), spec);
-        let encoding = spec.check().unwrap();
-        if encoding.d_model() <= WIDEST && spec.rows > 0 {
+        assert_eq!(SinusoidalSpec::from_json(&json).unwrap(), spec);
+        let encoding = spec.scheme();
+        if encoding.d_model() <= WIDEST && spec.rows() > 0 {
             let mut row = vec![0f32; encoding.d_model()];
-            encoding.fill(spec.start, &mut row).unwrap();
+            encoding.fill(spec.start(), &mut row).unwrap();
             assert!(row.iter().all(|entry| entry.abs() <= 1.0), "{row:?}");
         }
     }
     if let Ok(spec) = rotary {
         let json = spec.to_json().unwrap();
         assert_eq!(RotarySpec::from_json(&json).unwrap(), spec);
-        let frequencies = spec.check().unwrap();
+        let frequencies = spec.scheme().frequencies();
         let pairs = frequencies.pairs();
-        if pairs <= WIDEST && spec.rows > 0 {
+        if pairs <= WIDEST && spec.rows() > 0 {
             let (mut cos, mut sin) = (vec![0f64; pairs], vec![0f64; pairs]);
-            frequencies.fill(spec.start, &mut cos, &mut sin).unwrap();
+            frequencies.fill(spec.start(), &mut cos, &mut sin).unwrap();
             let most = frequencies.attention_factor().abs() * (1.0 + f64::EPSILON);
             let fits = |entry: &f64| entry.abs() <= most;
             assert!(cos.iter().chain(&sin).all(fits), "{most} {cos:?} {sin:?}");

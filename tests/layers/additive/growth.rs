@@ -1,6 +1,7 @@
 //! Tables that grow, and layers that share one.
 
 use super::*;
+use pe_candle::testing::Grown;
 
 #[test]
 fn growing_keeps_every_bit_and_stops_at_max_seq_len() -> Result<()> {

@@ -1,6 +1,7 @@
 //! The table of a layer: its properties, given tables, tables as tensors.
 
 use super::*;
+use pe_candle::testing::Grown;
 
 #[test]
 fn d6_deterministic_the_same_position_has_the_same_bits_however_it_is_reached() -> Result<()> {

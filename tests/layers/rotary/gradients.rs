@@ -32,8 +32,9 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
                     };
                     let what = format!("{dtype:?} {table:?} {layout:?} {axis_order:?}");
                     let found = gradient(layer.apply_with_positions(&xs, &ids)?)?;
-                    let composed =
-                        layer.apply_with_positions_composed(&xs, &ids, Route::Operations);
+                    let composed = layer
+                        .by_reference(Route::Operations)
+                        .apply_with_positions(&xs, &ids);
                     let wanted = gradient(composed?)?;
                     assert_eq!(bits(&found), bits(&wanted), "{what}");
                 }

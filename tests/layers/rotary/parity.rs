@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn fused_equals_composed_for_types_layouts_orders_views_and_positions() -> Result<()> {
+fn fused_equals_the_reference_for_types_layouts_orders_views_and_positions() -> Result<()> {
     let (batch, heads, time) = (2, 3, 4);
     let steps = Tensor::new(&[63u32, 0, 63, 5], CPU)?;
     let tokens = Tensor::new(&[[3i64, 9, 63, 0], [1, 1, 2, 2]], CPU)?;
@@ -34,32 +34,30 @@ fn fused_equals_composed_for_types_layouts_orders_views_and_positions() -> Resul
                         views(shape_of(axis_order, batch, heads, time, head_dim), dtype)
                     {
                         let what = format!("{dtype:?} {table:?} {layout:?} {axis_order:?} {view}");
-                        let composed = |route| -> Result<Vec<Vec<u64>>> {
+                        let by_reference = |route| -> Result<Vec<Vec<u64>>> {
                             [
-                                layer.apply_composed(&xs, 0, route),
-                                layer.apply_composed(&xs, 60, route),
-                                layer.apply_with_positions_composed(&xs, &steps, route),
-                                layer.apply_with_positions_composed(&xs, &tokens, route),
-                                layer.apply_at_offsets_composed(&xs, &offsets, route),
-                                layer.apply_with_cos_sin_composed(
+                                layer.by_reference(route).apply(&xs, 0),
+                                layer.by_reference(route).apply(&xs, 60),
+                                layer.by_reference(route).apply_with_positions(&xs, &steps),
+                                layer.by_reference(route).apply_with_positions(&xs, &tokens),
+                                layer.by_reference(route).apply_at_offsets(&xs, &offsets),
+                                layer.by_reference(route).apply_with_cos_sin(
                                     &xs,
                                     &per_step.0,
                                     &per_step.1,
-                                    route,
                                 ),
-                                layer.apply_with_cos_sin_composed(
+                                layer.by_reference(route).apply_with_cos_sin(
                                     &xs,
                                     &per_token.0,
                                     &per_token.1,
-                                    route,
                                 ),
                             ]
                             .into_iter()
                             .map(|ys| Ok(bits(&ys?)))
                             .collect()
                         };
-                        let wanted = composed(Route::Operations)?;
-                        assert_eq!(composed(Route::Rope)?, wanted, "{what}");
+                        let wanted = by_reference(Route::Operations)?;
+                        assert_eq!(by_reference(Route::Rope)?, wanted, "{what}");
                         for (set, layer) in on_each_set(&layer) {
                             let found = [
                                 layer.apply(&xs, 0)?,
@@ -101,7 +99,7 @@ fn every_width_is_right_and_every_number_of_heads() -> Result<()> {
                 );
                 let heads = 1 + rotary_dim % 7;
                 let xs = numbers(&[1, heads, 2, head_dim], dtype, 31);
-                let wanted = bits(&layer.apply_composed(&xs, 2, Route::Operations)?);
+                let wanted = bits(&layer.by_reference(Route::Operations).apply(&xs, 2)?);
                 for (set, layer) in on_each_set(&layer) {
                     let ys = bits(&layer.apply(&xs, 2)?);
                     assert_eq!(
@@ -116,7 +114,7 @@ fn every_width_is_right_and_every_number_of_heads() -> Result<()> {
     let layer = layer(config(600, 1030), DType::BF16);
     let turned = numbers(&[1, 1030, 2, 3], DType::BF16, 32).permute((0, 3, 2, 1))?;
     for xs in [numbers(&[1, 3, 2, 1030], DType::BF16, 33), turned] {
-        let wanted = bits(&layer.apply_composed(&xs, 2, Route::Operations)?);
+        let wanted = bits(&layer.by_reference(Route::Operations).apply(&xs, 2)?);
         assert_eq!(bits(&layer.apply(&xs, 2)?), wanted);
     }
     Ok(())
@@ -139,7 +137,7 @@ fn every_number_of_a_half_type_is_turned_as_in_the_composition() -> Result<()> {
             };
             let layer = layer(config, xs.dtype());
             for xs in [&xs, &xs.transpose(2, 3)?] {
-                let wanted = bits(&layer.apply_composed(xs, 40, Route::Operations)?);
+                let wanted = bits(&layer.by_reference(Route::Operations).apply(xs, 40)?);
                 for (set, layer) in on_each_set(&layer) {
                     let ys = bits(&layer.apply(xs, 40)?);
                     assert!(ys == wanted, "{:?} {layout:?} {set}", xs.dtype());
@@ -172,7 +170,7 @@ fn any_number_of_threads_gives_the_same_bits() -> Result<()> {
                 let xs = numbers(&shape, dtype, 41);
                 let turned = numbers(&[shape[0], shape[2], shape[1], 70], dtype, 42);
                 for xs in [xs, turned.transpose(1, 2)?] {
-                    let wanted = bits(&layer.apply_composed(&xs, 9, Route::Operations)?);
+                    let wanted = bits(&layer.by_reference(Route::Operations).apply(&xs, 9)?);
                     for pool in &pools {
                         let ys = pool.install(|| layer.apply(&xs, 9))?;
                         assert!(bits(&ys) == wanted, "{dtype:?} {layout:?} {axis_order:?}");

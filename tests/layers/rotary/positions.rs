@@ -92,8 +92,8 @@ fn nothing_in_gives_nothing_out() -> Result<()> {
                 layer.apply_with_positions(&xs, &ids)?,
                 layer.apply_at_offsets(&xs, &vec![3; batch])?,
                 layer.apply_with_cos_sin(&xs, &cos, &sin)?,
-                layer.apply_composed(&xs, 5, Route::Rope)?,
-                layer.apply_composed(&xs, 5, Route::Operations)?,
+                layer.by_reference(Route::Rope).apply(&xs, 5)?,
+                layer.by_reference(Route::Operations).apply(&xs, 5)?,
             ] {
                 assert_eq!((ys.dims(), ys.dtype()), (&shape[..], DType::BF16));
             }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device, ModuleT, Tensor};
-use pe_candle::checkpoint::{self, LoadOptions, TableSpec};
+use pe_candle::checkpoint::{self, LoadOptions, SinusoidalSpec};
 use pe_candle::{
     Dropout, PositionalEncoding, PositionalEncodingConfig, RotaryEmbedding, RotaryEmbeddingConfig,
     sinusoidal_tensor,
@@ -245,7 +245,8 @@ fn of_callers() -> [Scene; 2] {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("pe.safetensors");
     let config = SinusoidalConfig::new(1024);
-    checkpoint::export(&path, &TableSpec::new(config, 0, 8_208, DType::F32)).unwrap();
+    let spec = SinusoidalSpec::new(config, 0, 8_208, DType::F32).unwrap();
+    checkpoint::export(&path, &spec).unwrap();
     let load = Arc::new(move || {
         let _ = &dir;
         LoadOptions::default().load(&path).unwrap()

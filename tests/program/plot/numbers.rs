@@ -1,4 +1,4 @@
-//! The figures' numbers against the source documents, mpmath and pe-core.
+//! The figures' numbers against the documents of `tests/ROWS.md`, mpmath, and pe-core.
 
 use pe_core::{Preset, Similarity, Sinusoidal, binary_encoding};
 use pe_tests::{golden, tolerance};

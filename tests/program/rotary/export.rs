@@ -26,15 +26,23 @@ fn the_configurations_of_released_models_give_their_frequencies() {
             options += &format!(" --layer-type {name}");
         }
         let (loaded, _) = export(&out, &format!("{options} --dtype f64"));
-        assert_eq!(f64s(&loaded.inv_freq), case.inv_freq_exact, "{}", case.name);
-        assert_eq!(loaded.attention_factor, case.attention_factor_exact);
-        assert_eq!(loaded.cos.dims(), [3, case.rotary_dim / 2]);
+        assert_eq!(
+            f64s(&loaded.table.inv_freq),
+            case.inv_freq_exact,
+            "{}",
+            case.name
+        );
+        assert_eq!(
+            loaded.spec.scheme().frequencies().attention_factor(),
+            case.attention_factor_exact
+        );
+        assert_eq!(loaded.table.cos.dims(), [3, case.rotary_dim / 2]);
 
         let (loaded, text) = export(&out, &format!("{options} --recipe hf-f32"));
-        assert_eq!(loaded.spec.config.recipe, RotaryRecipe::HfF32);
+        assert_eq!(loaded.spec.config().recipe, RotaryRecipe::HfF32);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains("entries of the recipe hf-f32"), "{text}");
-        let found = loaded.inv_freq.to_vec1::<f32>().unwrap();
+        let found = loaded.table.inv_freq.to_vec1::<f32>().unwrap();
         for (found, expected) in found.iter().zip(&case.inv_freq_f32) {
             let units = found.to_bits().abs_diff(expected.to_bits());
             assert!(units <= 1, "{}: {found} {expected}", case.name);
@@ -122,16 +130,19 @@ fn every_scaling_can_be_given_on_the_command_line() {
             max_position_embeddings: longest,
             ..RotaryConfig::new(8)
         };
-        assert_eq!(loaded.spec.config, config, "{text}");
+        assert_eq!(*loaded.spec.config(), config, "{text}");
         let rotary = Rotary::new(config).unwrap();
         assert_eq!(
-            loaded.spec.seq_len,
+            loaded.spec.scheme().seq_len(),
             rotary.depends_on_seq_len().then_some(40)
         );
         let frequencies = rotary.frequencies(40).unwrap();
-        assert_eq!(loaded.attention_factor, frequencies.attention_factor());
+        assert_eq!(
+            loaded.spec.scheme().frequencies().attention_factor(),
+            frequencies.attention_factor()
+        );
         let tables = frequencies.tables::<f32>(0..40).unwrap();
-        let cos: Vec<f32> = loaded.cos.flatten_all().unwrap().to_vec1().unwrap();
+        let cos: Vec<f32> = loaded.table.cos.flatten_all().unwrap().to_vec1().unwrap();
         assert_eq!(cos, tables.cos.as_slice(), "{text}");
         let out = run(&format!("inspect {}", arg(&path)));
         assert!(
@@ -154,9 +165,9 @@ fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
     let (_guard, path) = file("rotary.safetensors");
     let with = |options: &str| export(&path, &format!("--head-dim 64 --max-seq-len 10 {options}"));
     let (loaded, text) = with("");
-    assert_eq!(loaded.spec.config, RotaryConfig::new(64));
+    assert_eq!(*loaded.spec.config(), RotaryConfig::new(64));
     assert_eq!(
-        (loaded.spec.start, loaded.spec.rows, loaded.spec.dtype),
+        (loaded.spec.start(), loaded.spec.rows(), loaded.spec.dtype()),
         (0, 10, DType::F32)
     );
     for words in [
@@ -169,17 +180,20 @@ fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
     with("--scaling default --theta 10000 --recipe exact --dtype f32");
     assert!(std::fs::read(&path).unwrap() == first);
 
-    assert_eq!(with("--start 4294967286").0.spec.start, (1 << 32) - 10);
-    assert_eq!(with("--rotary-dim 16").0.spec.config.rotary_dim, 16);
+    assert_eq!(with("--start 4294967286").0.spec.start(), (1 << 32) - 10);
+    assert_eq!(with("--rotary-dim 16").0.spec.config().rotary_dim, 16);
     // A width whose part of the head is no binary fraction.
-    assert_eq!(with("--rotary-dim 58").0.spec.config.rotary_dim, 58);
+    assert_eq!(with("--rotary-dim 58").0.spec.config().rotary_dim, 58);
     for (name, dtype) in [
         ("f64", DType::F64),
         ("f16", DType::F16),
         ("bf16", DType::BF16),
     ] {
         let (loaded, _) = with(&format!("--dtype {name}"));
-        assert_eq!((loaded.cos.dtype(), loaded.sin.dtype()), (dtype, dtype));
+        assert_eq!(
+            (loaded.table.cos.dtype(), loaded.table.sin.dtype()),
+            (dtype, dtype)
+        );
     }
     let (_, text) = with("--seq-len 999");
     assert!(text.contains("--seq-len 999 makes no difference"), "{text}");
@@ -193,7 +207,7 @@ fn the_sequence_length_chooses_the_frequencies() {
     let config = arg(&config);
     let with = |rows: &str, more: &str| {
         let options = format!("--config {config} --dtype f64 --max-seq-len {rows} {more}");
-        f64s(&export(&out, &options).0.inv_freq)
+        f64s(&export(&out, &options).0.table.inv_freq)
     };
     assert_eq!(with("4097", ""), phi.inv_freq_exact);
     assert_eq!(with("1", "--seq-len 5000"), phi.inv_freq_exact);

@@ -3,7 +3,8 @@
 use std::iter::StepBy;
 use std::ops::Range;
 
-/// The blocks of a table of rows, in order: whole rows each, as many in each but the last.
+/// Iterator over the blocks of a table, in order. Each has complete rows; all but the last have the same
+/// number.
 #[derive(Debug, Clone)]
 pub(crate) struct RowBlocks {
     rows: StepBy<Range<usize>>,
@@ -11,7 +12,7 @@ pub(crate) struct RowBlocks {
     bytes: Parts,
 }
 
-/// A block of a table, counted from the table's begin.
+/// A block of a table, counted from the beginning of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
     /// The number of its first row.
@@ -21,7 +22,7 @@ pub(crate) struct Block {
 }
 
 impl RowBlocks {
-    /// Of a table of `rows` of `width` entries, of so many bytes each.
+    /// Divides a table of `rows` x `width` entries of `entry_bytes` bytes.
     pub(crate) fn new(rows: usize, width: usize, entry_bytes: usize) -> Result<Self, String> {
         let whole = |rows: usize| {
             let entries = rows.checked_mul(width)?;
@@ -42,12 +43,12 @@ impl RowBlocks {
         })
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries of the table.
     pub(crate) fn entries(&self) -> usize {
         self.entries.left.end
     }
 
-    /// The entries of every block but the last, which may have fewer.
+    /// Returns the number of entries of every block but the last, which may have fewer.
     pub(crate) fn entries_per_block(&self) -> usize {
         self.entries.part
     }
@@ -65,7 +66,7 @@ impl Iterator for RowBlocks {
     }
 }
 
-/// Parts of a range, of one length but for the last.
+/// Parts of a range, all of the same length but the last.
 #[derive(Debug, Clone)]
 struct Parts {
     left: Range<usize>,
@@ -90,17 +91,17 @@ impl Iterator for Parts {
     }
 }
 
-/// Rows worked on at a time: 1 MiB of them, which the second-level cache holds, but as many
-/// as pe-core wants to make them together and not one by one, within 16 MiB.
+/// Returns the number of rows of a block: 1 MiB, which the L2 cache holds, but at least as many rows as
+/// pe-core computes by recurrence instead of singly, up to 16 MiB.
 fn rows_per_block(row_bytes: usize) -> usize {
     const FEW: usize = 256;
     let within = |bytes: usize| bytes.checked_div(row_bytes).unwrap_or(FEW);
     within(1 << 20).max(FEW.min(within(1 << 24))).max(1)
 }
 
-/// Row and column of an entry in a table of rows of `width`, counted from the table's begin.
+/// Returns row and column of an entry, counted from the beginning of a table of rows of `width`.
 pub(crate) fn row_and_column(entry: usize, width: usize) -> (usize, usize) {
-    // Rows of nothing have no entries.
+    // Rows without columns have no entries.
     let place = entry.checked_div(width).zip(entry.checked_rem(width));
     place.unwrap_or((0, entry))
 }
@@ -109,7 +110,7 @@ pub(crate) fn row_and_column(entry: usize, width: usize) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    /// The rows, entries and bytes of each block, as the plain loop counts them.
+    /// Compares rows, entries, and bytes of each block with those of a loop.
     #[test]
     fn blocks_are_those_of_a_plain_loop() {
         for (rows, width, entry_bytes) in [
@@ -143,7 +144,7 @@ mod tests {
             );
             assert_eq!(blocks.collect::<Vec<_>>(), expected, "{rows} x {width}");
         }
-        // Of rows of nothing there is nothing to read.
+        // Rows without columns have no blocks.
         assert_eq!(RowBlocks::new(5, 0, 4).unwrap().next(), None);
     }
 

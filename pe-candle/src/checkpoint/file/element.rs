@@ -1,4 +1,4 @@
-//! Elements as little-endian bytes, and what their bit patterns say.
+//! Elements as little-endian bytes, and properties of their bit patterns.
 
 use std::any::TypeId;
 
@@ -10,7 +10,7 @@ use super::message::quoted;
 
 /// Appends the elements as little-endian bytes.
 pub(crate) fn encode<T: Element>(elements: &[T], out: &mut Vec<u8>) {
-    // A loop for each size, so that the compiler makes block moves of them.
+    // One loop per size compiles to block moves.
     match size_of::<T>() {
         2 => out.extend(
             elements
@@ -26,8 +26,8 @@ pub(crate) fn encode<T: Element>(elements: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the elements of type `F` that the little-endian bytes hold, as `D`: with their bits,
-/// or else rounded once.
+/// Reads elements of type `F` from little-endian bytes and converts them to `D`: bit for bit, or else with
+/// one rounding.
 pub(crate) fn decode<F: Element, D: Element>(bytes: &[u8], out: &mut [D]) {
     if TypeId::of::<F>() == TypeId::of::<D>() {
         each::<F, D>(bytes, out, D::from_pattern);
@@ -38,7 +38,7 @@ pub(crate) fn decode<F: Element, D: Element>(bytes: &[u8], out: &mut [D]) {
     }
 }
 
-/// A loop for each size, so that the compiler makes block moves of them.
+/// Converts with one loop per size, which compiles to block moves.
 #[inline(always)]
 fn each<F: Element, D>(bytes: &[u8], out: &mut [D], of: impl Fn(u64) -> D) {
     match size_of::<F>() {
@@ -60,7 +60,7 @@ fn each<F: Element, D>(bytes: &[u8], out: &mut [D], of: impl Fn(u64) -> D) {
     }
 }
 
-/// The elements that little-endian bytes hold.
+/// Reads elements from little-endian bytes.
 pub(crate) fn elements<T: Element>(bytes: &[u8]) -> impl ExactSizeIterator<Item = T> {
     bytes.chunks_exact(size_of::<T>()).map(|bytes| {
         let bytes = bytes.iter().rev();
@@ -68,19 +68,19 @@ pub(crate) fn elements<T: Element>(bytes: &[u8]) -> impl ExactSizeIterator<Item 
     })
 }
 
-/// Bytes that hold elements of one byte, widened to those that hold the same values in `T`.
+/// Widens elements of one byte to the little-endian bytes of the same values in `T`.
 pub(crate) fn widen<T: Element>(bytes: &[u8], value: fn(u8) -> f64, out: &mut Vec<u8>) {
     let values: Vec<T> = bytes.iter().map(|byte| T::from_f64(value(*byte))).collect();
     out.clear();
     encode(&values, out);
 }
 
-/// The value of an F8_E4M3 element: a sign, four bits of exponent with bias 7, three of
+/// Returns the value of an F8_E4M3 element: a sign, four bits of exponent with bias 7, three of
 /// fraction; no infinities, all ones is NaN.
 pub(crate) fn f8_e4m3(byte: u8) -> f64 {
     let magnitude = match byte & 0x7F {
         0x7F => f64::NAN,
-        // As an f16, whose exponent has bias 15.
+        // As an f16, which has bias 15.
         bits => f64::from(f16::from_bits(u16::from(bits) << 7)) * 256.0,
     };
     if byte & 0x80 == 0 {
@@ -90,21 +90,21 @@ pub(crate) fn f8_e4m3(byte: u8) -> f64 {
     }
 }
 
-/// The value of an F8_E5M2 element: the upper half of an f16.
+/// Returns the value of an F8_E5M2 element, the upper half of an f16.
 pub(crate) fn f8_e5m2(byte: u8) -> f64 {
     f64::from(f16::from_bits(u16::from(byte) << 8))
 }
 
-/// The first element that is infinite or NaN.
+/// Finds the first element that is infinite or NaN.
 pub(crate) fn first_not_finite<T: Element>(elements: &[T]) -> Option<usize> {
-    // Without a way out of the loop it takes a vector at a time.
+    // A loop without an early exit is vectorized.
     let all = elements.iter().fold(true, |all, e| all & is_finite(*e));
     (!all).then(|| elements.iter().position(|e| !is_finite(*e)))?
 }
 
-/// Whether little-endian bytes hold these elements, bit for bit.
+/// Returns whether little-endian bytes hold these elements, bit for bit.
 pub(crate) fn same_bits<T: Element>(bytes: &[u8], elements: &[T]) -> bool {
-    // As in `each`; and without a way out of the loop it takes a vector at a time.
+    // One loop per size, as in `each`. A loop without an early exit is vectorized.
     let difference = match size_of::<T>() {
         2 => {
             let pairs = bytes.as_chunks().0.iter().zip(elements);
@@ -130,7 +130,7 @@ pub(crate) fn same_bits<T: Element>(bytes: &[u8], elements: &[T]) -> bool {
     bytes.len() == size_of_val(elements) && difference == 0
 }
 
-/// Whether the element is neither infinite nor NaN.
+/// Returns whether the element is neither infinite nor NaN.
 pub(crate) fn is_finite<T: Element>(element: T) -> bool {
     let all_ones = const {
         let fraction_bits = T::PRECISION - 1;
@@ -140,8 +140,8 @@ pub(crate) fn is_finite<T: Element>(element: T) -> bool {
     element.pattern() & all_ones != all_ones
 }
 
-/// How many representable values lie between two elements, 0 if they are
-/// equal; `u64::MAX` if one of them is NaN.
+/// Returns the distance of two elements in representable values: 0 if they are equal, `u64::MAX` if one of
+/// them is NaN.
 pub(crate) fn ulps<T: Element>(a: T, b: T) -> u64 {
     if a.to_f64().is_nan() || b.to_f64().is_nan() {
         return u64::MAX;
@@ -149,7 +149,7 @@ pub(crate) fn ulps<T: Element>(a: T, b: T) -> u64 {
     rank(a).abs_diff(rank(b))
 }
 
-/// The place of an element among all values of its type; 0 for both zeros.
+/// Returns the rank of an element among all values of its type, 0 for both zeros.
 fn rank<T: Element>(element: T) -> i64 {
     let sign = const { 1u64 << (size_of::<T>() * 8 - 1) };
     let pattern = element.pattern();
@@ -157,12 +157,12 @@ fn rank<T: Element>(element: T) -> i64 {
     if pattern & sign == 0 {
         magnitude
     } else {
-        // Without the sign it is not the one number that has no negative.
+        // Without the sign bit it has a negative.
         magnitude.wrapping_neg()
     }
 }
 
-/// The name of a table's element type, or an error for other types.
+/// Returns the name of a table's element type, or an error for other types.
 pub(crate) fn dtype_name(dtype: DType) -> Result<&'static str> {
     match dtype {
         DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(dtype.as_str()),
@@ -186,7 +186,7 @@ pub(crate) fn dtype_from_name(name: &str) -> std::result::Result<DType, String> 
     }
 }
 
-/// Calls a generic function with the element type that a `DType` stands for.
+/// Evaluates an expression with the element type of a `DType`.
 macro_rules! with_element {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -236,7 +236,7 @@ mod tests {
             let mut turned = bytes.clone();
             turned[bit / 8] ^= 1 << (bit % 8);
             assert!(!same_bits(&turned, &elements), "bit {bit}");
-            // The same bit of another element must not make up for it.
+            // The same bit of another element must not cancel it.
             let other = (bit / 8 + size_of::<T>()) % bytes.len();
             turned[other] ^= 1 << (bit % 8);
             assert!(!same_bits(&turned, &elements), "bit {bit}, twice");

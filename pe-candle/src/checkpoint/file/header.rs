@@ -2,12 +2,12 @@
 //!
 //! A file is eight bytes that give the header's length, the header, and the
 //! tensors' bytes. The header is a JSON object: tensor names, each with `dtype`,
-//! `shape` and `data_offsets`, and perhaps `__metadata__`, a map of strings. What is
-//! checked here: the object has no key twice, every byte after the header belongs to
-//! exactly one tensor, and every tensor's bytes are those that its shape needs.
+//! `shape` and `data_offsets`, and perhaps `__metadata__`, a map of strings. The checks:
+//! the object has no key twice, every byte after the header belongs to exactly one
+//! tensor, and every tensor has as many bytes as its shape needs.
 //!
-//! What a header makes a reader hold is bounded by its own length: lists in which a few bytes
-//! of text become many in memory have a greatest length, and so have texts that a message may quote.
+//! The memory for a header is bounded by its length. Lists in which a few bytes of text become many in
+//! memory have a greatest length, and so do texts that a message may quote.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,84 +16,56 @@ use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+use super::json::Object;
 use super::message::{quoted, shown};
-use super::object::Object;
 
-/// The length of the length.
+/// Number of bytes that give the header's length.
 pub(crate) const PREFIX: u64 = 8;
 
-/// The name that a tensor cannot have.
+/// The key of the metadata, which no tensor can have as its name.
 pub(crate) const METADATA: &str = "__metadata__";
 
-/// The most tensors that a file can have here; released checkpoints have up to some 100,000.
+/// Largest number of tensors. Released checkpoints have up to some 100,000.
 const MAX_TENSORS: usize = 1 << 18;
 
-/// The most dimensions that a tensor can have here.
+/// Largest number of dimensions of a tensor.
 const MAX_RANK: usize = 64;
 
-/// The most keys that the metadata can have here.
+/// Largest number of metadata keys.
 const MAX_METADATA: usize = 1 << 16;
 
-/// The most bytes of a tensor's name, and of other texts beside the metadata.
+/// Largest size of a tensor's name and of other texts outside the metadata, in bytes.
 const MAX_STRING: usize = 1 << 20;
 
-/// The most bytes of a text among the metadata: twice those of the longest specification, whose quotes are
-/// escaped there.
+/// Largest size of a text among the metadata, in bytes: twice the longest specification, because quotes are
+/// escaped.
 const MAX_METADATA_STRING: usize = 32 << 20;
-
-/// The largest sizes that a reader accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of the tensor read; 16 GiB by default, as
-    /// [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
-    pub table_bytes: u64,
-    /// Bytes of the whole file; unlimited by default, because what is not the table
-    /// is not read.
-    pub file_bytes: u64,
-    /// Bytes of the header; 100,000,000 by default, as in the safetensors crate. Reading it
-    /// takes at most eight times as much memory and 32 MiB, in pieces none of which is larger than the header
-    /// and 32 MiB.
-    /// Whatever this limit, a header is refused that has more than 262,144 tensors or 65,536 metadata keys, a
-    /// tensor of more than 64 dimensions, a text of more than 32 MiB among the metadata, or a name or another
-    /// text of more than 1 MiB.
-    pub header_bytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            table_bytes: pe_core::MAX_TABLE_BYTES,
-            file_bytes: u64::MAX,
-            header_bytes: 100_000_000,
-        }
-    }
-}
 
 /// A checked header.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
-    /// In the order of their bytes.
+    /// Tensors, in the order of their bytes.
     pub(crate) tensors: Vec<TensorInfo>,
-    /// In the order of the file.
+    /// Metadata, in the order of the file.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Where a tensor's bytes stand, and what they are.
+/// Place, type, and shape of a tensor's bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TensorInfo {
     pub(crate) name: String,
     pub(crate) dtype: Dtype,
     pub(crate) shape: Vec<usize>,
-    /// From the end of the header.
+    /// First byte, counted from the end of the header.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// From the one to the other.
+    /// Number of bytes, `end - begin`.
     pub(crate) bytes: u64,
 }
 
 impl Header {
     /// Reads and checks the header of a file that has `data_bytes` bytes after it. The
-    /// error is the reason, with the tensor's name where there is one.
+    /// error is the reason, with the tensor's name.
     pub(crate) fn parse(text: &[u8], data_bytes: u64) -> Result<Self, String> {
         let text =
             std::str::from_utf8(text).map_err(|e| format!("the header is not UTF-8: {e}"))?;
@@ -144,13 +116,18 @@ impl Header {
     pub(crate) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
+
+    pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
+        let pair = self.metadata.iter().find(|(name, _)| name == key);
+        pair.map(|(_, text)| text.as_str())
+    }
 }
 
 /// Returns an error if a text between quotes is longer than a message about it should have to hold. Texts among
 /// the metadata, which may be long, are never quoted whole.
 fn check_lengths(text: &str) -> Result<(), String> {
     let (mut depth, mut in_metadata) = (0usize, false);
-    // Where the text begins that is being read.
+    // First byte of the current text.
     let mut begin = None;
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -193,7 +170,7 @@ fn repeated<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Option<&'a str
     names.into_iter().find(|name| !seen.insert(*name))
 }
 
-/// The header's object as it stands in the file.
+/// The header's object, unchecked.
 struct Entries {
     tensors: Vec<(String, Entry)>,
     metadata: Vec<(String, String)>,
@@ -284,7 +261,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// A list of dimensions, not longer than any tensor's.
+/// Reads a list of at most [`MAX_RANK`] dimensions.
 fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
     struct Dims;
     impl<'de> Visitor<'de> for Dims {

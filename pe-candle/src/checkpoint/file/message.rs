@@ -1,4 +1,4 @@
-//! Messages about files of any content: on one line, and not too long.
+//! Messages about files of any content: on one line, and of limited length.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ pub(crate) fn error(message: impl std::fmt::Display) -> candle_core::Error {
     candle_core::Error::Msg(escape(&message).into_owned())
 }
 
-/// Returns a reason that may quote a file of any content on one line, and not too long.
+/// Returns a reason that may quote a file of any content on one line, shortened.
 pub(crate) fn shown(reason: &str) -> String {
     escape(&shortened(reason)).into_owned()
 }
 
-/// Returns a name from a file in quotes, on one line, and not too long.
+/// Quotes a name of any content on one line, shortened.
 pub(crate) fn quoted(name: &str) -> String {
     escape(&format!("{:?}", shortened(name))).into_owned()
 }
@@ -35,7 +35,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The message of an error without its backtrace, to stand in another message.
+/// Returns the message of an error without its backtrace, for another message.
 pub(crate) fn reason(error: &candle_core::Error) -> String {
     match error {
         candle_core::Error::WithBacktrace { inner, .. } => reason(inner),

@@ -1,7 +1,7 @@
-//! An open safetensors file, of which parts are read in blocks.
+//! An open safetensors file, read in blocks.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Error, Result};
@@ -11,13 +11,15 @@ use safetensors::Dtype;
 use super::message;
 
 use super::blocks::{Block, RowBlocks};
-use super::header::{Header, Limits, PREFIX, TensorInfo};
+use super::header::{Header, PREFIX, TensorInfo};
+use super::limits::Limits;
 use super::message::quoted;
+use super::open::open_regular;
 
-/// The tensor's name, unless another is asked for.
+/// The usual name of a sinusoidal table's tensor.
 pub const DEFAULT_TENSOR: &str = "pe";
 
-/// A file whose header has been read and checked.
+/// A file with a checked header.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
@@ -25,15 +27,14 @@ pub(crate) struct TableFile {
     pub(crate) bytes: u64,
     file: File,
     data: u64,
-    limits: Limits,
 }
 
-/// A tensor of a file seen as a table.
+/// A tensor of a file that can be read as a table.
 #[derive(Debug, Clone)]
 pub(crate) struct TableInfo {
     pub(crate) tensor: TensorInfo,
-    /// The type that the elements are read as: f32 for those of eight bits, which it holds
-    /// without loss, and else their own.
+    /// The type that the elements are read as: their own, or f32 for 8-bit types, which it holds
+    /// without loss.
     pub(crate) dtype: DType,
     pub(crate) rows: usize,
     pub(crate) width: usize,
@@ -46,7 +47,7 @@ impl TableFile {
             .map_err(|reason| message::error(format_args!("{}: {reason}", path.display())))
     }
 
-    /// As [`TableFile::open`]; the error is the reason alone.
+    /// Does the same as [`TableFile::open`]. The error is the reason alone.
     pub(crate) fn open_or(path: &Path, limits: Limits) -> std::result::Result<Self, String> {
         let io = |error: std::io::Error| error.to_string();
         let mut file = open_regular(path).map_err(io)?;
@@ -90,37 +91,48 @@ impl TableFile {
             bytes,
             file,
             data,
-            limits,
         })
     }
 
-    /// An error about this file.
+    /// Builds an error about this file.
     pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
         message::error(format_args!("{}: {reason}", self.path.display()))
     }
 
-    /// An error about a tensor of this file.
+    /// Builds an error about a tensor of this file.
     pub(crate) fn error_of(&self, tensor: &str, reason: impl std::fmt::Display) -> Error {
         self.error(format_args!("tensor {}: {reason}", quoted(tensor)))
     }
 
-    /// Reads bytes of a tensor, from one of its bytes on.
+    /// Reads a whole tensor.
+    pub(crate) fn read_all(&mut self, tensor: &TensorInfo) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        usize::try_from(tensor.bytes)
+            .map_err(|error| error.to_string())
+            .and_then(|length| {
+                reserve(&mut bytes, length)?;
+                bytes.resize(length, 0);
+                Ok(())
+            })
+            .map_err(|reason| self.error_of(&tensor.name, reason))?;
+        self.read_at(tensor, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads bytes of a tensor, starting at one of its bytes.
     pub(crate) fn read_at(&mut self, tensor: &TensorInfo, from: u64, out: &mut [u8]) -> Result<()> {
-        self.seek(tensor, from)
-            .and_then(|()| self.file.read_exact(out))
+        let begin = self.data.checked_add(tensor.begin);
+        let place = begin.and_then(|begin| begin.checked_add(from));
+        place
+            .ok_or_else(|| ErrorKind::InvalidInput.into())
+            .and_then(|place| self.file.seek(SeekFrom::Start(place)))
+            .and_then(|_| self.file.read_exact(out))
             .map_err(|error| self.error_of(&tensor.name, format!("byte {from}: {error}")))
     }
 
-    /// Goes to a byte of a tensor.
-    fn seek(&mut self, tensor: &TensorInfo, from: u64) -> std::io::Result<()> {
-        let begin = self.data.checked_add(tensor.begin);
-        let place = begin.and_then(|begin| begin.checked_add(from));
-        let place = place.ok_or(std::io::ErrorKind::InvalidInput)?;
-        self.file.seek(SeekFrom::Start(place)).map(|_| ())
-    }
-
-    /// The tensor asked for, or else `pe`, or else the only one that can be a table.
-    pub(crate) fn table(&self, name: Option<&str>) -> Result<TableInfo> {
+    /// Returns the tensor of this name; without a name `pe`, or else the only one that can be a table. The
+    /// error is the reason.
+    pub(crate) fn table(&self, name: Option<&str>) -> std::result::Result<TableInfo, String> {
         let wanted = match name {
             Some(name) => self.header.tensor(name),
             None => self.header.tensor(DEFAULT_TENSOR).or_else(|| {
@@ -130,35 +142,16 @@ impl TableFile {
             }),
         };
         let Some(tensor) = wanted else {
-            let what = match name {
+            let missing = match name {
                 Some(name) => format!("no tensor {}", quoted(name)),
                 None => format!("no tensor {DEFAULT_TENSOR:?}, nor one alone that can be a table"),
             };
-            return Err(self.error(format!("{what}; the file holds {}", self.list())));
+            return Err(format!("{missing}; the file holds {}", self.list()));
         };
-        match as_table(tensor) {
-            Ok((rows, width, dtype)) => {
-                if tensor.bytes > self.limits.table_bytes {
-                    return Err(self.error_of(
-                        &tensor.name,
-                        format!(
-                            "{} bytes, above the limit of {}",
-                            tensor.bytes, self.limits.table_bytes
-                        ),
-                    ));
-                }
-                Ok(TableInfo {
-                    tensor: tensor.clone(),
-                    dtype,
-                    rows,
-                    width,
-                })
-            }
-            Err(reason) => Err(self.error_of(&tensor.name, reason)),
-        }
+        as_table(tensor).map_err(|reason| format!("tensor {}: {reason}", quoted(&tensor.name)))
     }
 
-    /// The tensors in words, not too many of them.
+    /// Lists the first tensors.
     fn list(&self) -> String {
         const SHOWN: usize = 16;
         let all = &self.header.tensors;
@@ -177,92 +170,51 @@ impl TableFile {
         words.join(", ")
     }
 
-    /// The table's rows, to be read block by block.
-    pub(crate) fn blocks<'a>(&'a mut self, table: &'a TableInfo) -> Result<Blocks<'a>> {
-        // The types that a table can have are of whole bytes.
-        let rows = RowBlocks::new(table.rows, table.width, table.tensor.dtype.bitsize() / 8)
-            .map_err(|reason| self.error_of(&table.tensor.name, reason))?;
-        self.seek(&table.tensor, 0).map_err(|e| self.error(e))?;
-        Ok(Blocks {
-            rows,
-            file: self,
-            table,
-        })
+    /// Reads tables of the same rows and width in blocks.
+    pub(crate) fn blocks<'a>(
+        &'a mut self,
+        tables: &'a [TensorInfo],
+        rows: RowBlocks,
+    ) -> Blocks<'a> {
+        let file = self;
+        Blocks { rows, file, tables }
     }
 }
 
-/// The rows of a table in blocks of whole rows, in the order of the file.
+/// The rows of tables in blocks of complete rows, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Blocks<'a> {
     rows: RowBlocks,
     file: &'a mut TableFile,
-    table: &'a TableInfo,
+    tables: &'a [TensorInfo],
 }
 
 impl Blocks<'_> {
-    /// How many entries there are.
-    pub(crate) fn entries(&self) -> usize {
-        self.rows.entries()
-    }
-
-    /// The entries of every block but the last, which may have fewer.
-    pub(crate) fn entries_per_block(&self) -> usize {
-        self.rows.entries_per_block()
-    }
-
-    /// An error about the table.
-    pub(crate) fn error(&self, reason: impl std::fmt::Display) -> Error {
-        self.file.error_of(&self.table.tensor.name, reason)
-    }
-
-    /// Reads the next block; `None` at the end, and after an error.
-    pub(crate) fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Block>> {
+    /// Reads the next block of every table. Returns `None` at the end, and after an error.
+    pub(crate) fn next(&mut self, bytes: &mut Vec<Vec<u8>>) -> Result<Option<Block>> {
         let Some(block) = self.rows.next() else {
             return Ok(None);
         };
-        bytes.resize(block.bytes.len(), 0);
-        if let Err(error) = self.file.file.read_exact(bytes) {
-            self.rows.by_ref().for_each(drop);
-            return Err(self.error(format!("row {}: {error}", block.row)));
+        bytes.resize_with(self.tables.len(), Vec::new);
+        for (table, bytes) in self.tables.iter().zip(bytes) {
+            bytes.resize(block.bytes.len(), 0);
+            if let Err(error) = self.file.read_at(table, block.bytes.start as u64, bytes) {
+                self.rows.by_ref().for_each(drop);
+                return Err(error);
+            }
         }
         Ok(Some(block))
     }
 }
 
-/// Returns why a file is not a well-formed safetensors file, if it is none.
+/// Checks that a file is a well-formed safetensors file. The error is the reason.
 #[cfg(feature = "hub")]
 pub(crate) fn check_file(path: &Path) -> std::result::Result<(), String> {
     TableFile::open_or(path, Limits::default()).map(|_| ())
 }
 
-/// Opens a regular file for reading, and nothing else: a pipe would wait for a writer, a device may not end.
-pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
-    let regular = |metadata: std::fs::Metadata| match metadata.is_file() {
-        true => Ok(()),
-        false => Err(std::io::Error::other("not a regular file")),
-    };
-    regular(std::fs::metadata(path)?)?;
-    let file = open_file(path)?;
-    // Another may have taken the name by now.
-    regular(file.metadata()?)?;
-    Ok(file)
-}
-
-/// Opens a file for reading, without waiting even if it has become a pipe.
-#[cfg(target_os = "linux")]
-fn open_file(path: &Path) -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = File::options();
-    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_file(path: &Path) -> std::io::Result<File> {
-    File::open(path)
-}
-
-/// Rows, width and type of a tensor of shape `[T, d]`, `[1, T, d]` or `[T, 1, d]`.
-fn as_table(tensor: &TensorInfo) -> std::result::Result<(usize, usize, DType), String> {
+/// Reads a tensor of shape `[T, d]`, `[1, T, d]`, or `[T, 1, d]` as a table.
+fn as_table(tensor: &TensorInfo) -> std::result::Result<TableInfo, String> {
     let dtype = match tensor.dtype {
         Dtype::F32 | Dtype::F8_E4M3 | Dtype::F8_E5M2 => DType::F32,
         Dtype::F64 => DType::F64,
@@ -287,10 +239,15 @@ fn as_table(tensor: &TensorInfo) -> std::result::Result<(usize, usize, DType), S
     if width == 0 || width > MAX_D_MODEL {
         return Err(format!("the width {width} is outside 1..={MAX_D_MODEL}"));
     }
-    Ok((rows, width, dtype))
+    Ok(TableInfo {
+        tensor: tensor.clone(),
+        dtype,
+        rows,
+        width,
+    })
 }
 
-/// Makes room or says that there is none.
+/// Reserves memory, or returns an error if the allocator has none.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, count: usize) -> std::result::Result<(), String> {
     list.try_reserve_exact(count)
         .map_err(|_| format!("no memory for {count} elements of {} bytes", size_of::<T>()))

@@ -1,33 +1,38 @@
-//! Putting a file in place in one step.
+//! Atomic replacement of a file.
 
 mod draft;
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use pe_core::text::escape;
 
 pub(crate) use self::draft::Draft;
 
-/// Symbolic links followed before giving up, as on Linux.
+/// The new content of a file.
+pub trait NewFile: Write + Seek {}
+
+impl<T: Write + Seek> NewFile for T {}
+
+/// Largest number of symbolic links that are followed, as on Linux.
 const MAX_LINKS: usize = 40;
 
 const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is never replaced";
 
-/// Writes a file so that its name stands for the old content or the new, never for
-/// part of it: into a temporary file beside it, to disk, then renamed.
+/// Replaces a file atomically: a reader of its name sees the old content or the new, never a part. The new
+/// content is written to a temporary file next to it, synced to disk, and renamed.
 ///
-/// The new file has the old one's mode, and its owner where the system allows it; or those of
-/// any new file. A symbolic link stays, and its target is written. Nothing but a regular file is
-/// replaced, and no file that may not be written to. Other hard links keep the old content.
+/// The new file has the mode of the old one, and its owner where the system allows it, or those of any
+/// new file. A symbolic link stays, and its target is written. Only a regular file
+/// with write permission is replaced. Other hard links keep the old content.
 /// Good for any file, not only for tables.
 ///
-/// On errors nothing is left but the old file: neither a part of the new one nor a temporary
+/// After an error only the old file is left: neither a part of the new one nor a temporary
 /// file. A process that a signal ends, SIGKILL or Ctrl-C, leaves nothing on Linux's own file
 /// systems, where the new content has no name until it is on disk. Elsewhere (other systems,
 /// file systems without `O_TMPFILE` such as NFS and FUSE, no `/proc`) it may leave one file
-/// `.pe-*.tmp` beside `path`, which nothing here ever reads: remove it when no program writes
+/// `.pe-*.tmp` next to `path`, which nothing reads. Remove it when no program writes
 /// there. A limit on the size of files (`ulimit -f`) kills, unless the program ignores SIGXFSZ.
 ///
 /// ```
@@ -41,11 +46,11 @@ const NOT_REGULAR: &str = "is not a regular file; a device, pipe or socket is ne
 /// ```
 ///
 /// # Errors
-/// If `path` does not name a regular file or a new one, the file may not be written, or
-/// `write` fails; then the old file, if any, is as it was.
+/// Returns an error if `path` does not name a regular file or a new one, the file has no write permission, or
+/// `write` fails. The old file, if any, is then unchanged.
 pub fn replace(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn NewFile) -> io::Result<()>,
 ) -> io::Result<()> {
     let (target, existing) = resolve(path)?;
     let parent = match target.parent() {
@@ -84,20 +89,20 @@ pub fn replace(
     })
 }
 
-/// Gives a new file the mode of the old, and its owner if it is another's.
+/// Gives a new file the mode of the old one, and its owner if that is another user.
 #[cfg(unix)]
 fn keep_rights(old: &Metadata, new: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let made = new.metadata()?;
     if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
-        // Few may give files away; for the others it is theirs from now on.
+        // Few users may do that. For the others the file is theirs.
         let _ = fchown(new, Some(old.uid()), Some(old.gid()));
     }
     let mode = old.permissions().mode() & 0o777;
     new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
-/// The file that a path stands for, links followed, and its metadata if it exists.
+/// Follows links to the file that a path names, and returns it with its metadata, if it exists.
 fn resolve(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     let ends_in_separator = path
@@ -139,8 +144,8 @@ fn resolve(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
 
 #[cfg(unix)]
 fn open_directory(path: &Path) -> io::Result<Option<File>> {
-    // A directory that may be written but not read cannot be opened, and so not
-    // synced; that is no reason to refuse.
+    // A directory with write permission alone cannot be opened, and so not synced. That is not an
+    // error.
     match File::open(path) {
         Ok(directory) => Ok(Some(directory)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),

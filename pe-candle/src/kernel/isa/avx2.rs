@@ -6,9 +6,8 @@ use pulp::cast;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
-use super::level::Call;
 use super::philox::{Keys, Lanes, pair};
-use super::{CHUNK, Isa, Ops, Singles, Work, each};
+use super::{CHUNK, Call, Isa, Ops, Singles, Work, each};
 use crate::kernel::half_bits::narrow_bf16;
 use crate::kernel::mask::{GROUP, LANES, Mask};
 use crate::kernel::raw;
@@ -21,7 +20,7 @@ pub(crate) struct Avx2 {
 }
 
 impl Avx2 {
-    /// `None` without F16C.
+    /// Returns `None` without F16C.
     pub(crate) fn new(v3: V3) -> Option<Self> {
         F16c::try_new().map(|f16c| Self { v3, f16c })
     }
@@ -31,7 +30,7 @@ impl Avx2 {
         raw::run_avx2(self.v3, self.f16c, Call(self, work))
     }
 
-    /// All bits of the words that are `threshold` or more.
+    /// Sets all bits of the words that are `threshold` or more.
     #[inline(always)]
     fn kept(self, words: [u32; CHUNK], threshold: u32) -> [__m256i; 2] {
         let avx2 = self.v3.avx2;
@@ -47,7 +46,7 @@ impl Avx2 {
         )
     }
 
-    /// The nearest `bf16` in the low half of each lane, where none is a NaN.
+    /// Rounds to the nearest `bf16` in the low half of each lane, where none is a NaN.
     #[inline(always)]
     fn narrowed(self, singles: __m256) -> __m256i {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
@@ -59,7 +58,7 @@ impl Avx2 {
     }
 }
 
-/// A chunk that holds a NaN. Choosing one of two results in each lane would cost all others a third of their
+/// Rounds a chunk that holds a NaN. Choosing one of two results in each lane would cost all others a third of their
 /// instructions.
 #[cold]
 #[inline(never)]
@@ -67,7 +66,7 @@ fn narrow_with_nan(singles: [f32; CHUNK]) -> [u16; CHUNK] {
     each(|lane| narrow_bf16(singles[lane]))
 }
 
-/// Both halves of a chunk.
+/// Applies `f` to both halves of a chunk.
 #[inline(always)]
 fn both<A: Copy, B>(chunk: [A; 2], f: impl Fn(A) -> B) -> [B; 2] {
     pair(
@@ -76,7 +75,7 @@ fn both<A: Copy, B>(chunk: [A; 2], f: impl Fn(A) -> B) -> [B; 2] {
     )
 }
 
-/// The quarters of a chunk.
+/// Applies `f` to the indices of the quarters of a chunk.
 #[inline(always)]
 fn quarters<B>(f: impl Fn(usize) -> B) -> [B; 4] {
     [f(0), f(1), f(2), f(3)]
@@ -298,7 +297,7 @@ impl Avx2 {
     }
 }
 
-/// The closure itself: only one that is an argument may be marked to be inlined.
+/// Returns the closure itself: only one that is an argument may be marked to be inlined.
 #[inline(always)]
 fn inlined<A>(f: impl Fn(i32) -> A) -> impl Fn(i32) -> A {
     f
@@ -317,7 +316,7 @@ impl Lanes for Avx2 {
         self.v3.avx2._mm256_mul_epu32(a, b)
     }
 
-    /// By a shuffle: shifts share the ports of products.
+    /// Uses a shuffle: shifts share the ports of products.
     #[inline(always)]
     fn high(self, a: __m256i) -> __m256i {
         self.v3.avx2._mm256_shuffle_epi32::<0b11_11_01_01>(a)

@@ -17,7 +17,7 @@ const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 /// The high halves of lanes of 32 bits.
 const HIGH: u32 = 0xaaaa_aaaa;
 
-/// Where the halves of the lanes come from: the high ones from the first 16 in order.
+/// The sources of the halves of the lanes: the high ones are the first 16 in order.
 const INTO_HIGH: [u16; 2 * CHUNK] = {
     let mut order = [0; 2 * CHUNK];
     let mut lane = 0;
@@ -28,7 +28,7 @@ const INTO_HIGH: [u16; 2 * CHUNK] = {
     order
 };
 
-/// The way back: the first 16 from the high halves.
+/// The reverse: the first 16 are the high halves.
 const FROM_HIGH: [u16; 2 * CHUNK] = {
     let mut order = [0; 2 * CHUNK];
     let mut lane = 0;
@@ -131,7 +131,7 @@ impl Isa for V4 {
         cast(self.avx512f._mm512_cvtps_ph::<NEAREST>(singles))
     }
 
-    /// By one permutation, which leaves the low halves of the lanes zero.
+    /// Uses one permutation, which leaves the low halves of the lanes zero.
     #[inline(always)]
     fn widen_bf16(self, bits: [u16; CHUNK]) -> __m512 {
         let all = self.avx512f._mm512_zextsi256_si512(cast(bits));
@@ -139,8 +139,7 @@ impl Isa for V4 {
         cast(bw._mm512_maskz_permutexvar_epi16(HIGH, order, all))
     }
 
-    /// The last bit that stays is the tie's: with it the half of what goes is added, and without
-    /// it one less.
+    /// Adds half of the last kept bit if that bit is set, and one less otherwise: ties become even.
     #[inline(always)]
     fn narrow_bf16(self, singles: __m512) -> [u16; CHUNK] {
         let f = self.avx512f;

@@ -1,9 +1,9 @@
 //! The choice of an instruction set.
 
-use pe_core::Backend;
+use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
-use super::Isa;
+use super::Call;
 use super::Work;
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
@@ -35,32 +35,73 @@ impl Level {
     }
 }
 
-/// Work and the instruction set that it runs on, to be called where code is compiled for that.
-#[cfg(target_arch = "x86_64")]
-pub(super) struct Call<I, W>(pub(super) I, pub(super) W);
+/// The set that [`Level::best`] returns.
+static BEST: OnceLock<Level> = OnceLock::new();
 
-#[cfg(target_arch = "x86_64")]
-impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
-    type Output = W::Output;
+impl Level {
+    /// Returns the best instruction set of this machine, or the forced one.
+    pub(crate) fn best() -> Self {
+        *BEST.get_or_init(|| Self::available().pop().unwrap_or(Self::Baseline))
+    }
 
-    #[inline(always)]
-    fn call(self) -> W::Output {
-        self.1.run(self.0)
+    /// Makes [`best`](Self::best) return this set for the rest of the process. Returns whether it did: after the first
+    /// `best` it is too late.
+    pub(crate) fn force(self) -> bool {
+        BEST.set(self).is_ok()
+    }
+
+    /// Lists the instruction sets of this machine, the best one last.
+    pub(crate) fn available() -> Vec<Self> {
+        #[allow(unused_mut)]
+        let mut levels = vec![Self::Baseline];
+        // Every processor made with AVX2 has F16C.
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = pulp::x86::V3::try_new().and_then(Avx2::new) {
+            levels.push(Self::Avx2(avx2));
+            levels.extend(pulp::x86::V4::try_new().map(|v4| Self::Avx512(v4, avx2)));
+        }
+        levels
+    }
+
+    /// Returns the name of the set.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(..) => "avx512",
+        }
     }
 }
 
-impl From<Backend> for Level {
-    /// The instruction set of a table's own loops, or the nearest below it.
-    fn from(backend: Backend) -> Self {
-        match backend.arch() {
-            // Every processor made with AVX2 has F16C.
-            #[cfg(target_arch = "x86_64")]
-            pulp::Arch::V4(v4) => {
-                Avx2::new(*v4).map_or(Self::Baseline, |avx2| Self::Avx512(v4, avx2))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_forced_before_the_first_use_or_not_at_all() {
+        // Other tests of this process may have asked before, or ask while this one runs.
+        let before = Level::best();
+        assert!(!Level::Baseline.force());
+        assert_eq!(Level::best().name(), before.name());
+    }
+
+    /// The tests iterate over this list, so a missing instruction set is never tested.
+    #[test]
+    fn all_instruction_sets_of_this_machine_are_listed() {
+        let mut expected = vec!["baseline"];
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::is_x86_feature_detected as has;
+            if has!("avx2") && has!("fma") && has!("f16c") {
+                expected.push("avx2");
             }
-            #[cfg(target_arch = "x86_64")]
-            pulp::Arch::V3(v3) => Avx2::new(v3).map_or(Self::Baseline, Self::Avx2),
-            _ => Self::Baseline,
+            if has!("avx512f") && has!("avx512vl") {
+                expected.push("avx512");
+            }
         }
+        let names: Vec<_> = Level::available().into_iter().map(Level::name).collect();
+        assert_eq!(names, expected);
     }
 }

@@ -8,24 +8,24 @@ pub(super) trait Lanes: Copy {
     type V: Copy;
 
     fn splat(self, value: u64) -> Self::V;
-    /// The products of the low halves of lanes.
+    /// Multiplies the low halves of lanes.
     fn product(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The high halves, moved to the low ones. What then stands in the high ones is open.
+    /// Moves the high halves to the low ones. The high ones may then hold anything.
     fn high(self, a: Self::V) -> Self::V;
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
     fn xor3(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The high halves of a product, xor `a` and `b`, as low halves; and its low halves as high ones.
+    /// Returns the high halves of a product, xor `a` and `b`, as low halves, and its low halves as high ones.
     fn last(self, product: Self::V, a: Self::V, b: Self::V) -> Self::V;
 }
 
-/// What all blocks of a mask have in common, in every lane.
+/// The values that all blocks of a mask share, in every lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<V> {
     multipliers: [V; 2],
     rounds: [[V; 2]; ROUNDS],
     /// The second round's key and first word, which are only ever used together.
     second: V,
-    /// Of the first round, but for the high word of the block.
+    /// A word of the first round, except for the high word of the block.
     start: u32,
     next: [u32; 2],
 }
@@ -53,15 +53,15 @@ impl<V: Copy> Keys<V> {
         }
     }
 
-    /// The words 0 and 1, and the words 2 and 3, of the blocks whose numbers have `low` as their
-    /// low words, in the low halves of lanes, and `high` as their high word.
+    /// Computes the words 0 and 1, and the words 2 and 3, of the blocks with the low words `low`, in the low halves of
+    /// lanes, and the high word `high`.
     ///
     /// Words live in the low halves of lanes: the widening product is one instruction then, and
     /// the high halves may hold anything. The third and the fourth word of the counter are the
     /// same for all blocks, and so are two words after the first round and one after the second.
     ///
-    /// The vectors go through the rounds side by side: each step waits for the one before, and
-    /// the processor has something else to do meanwhile.
+    /// The rounds of both vectors are interleaved: each operation waits for the one before, and the CPU executes one of
+    /// the other vector meanwhile.
     #[inline(always)]
     pub(super) fn words<L: Lanes<V = V>>(&self, lanes: L, low: [V; 2], high: u32) -> [[V; 2]; 2] {
         let [m0, m1] = self.multipliers;

@@ -14,7 +14,6 @@ use candle_core::backend::BackendStorage;
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, InplaceOp2, Layout, Result, Shape, Tensor, WithDType, bail,
 };
-use pe_core::Backend;
 use run::{AddAndDrop, AddRows, Dropping, MaskRows, RowMap};
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
@@ -28,11 +27,11 @@ pub(crate) struct AddEncoding {
     pub(crate) order: AxisOrder,
     pub(crate) scale: Option<f64>,
     pub(crate) masking: Option<Masking>,
-    pub(crate) backend: Backend,
+    pub(crate) level: Level,
 }
 
 impl AddEncoding {
-    /// The sum, as a tensor that gradients flow through.
+    /// Returns the sum, as a tensor that gradients flow through.
     pub(crate) fn apply(self, xs: &Tensor, table: &Tensor) -> Result<Tensor> {
         if xs.track_op() {
             xs.apply_op2(table, self)
@@ -41,7 +40,7 @@ impl AddEncoding {
         }
     }
 
-    /// The sum in the memory of `xs`.
+    /// Computes the sum in the memory of `xs`.
     pub(crate) fn apply_in_place(self, xs: &Tensor, table: &Tensor) -> Result<()> {
         xs.inplace_op2(table, &self)
     }
@@ -64,7 +63,7 @@ impl AddEncoding {
         Ok(AddPass {
             table,
             map,
-            scaling: Scaling::new(self.backend.into(), self.scale, self.masking),
+            scaling: Scaling::new(self.level, self.scale, self.masking),
         })
     }
 
@@ -123,7 +122,7 @@ impl CustomOp2 for AddEncoding {
         let gradient = ScaledDropout {
             scale: self.scale,
             masking: self.masking,
-            backend: self.backend,
+            level: self.level,
         };
         Ok((Some(gradient.apply(grad)?), None))
     }
@@ -147,8 +146,8 @@ impl InplaceOp2 for AddEncoding {
     }
 }
 
-/// Bytes of a table that are still in the second-level cache when the next batch comes, with the
-/// activations that have gone through it meanwhile.
+/// Bytes of a table that are still in the L2 cache when the next batch comes, along with the activations of the batch
+/// before.
 const NEAR: usize = 256 << 10;
 
 struct AddPass<'a, T: Activation, P> {
@@ -191,17 +190,17 @@ impl<T: Activation, P: Entry<T::Compute>> Pass<T> for AddPass<'_, T, P> {
 /// `x`; and dropout alone. It is linear, and its own gradient.
 ///
 /// The mask's factor is multiplied first and the scale second, each product rounded to `f32`
-/// (`f64` for `f64`), and the result once to a half type: what the backward pass of the plain
-/// composition does.
+/// (`f64` for `f64`), and the result once to a half type: what the backward pass of the
+/// reference does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScaledDropout {
     pub(crate) scale: Option<f64>,
     pub(crate) masking: Option<Masking>,
-    pub(crate) backend: Backend,
+    pub(crate) level: Level,
 }
 
 impl ScaledDropout {
-    /// The gradient, as a tensor that gradients flow through.
+    /// Returns the product, as a tensor that gradients flow through.
     pub(crate) fn apply(self, grad: &Tensor) -> Result<Tensor> {
         if self.scale.is_none() && self.masking.is_none() {
             Ok(grad.clone())
@@ -213,11 +212,11 @@ impl ScaledDropout {
     }
 
     fn map<T: Activation + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
-        let pass = Scaling::<T>::new(self.backend.into(), self.scale, self.masking);
+        let pass = Scaling::<T>::new(self.level, self.scale, self.masking);
         view::map(xs, layout, &pass).map(T::to_cpu_storage_owned)
     }
 
-    /// The result, or `None` if there is no kernel for the type or the layout.
+    /// Returns the result, or `None` if there is no kernel for the type or the layout.
     pub(crate) fn on_cpu(&self, storage: &CpuStorage, layout: &Layout) -> Option<CpuStorage> {
         match storage {
             CpuStorage::F32(xs) => self.map(xs, layout),

@@ -11,19 +11,20 @@ use candle_core::{
 
 use crate::kernel::dispatch::{by_type, part};
 use crate::kernel::element::{Activation, Entry};
+use crate::kernel::plan::Plan;
 use crate::kernel::token_rows::TokenRows;
 use crate::tensors::axes::HeadOrder;
 use heads::Heads;
 pub(crate) use pairs::Direction;
-use pe_core::{Backend, PairLayout};
+use pe_core::PairLayout;
 use rows::{Rows, map, map_in_place};
 
-/// Turns the pairs of every head by the angles of its token, in one pass, rounded as
+/// Rotates the pairs of every head by the angles of its token, in one pass, rounded as
 /// [`reference::rotate`](crate::layers::rotary::reference) does.
 ///
-/// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a
-/// writer might have asked for in between. The tables are constants: no gradient of theirs is computed. The
-/// rotation is linear, and its gradient is the rotation back.
+/// Candle reads all operands, which may share their memory, and takes no lock for reading twice that a writer might have
+/// asked for in between. The tables are constants: no gradient of them is computed. The rotation is linear, and its gradient
+/// is the rotation back.
 #[derive(Debug, Clone)]
 pub(crate) struct Rotation {
     /// `[.., pairs]`, contiguous, and of one type.
@@ -33,12 +34,12 @@ pub(crate) struct Rotation {
     pub(crate) layout: PairLayout,
     pub(crate) order: HeadOrder,
     pub(crate) direction: Direction,
-    pub(crate) backend: Backend,
+    pub(crate) plan: Plan,
 }
 
 impl Rotation {
-    /// The rotated heads, as a tensor that gradients flow through.
-    pub(crate) fn apply(&self, xs: &Tensor) -> Result<Tensor> {
+    /// Returns the rotated heads, as a tensor that gradients flow through.
+    pub(crate) fn fused(&self, xs: &Tensor) -> Result<Tensor> {
         if xs.track_op() {
             xs.apply_op3(&self.cos, &self.sin, self.clone())
         } else {
@@ -46,8 +47,8 @@ impl Rotation {
         }
     }
 
-    /// The rotated heads in the memory of `xs`.
-    pub(crate) fn apply_in_place(&self, xs: &Tensor) -> Result<()> {
+    /// Rotates the heads in the memory of `xs`.
+    pub(crate) fn fused_in_place(&self, xs: &Tensor) -> Result<()> {
         xs.inplace_op3(&self.cos, &self.sin, self)
     }
 
@@ -61,7 +62,7 @@ impl Rotation {
             bail!("{}, got {:?}", self.order.describe(), layout.dims());
         };
         Ok(Rows {
-            level: self.backend.into(),
+            level: self.plan.level,
             heads,
             cos: part(cos.0, cos.1)?,
             sin: part(sin.0, sin.1)?,
@@ -116,7 +117,7 @@ impl CustomOp3 for Rotation {
             direction: self.direction.reversed(),
             ..self.clone()
         };
-        Ok((Some(back.apply(grad)?), None, None))
+        Ok((Some(back.fused(grad)?), None, None))
     }
 }
 

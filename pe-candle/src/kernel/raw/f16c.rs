@@ -8,14 +8,14 @@ use pulp::NullaryFnOnce;
 use pulp::core_arch::x86::F16c;
 use pulp::x86::{V3, V4};
 
-/// Eight `f16` as `f32`.
+/// Converts eight `f16` to `f32`.
 #[inline(always)]
 pub(crate) fn widen_f16(_: F16c, bits: __m128i) -> __m256 {
     // SAFETY: an `F16c` is made only where F16C, which includes AVX, was found.
     unsafe { _mm256_cvtph_ps(bits) }
 }
 
-/// The eight nearest `f16`, ties to even.
+/// Rounds to the eight nearest `f16`, ties to even.
 #[inline(always)]
 pub(crate) fn narrow_f16(_: F16c, singles: __m256) -> __m128i {
     // SAFETY: as in `widen_f16`.

@@ -39,7 +39,7 @@ struct Call {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// What a caller and its helpers run, on the caller's stack.
+/// The work that a caller and its helpers run, on the caller's stack.
 #[derive(Clone, Copy)]
 struct Work(*const (dyn Fn() + Sync));
 
@@ -56,8 +56,7 @@ static HELPERS: Helpers = Helpers {
     returned: Condvar::new(),
 };
 
-/// Hands each item to `work`, on this thread and on as many others as make the number of threads
-/// of rayon's current pool. May be called with any lock held that `work` does not take.
+/// Hands each item to `work`, on this thread and on others, up to the number of threads of rayon's current pool. May be called with any lock held that `work` does not take.
 ///
 /// A panic of `work` is handed on when all threads have returned.
 pub(crate) fn share_out<I: Send>(
@@ -74,13 +73,13 @@ pub(crate) fn share_out<I: Send>(
     });
 }
 
-/// The threads of rayon's current pool, of which the first question may start one.
+/// Returns the number of threads of rayon's current pool. The first call may start the pool.
 pub(crate) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Runs `work` on this thread, and meanwhile on up to so many others. Whichever come to it, no one else
-/// is in it any more when this returns.
+/// Runs `work` on this thread, and meanwhile on up to `helpers` others. None of them runs it any longer when this
+/// returns.
 ///
 /// A panic is handed on.
 pub(crate) fn together(helpers: usize, work: &(dyn Fn() + Sync)) {
@@ -142,7 +141,7 @@ impl Helpers {
         }
     }
 
-    /// What each helper does.
+    /// Runs the calls that helpers are asked for, forever.
     fn help(&self) -> ! {
         let mut state = self.lock();
         loop {

@@ -4,13 +4,11 @@
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) const LARGE: usize = 4 << 20;
 
-/// Asks the system to back memory that is about to be written with huge pages: it is free to
-/// do so, or not. It concerns the pages that lie within the slice as a whole, no more memory is
-/// taken than without.
+/// Asks the operating system to back memory that is about to be written with huge pages, which it may do or not. The
+/// advice names only pages that lie within the slice as a whole, so that no more memory is used than without it.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn advise_huge_pages<T>(memory: &mut [T]) {
-    /// What a huge page is aligned to, on most machines. Where they are larger, fewer of them
-    /// fit in.
+    /// The alignment of huge pages on most machines. Where they are larger, fewer of them fit.
     const HUGE: usize = 2 << 20;
     let bytes = size_of_val(memory);
     if bytes < LARGE {
@@ -33,6 +31,6 @@ pub(crate) fn advise_huge_pages<T>(memory: &mut [T]) {
 #[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) const LARGE: usize = usize::MAX;
 
-/// Nothing.
+/// Does nothing.
 #[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) fn advise_huge_pages<T>(_: &mut [T]) {}

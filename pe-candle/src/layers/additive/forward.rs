@@ -39,7 +39,7 @@ impl PositionalEncoding {
         if xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
-        if xs.device().is_cpu() {
+        if self.plan.has_kernel(xs) {
             let table = self.shared.rows.at_least(end)?;
             return self.fused(TokenRows::From(offset), train).apply(xs, &table);
         }
@@ -160,7 +160,7 @@ impl PositionalEncoding {
             return self.dropout.forward(xs, train);
         }
         let table = self.shared.rows.at_least(checked.rows)?;
-        if xs.elem_count() != 0 && xs.device().is_cpu() {
+        if xs.elem_count() != 0 && self.plan.has_kernel(xs) {
             let ids = checked.ids.into();
             let rows = if per_sequence {
                 TokenRows::PerToken(ids)
@@ -172,28 +172,6 @@ impl PositionalEncoding {
         self.add(xs, &self.gathered(&table, checked)?, train)
     }
 
-    /// Computes [`forward_at`](Self::forward_at) by Candle's own operations, for the tests, which
-    /// compare the two on the CPU.
-    #[doc(hidden)]
-    pub fn forward_at_composed(&self, xs: &Tensor, offset: usize, train: bool) -> Result<Tensor> {
-        let (_, time) = self.check_input(xs)?;
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
-    }
-
-    /// Computes [`forward_with_positions`](Self::forward_with_positions) by Candle's own operations.
-    #[doc(hidden)]
-    pub fn forward_with_positions_composed(
-        &self,
-        xs: &Tensor,
-        position_ids: &Tensor,
-        train: bool,
-    ) -> Result<Tensor> {
-        self.check_input(xs)?;
-        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        let table = self.shared.rows.at_least(checked.rows)?;
-        self.add(xs, &self.gathered(&table, checked)?, train)
-    }
-
     /// Returns the operation that computes everything in one pass. A training call uses the next step.
     fn fused(&self, rows: TokenRows, train: bool) -> AddEncoding {
         AddEncoding {
@@ -201,7 +179,7 @@ impl PositionalEncoding {
             order: self.shared.config.axis_order,
             scale: self.shared.factor,
             masking: self.dropout.next_masking(train),
-            backend: self.dropout.backend(),
+            level: self.plan.level,
         }
     }
 

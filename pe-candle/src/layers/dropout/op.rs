@@ -5,9 +5,8 @@ use candle_core::{
     CpuStorage, CudaStorage, CustomOp1, DType, Error, Layout, MetalStorage, Result, Shape, Tensor,
     op,
 };
-use pe_core::Backend;
 
-use crate::kernel::{Masking, ScaledDropout};
+use crate::kernel::{Masking, Plan, ScaledDropout};
 
 pub(super) fn check_dtype(dtype: DType) -> Result<()> {
     match dtype {
@@ -25,7 +24,7 @@ fn unsupported(dtype: DType) -> Error {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DropoutOp {
     pub(super) masking: Masking,
-    pub(super) backend: Backend,
+    pub(super) plan: Plan,
 }
 
 impl DropoutOp {
@@ -38,7 +37,7 @@ impl DropoutOp {
     {
         let (device, dtype, shape) = (storage.device(), storage.dtype(), layout.shape());
         check_dtype(dtype)?;
-        let plain = Layout::contiguous(shape);
+        let dense = Layout::contiguous(shape);
         let scalar = Layout::contiguous(1).broadcast_as(shape)?;
         let Masking { mask, factor } = self.masking;
         let keep: Vec<u8> = (0..shape.elem_count().div_ceil(4) as u64)
@@ -54,12 +53,12 @@ impl DropoutOp {
         let scaled = match dtype {
             DType::F16 | DType::BF16 => storage
                 .to_dtype(layout, DType::F32)?
-                .binary_impl::<op::Mul>(&factor, &plain, &scalar)?
-                .to_dtype(&plain, dtype)?,
+                .binary_impl::<op::Mul>(&factor, &dense, &scalar)?
+                .to_dtype(&dense, dtype)?,
             _ => storage.binary_impl::<op::Mul>(&factor, layout, &scalar)?,
         };
         let zero = device.zeros_impl(&Shape::from(1), dtype)?;
-        let ys = keep.where_cond(&plain, &scaled, &plain, &zero, &scalar)?;
+        let ys = keep.where_cond(&dense, &scaled, &dense, &zero, &scalar)?;
         Ok((ys, shape.clone()))
     }
 }
@@ -71,11 +70,14 @@ impl CustomOp1 for DropoutOp {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         check_dtype(storage.dtype())?;
+        if self.plan.reference.is_some() {
+            return self.on_backend(storage, layout);
+        }
         let shape = layout.shape();
         let kernel = ScaledDropout {
             scale: None,
             masking: Some(self.masking),
-            backend: self.backend,
+            level: self.plan.level,
         };
         if let Some(ys) = kernel.on_cpu(storage, layout) {
             return Ok((ys, shape.clone()));
@@ -96,18 +98,5 @@ impl CustomOp1 for DropoutOp {
 
     fn bwd(&self, _arg: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         grad.apply_op1(*self).map(Some)
-    }
-}
-
-/// [`DropoutOp`] by the code for GPUs, on the CPU.
-pub(super) struct Portable(pub(super) DropoutOp);
-
-impl CustomOp1 for Portable {
-    fn name(&self) -> &'static str {
-        "dropout, portable"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        self.0.on_backend(storage, layout)
     }
 }

@@ -2,8 +2,9 @@
 
 use candle_core::{Result, Tensor};
 
+use super::RotaryEmbedding;
 use super::input::check_own;
-use super::{Call, RotaryEmbedding};
+use crate::kernel::Rotation;
 
 impl RotaryEmbedding {
     /// Rotates one tensor by the positions starting at `offset`, one for each index along `T`.
@@ -30,7 +31,7 @@ impl RotaryEmbedding {
     /// - a position is beyond the tables.
     pub fn apply(&self, xs: &Tensor, offset: usize) -> Result<Tensor> {
         let (_, time) = self.check("the input", xs)?;
-        Call::one(self.at_offset(offset, time)?, xs)
+        Rotation::rotate_one(self.at_offset(offset, time)?, xs)
     }
 
     /// Rotates queries and keys by the positions starting at `offset`. Their numbers of heads may differ.
@@ -53,7 +54,7 @@ impl RotaryEmbedding {
     /// [`apply`](Self::apply), for either.
     pub fn apply_qkv(&self, q: &Tensor, k: &Tensor, offset: usize) -> Result<(Tensor, Tensor)> {
         let (_, time) = self.check_pair(q, k)?;
-        Call::both(self.at_offset(offset, time)?, q, k)
+        Rotation::rotate_both(self.at_offset(offset, time)?, q, k)
     }
 
     /// Does the same as [`apply_qkv`](Self::apply_qkv), under the name used in Candle's own models.
@@ -96,7 +97,7 @@ impl RotaryEmbedding {
     /// message names the id and its index. Also returns the errors of [`apply`](Self::apply).
     pub fn apply_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        Call::one(self.at_ids(position_ids, batch, time)?, xs)
+        Rotation::rotate_one(self.at_ids(position_ids, batch, time)?, xs)
     }
 
     /// Rotates queries and keys by each token's own position.
@@ -111,7 +112,7 @@ impl RotaryEmbedding {
         position_ids: &Tensor,
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        Call::both(self.at_ids(position_ids, batch, time)?, q, k)
+        Rotation::rotate_both(self.at_ids(position_ids, batch, time)?, q, k)
     }
 
     /// Rotates one tensor by `T` positions of each sequence, starting at `offsets[b]`, for servers that
@@ -135,7 +136,7 @@ impl RotaryEmbedding {
     /// [`apply`](Self::apply).
     pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;
-        Call::one(self.at_offsets(offsets, batch, time)?, xs)
+        Rotation::rotate_one(self.at_offsets(offsets, batch, time)?, xs)
     }
 
     /// Rotates queries and keys by positions that start at an offset of each sequence.
@@ -150,7 +151,7 @@ impl RotaryEmbedding {
         offsets: &[usize],
     ) -> Result<(Tensor, Tensor)> {
         let (batch, time) = self.check_pair(q, k)?;
-        Call::both(self.at_offsets(offsets, batch, time)?, q, k)
+        Rotation::rotate_both(self.at_offsets(offsets, batch, time)?, q, k)
     }
 
     /// Rotates one tensor by caller-supplied angles, such as those of positions in several dimensions
@@ -184,7 +185,7 @@ impl RotaryEmbedding {
     /// Also returns the errors of [`apply`](Self::apply).
     pub fn apply_with_cos_sin(&self, xs: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
         let found = self.check("the input", xs)?;
-        Call::one(self.by_cos_sin(found, &[("the input", xs)], cos, sin)?, xs)
+        Rotation::rotate_one(self.by_cos_sin(found, &[("the input", xs)], cos, sin)?, xs)
     }
 
     /// Rotates queries and keys by caller-supplied angles.
@@ -201,7 +202,7 @@ impl RotaryEmbedding {
     ) -> Result<(Tensor, Tensor)> {
         let found = self.check_pair(q, k)?;
         let inputs = [("the query", q), ("the key", k)];
-        Call::both(self.by_cos_sin(found, &inputs, cos, sin)?, q, k)
+        Rotation::rotate_both(self.by_cos_sin(found, &inputs, cos, sin)?, q, k)
     }
 
     /// Rotates `xs` in place by the positions starting at `offset`, for inference.
@@ -235,7 +236,7 @@ impl RotaryEmbedding {
     pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check("the input", xs)?;
         check_own(xs)?;
-        Call::in_place(self.at_offset(offset, time)?, xs)
+        Rotation::rotate_in_place(self.at_offset(offset, time)?, xs)
     }
 
     /// Rotates `xs` in place by each token's own position.
@@ -246,6 +247,6 @@ impl RotaryEmbedding {
     pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;
         check_own(xs)?;
-        Call::in_place(self.at_ids(position_ids, batch, time)?, xs)
+        Rotation::rotate_in_place(self.at_ids(position_ids, batch, time)?, xs)
     }
 }

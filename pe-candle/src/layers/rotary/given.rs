@@ -3,11 +3,10 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use candle_core::{Result, Tensor, bail};
-use pe_core::{Backend, PairLayout};
+use pe_core::PairLayout;
 
-use super::Call;
 use super::tables::Angles;
-use crate::kernel::TokenRows;
+use crate::kernel::{Plan, Rotation, TokenRows};
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
@@ -54,7 +53,7 @@ pub fn rotate(
 ) -> Result<Tensor> {
     let given = Given { cos, sin };
     let found = given.check("the input", xs, order)?;
-    Call::one(
+    Rotation::rotate_one(
         given.rotation(found, &[("the input", xs)], layout, order)?,
         xs,
     )
@@ -98,7 +97,7 @@ pub fn rotate_qkv(
         check_same(q, of_q, k, of_k)?,
         [("the query", q), ("the key", k)],
     );
-    Call::both(given.rotation(found, &inputs, layout, order)?, q, k)
+    Rotation::rotate_both(given.rotation(found, &inputs, layout, order)?, q, k)
 }
 
 /// Checks that queries and keys agree in batch and time, and returns both.
@@ -147,14 +146,14 @@ impl Given<'_> {
         inputs: &[(&str, &Tensor)],
         layout: PairLayout,
         order: HeadOrder,
-    ) -> Result<Option<Call>> {
+    ) -> Result<Option<Rotation>> {
         let Some(tokens) = self.tokens(batch, time) else {
             bail!(
                 "cos must have shape [{time}, pairs] or [{batch}, {time}, pairs], got {:?}",
                 self.cos.dims()
             );
         };
-        let rotation = |angles| Call::new(angles, tokens, (layout, order), Backend::best());
+        let rotation = |angles| Rotation::new(angles, tokens, (layout, order), Plan::best());
         Ok(self.angles(inputs)?.map(rotation))
     }
 

@@ -4,10 +4,10 @@
 
 use candle_core::{D, Result, Tensor, bail};
 
+use super::RotaryEmbedding;
 use super::given::{Given, check_same};
 use super::tables::Angles;
-use super::{Call, RotaryEmbedding};
-use crate::kernel::TokenRows;
+use crate::kernel::{Rotation, TokenRows};
 use crate::layers::reference;
 use crate::layers::rows::end_of;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
@@ -54,14 +54,14 @@ impl RotaryEmbedding {
         end_of("the tables hold", offset, len, self.max_seq_len())
     }
 
-    fn rotation(&self, angles: Angles, tokens: TokenRows) -> Call {
+    fn rotation(&self, angles: Angles, tokens: TokenRows) -> Rotation {
         let config = &self.shared.config;
         let axes = (config.layout, config.axis_order);
-        Call::new(angles, tokens, axes, self.backend)
+        Rotation::new(angles, tokens, axes, self.plan)
     }
 
     /// Returns the rotation by the positions starting at `offset`, or `None` for an empty range.
-    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Call>> {
+    pub(super) fn at_offset(&self, offset: usize, time: usize) -> Result<Option<Rotation>> {
         let end = self.end_of(offset, time)?;
         if time == 0 {
             return Ok(None);
@@ -77,7 +77,7 @@ impl RotaryEmbedding {
         offsets: &[usize],
         batch: usize,
         time: usize,
-    ) -> Result<Option<Call>> {
+    ) -> Result<Option<Rotation>> {
         if offsets.len() != batch {
             let count = offsets.len();
             bail!("there are {count} offsets, but the batch has {batch} sequences");
@@ -105,7 +105,7 @@ impl RotaryEmbedding {
         position_ids: &Tensor,
         batch: usize,
         time: usize,
-    ) -> Result<Option<Call>> {
+    ) -> Result<Option<Rotation>> {
         let per_token = match position_ids.dims() {
             [t] | [1, t] if *t == time => false,
             [b, t] if (*b, *t) == (batch, time) => true,
@@ -140,7 +140,7 @@ impl RotaryEmbedding {
         inputs: &[(&str, &Tensor)],
         cos: &Tensor,
         sin: &Tensor,
-    ) -> Result<Option<Call>> {
+    ) -> Result<Option<Rotation>> {
         let pairs = self.shared.tables.rotary().pairs();
         let given = Given { cos, sin };
         let tokens = match given.tokens(batch, time) {

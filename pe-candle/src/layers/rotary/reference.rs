@@ -4,87 +4,19 @@
 use candle_core::{D, Result, Tensor, bail};
 use pe_core::PairLayout;
 
-use super::{Call, RotaryEmbedding};
+use crate::kernel::{Rotation, Route};
 use crate::layers::reference::compute_dtype;
 use crate::tensors::axes::HeadOrder;
 
-/// Operations that the reference consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// `candle_nn::rotary_emb`, which has no backward pass.
-    Rope,
-    /// Products and sums, with gradients.
-    Operations,
-}
-
-impl RotaryEmbedding {
-    /// Computes [`apply`](Self::apply) by Candle's own operations, for the tests, which compare the two
-    /// on the CPU.
-    #[doc(hidden)]
-    pub fn apply_composed(&self, xs: &Tensor, offset: usize, route: Route) -> Result<Tensor> {
-        let (_, time) = self.check("the input", xs)?;
-        by_reference(xs, self.at_offset(offset, time)?, route)
-    }
-
-    /// Computes [`apply_with_positions`](Self::apply_with_positions) by Candle's own operations.
-    #[doc(hidden)]
-    pub fn apply_with_positions_composed(
-        &self,
-        xs: &Tensor,
-        position_ids: &Tensor,
-        route: Route,
-    ) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        by_reference(xs, self.at_ids(position_ids, batch, time)?, route)
-    }
-
-    /// Computes [`apply_at_offsets`](Self::apply_at_offsets) by Candle's own operations.
-    #[doc(hidden)]
-    pub fn apply_at_offsets_composed(
-        &self,
-        xs: &Tensor,
-        offsets: &[usize],
-        route: Route,
-    ) -> Result<Tensor> {
-        let (batch, time) = self.check("the input", xs)?;
-        by_reference(xs, self.at_offsets(offsets, batch, time)?, route)
-    }
-
-    /// Computes [`apply_with_cos_sin`](Self::apply_with_cos_sin) by Candle's own operations.
-    #[doc(hidden)]
-    pub fn apply_with_cos_sin_composed(
-        &self,
-        xs: &Tensor,
-        cos: &Tensor,
-        sin: &Tensor,
-        route: Route,
-    ) -> Result<Tensor> {
-        let found = self.check("the input", xs)?;
-        let call = self.by_cos_sin(found, &[("the input", xs)], cos, sin)?;
-        by_reference(xs, call, route)
-    }
-}
-
-fn by_reference(xs: &Tensor, call: Option<Call>, route: Route) -> Result<Tensor> {
-    match call {
-        Some(call) => call.reference(xs, route),
-        None => Ok(xs.clone()),
-    }
-}
-
-impl Call {
-    /// Computes [`Call::apply`] by Candle's own operations.
-    pub(super) fn reference(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
-        let Self(rotation) = self;
-        let (order, layout) = (rotation.order, rotation.layout);
-        if xs.elem_count() == 0 {
-            return Ok(xs.clone());
-        }
+impl Rotation {
+    /// Does what [`fused`](Self::fused) does by Candle's operations.
+    pub(super) fn by_reference(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
+        let (order, layout) = (self.order, self.layout);
         let Some((batch, time)) = order.read(xs.dims()) else {
             bail!("{}, got {:?}", order.describe(), xs.dims());
         };
-        let rows = |table: &Tensor| rotation.rows.rows_of(table, batch, time);
-        let (cos, sin) = (rows(&rotation.cos)?, rows(&rotation.sin)?);
+        let rows = |table: &Tensor| self.rows.rows_of(table, batch, time);
+        let (cos, sin) = (rows(&self.cos)?, rows(&self.sin)?);
         rotate(xs, &cos, &sin, layout, order, route)
     }
 }

@@ -1,11 +1,14 @@
 //! The settings of a model, translated to its sets of frequencies.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::HfLayer;
-use super::families::{self, Family, Sets};
+use super::families;
+use super::family::{Family, PLAIN, Sets};
 use super::parameters::{Parameters, Surroundings};
-use super::reader::{Reader, count, error};
+use super::reader::{self, Reader, error};
 use crate::error::Result;
 use crate::families::rotary::RotaryConfig;
 use crate::spec::pair_layout::PairLayout;
@@ -19,6 +22,8 @@ const SLIDING: &str = "sliding_attention";
 struct Common {
     family: Family,
     head_dim: usize,
+    /// Whether `head_dim` is the part of a head that has positions, all of which rotates.
+    separate: bool,
     layout: PairLayout,
     theta: Option<f64>,
     partial: Option<f64>,
@@ -38,31 +43,57 @@ struct Set {
 
 pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Vec<HfLayer>> {
     let known = model_type.and_then(families::family);
-    let mut common = common(reader, known.unwrap_or(families::UNKNOWN))?;
+    let path = reader.path("model_type");
+    match (model_type, known.and_then(|family| family.differs)) {
+        (Some(name), None) if known.is_none() => {
+            let why = format!(
+                "{name:?} is not known: half-split pairs over the whole head, and a base of 10000 where \
+                 the file has none, are assumed"
+            );
+            reader.warn(&path, &why);
+        }
+        (_, Some(how)) => reader.warn(&path, how),
+        _ => {}
+    }
+    let mut common = common(reader, known.unwrap_or(PLAIN))?;
     if model_type == Some("chatglm") {
         chatglm(reader, &mut common)?;
     }
-    let sets = sets(reader, &common, model_type)?;
+    let sets = sets(reader, &common)?;
     let mut layers = Vec::with_capacity(sets.len());
     for set in &sets {
-        layers.push(layer(reader, &common, set, known.is_some())?);
+        layers.push(layer(reader, &common, set)?);
     }
     Ok(layers)
 }
 
 fn common(reader: &mut Reader, family: Family) -> Result<Common> {
-    let head_dim = head_dim(reader, family)?;
-    let theta = first_number(
-        reader,
-        &["rope_theta", "rotary_emb_base", "rotary_embedding_base"],
-        "the base of the frequencies",
-    )?;
+    let (head_dim, separate) = head_dim(reader, family)?;
+    const BASE: &str = "the base of the frequencies";
+    let keys = ["rope_theta", "rotary_emb_base", "rotary_embedding_base"];
+    let mut theta = first_number(reader, &keys, BASE)?;
+    // DBRX keeps it with the settings of attention.
+    let inside = |value: &Value| value.get("rope_theta").cloned();
+    if theta.is_none()
+        && let Some(value) = reader.peek("attn_config").and_then(inside)
+    {
+        let path = "attn_config.rope_theta";
+        theta = Some(reader::number(&reader.path(path), &value)?);
+        reader.note(path, &value, BASE);
+    }
+    for key in family.ignored {
+        reader.take(key, "not used by this model type");
+    }
     let mut partial = first_number(
         reader,
         &["partial_rotary_factor", "rotary_pct"],
         "the rotated fraction of the head",
     )?;
-    if let Some(rotary_dim) = reader.count("rotary_dim", "the number of rotated columns")? {
+    let rotary_dim = match family.ignored.contains(&"rotary_dim") {
+        true => None,
+        false => reader.count("rotary_dim", "the number of rotated columns")?,
+    };
+    if let Some(rotary_dim) = rotary_dim.or(family.rotary_dim.filter(|_| partial.is_none())) {
         if rotary_dim > head_dim {
             let problem = format!("{rotary_dim} exceeds head_dim {head_dim}");
             return Err(error(reader.path("rotary_dim"), problem));
@@ -95,6 +126,7 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
     Ok(Common {
         family,
         head_dim,
+        separate,
         layout,
         theta,
         partial,
@@ -143,15 +175,20 @@ fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
 
 const HEAD_DIM: &str = "the width of a head";
 
-fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
-    // In attention with a separate part for positions, that part is the head here.
-    if let Some(dim) = reader.count("qk_rope_head_dim", "the part of a head that has positions")? {
-        return Ok(dim);
+/// Returns the width of a head, and whether it is the part of a head that has positions.
+fn head_dim(reader: &mut Reader, family: Family) -> Result<(usize, bool)> {
+    let part = reader.count("qk_rope_head_dim", "the part of a head that has positions")?;
+    if let Some(dim) = part.or(family.head_dim.filter(|_| family.separate)) {
+        return Ok((dim, true));
     }
+    Ok((width_of_heads(reader, family)?, false))
+}
+
+fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
     if let Some(dim) = reader.count("head_dim", HEAD_DIM)? {
         let path = reader.path("kv_channels");
         match reader.peek("kv_channels").cloned() {
-            Some(value) if count(&path, &value)? != dim => {
+            Some(value) if reader::count(&path, &value)? != dim => {
                 reader.warn(&path, "differs from head_dim");
             }
             _ => {
@@ -171,7 +208,12 @@ fn head_dim(reader: &mut Reader, family: Family) -> Result<usize> {
         "divided by the number of heads: the width of a head",
     )?;
     let heads = reader.first_count(
-        &["num_attention_heads", "n_head", "n_heads"],
+        &[
+            "num_attention_heads",
+            "n_head",
+            "n_heads",
+            "encoder_num_attention_heads",
+        ],
         "the number of heads",
     )?;
     match (hidden, heads) {
@@ -195,7 +237,7 @@ fn first_number(reader: &mut Reader, keys: &[&str], meaning: &str) -> Result<Opt
 }
 
 /// Returns the parameter dictionaries, one per type of layer.
-fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Result<Vec<Set>> {
+fn sets(reader: &mut Reader, common: &Common) -> Result<Vec<Set>> {
     let theta = common.theta.unwrap_or(common.family.theta);
     let mut dictionary = |key: &str| -> Result<Option<Map<String, Value>>> {
         match reader.take(key, "the parameters of the rotary embedding") {
@@ -216,16 +258,22 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
         }
         (Some(scaling), _) => ("rope_scaling", scaling),
         (None, Some(parameters)) => ("rope_parameters", parameters),
-        (None, None) => ("rope_parameters", Map::new()),
+        (None, None) => match common.family.parameters.map(serde_json::from_str) {
+            None => ("rope_parameters", Map::new()),
+            Some(Ok(map)) => ("rope_parameters (this model type's)", map),
+            Some(Err(problem)) => return Err(error("rope_parameters", problem.to_string())),
+        },
     };
+    let by_layer = widths_by_layer(reader)?;
     let heads = |reader: &mut Reader, layer_type: &str| -> Result<usize> {
+        if let Some(dim) = by_layer.get(layer_type) {
+            return Ok(*dim);
+        }
         if layer_type == FULL {
             let meaning = "the width of a head in layers of full attention";
-            if let Some(dim) = reader.count("global_head_dim", meaning)? {
+            let stated = reader.count("global_head_dim", meaning)?;
+            if let Some(dim) = stated.or(common.family.global_head_dim) {
                 return Ok(dim);
-            }
-            if matches!(model_type, Some("gemma4_text" | "gemma4_unified_text")) {
-                return Ok(512);
             }
         }
         Ok(common.head_dim)
@@ -291,6 +339,43 @@ fn sets(reader: &mut Reader, common: &Common, model_type: Option<&str>) -> Resul
     ])
 }
 
+/// Returns the widths of heads that `per_layer_config` states, by the types of these layers.
+fn widths_by_layer(reader: &mut Reader) -> Result<BTreeMap<String, usize>> {
+    const KEY: &str = "per_layer_config";
+    let Some(Value::Object(layers)) = reader.peek(KEY).cloned() else {
+        return Ok(BTreeMap::new());
+    };
+    let types = reader
+        .peek("layer_types")
+        .and_then(Value::as_array)
+        .cloned();
+    let mut widths = BTreeMap::new();
+    for (index, settings) in layers {
+        let Some(value) = settings.get("head_dim") else {
+            continue;
+        };
+        let path = format!("{KEY}.{index}.head_dim");
+        let dim = reader::count(&reader.path(&path), value)?;
+        let layer_type = index
+            .parse::<usize>()
+            .ok()
+            .and_then(|index| types.as_ref()?.get(index)?.as_str())
+            .ok_or_else(|| error(reader.path(&path), "is of a layer that layer_types lacks"))?;
+        reader.note(
+            &path,
+            value,
+            format!("the width of a head in {layer_type} layers"),
+        );
+        if let Some(other) = widths.insert(layer_type.to_owned(), dim)
+            && other != dim
+        {
+            let problem = format!("is {dim}, but {other} in another {layer_type} layer");
+            return Err(error(reader.path(&path), problem));
+        }
+    }
+    Ok(widths)
+}
+
 /// Returns the base of a named type of layer with no base in its dictionary.
 fn default_theta(common: &Common, layer_type: &str, theta: f64) -> f64 {
     match common.family.sets {
@@ -303,16 +388,9 @@ fn default_theta(common: &Common, layer_type: &str, theta: f64) -> f64 {
     }
 }
 
-fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> Result<HfLayer> {
+fn layer(reader: &mut Reader, common: &Common, set: &Set) -> Result<HfLayer> {
     let mut parameters = Parameters::new(set.path.clone(), &set.map);
     let base = parameters.number(reader, "rope_theta", "the base of the frequencies")?;
-    if base.is_none() && common.theta.is_none() && !known_model {
-        let path = reader.path("rope_theta");
-        reader.warn(
-            &path,
-            "is missing, and this model type's default is not known: 10000 assumed",
-        );
-    }
     let stated = parameters
         .number(
             reader,
@@ -325,10 +403,11 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> 
         original: common.original,
     };
     let scaling = parameters.scaling(reader, &around, stated)?;
-    let mrope = parameters.mrope(reader)?;
+    let mrope = parameters.mrope(reader, common.family.mrope)?;
     parameters.finish(reader);
     let rotary_dim = match scaling {
         RopeScaling::Proportional { .. } => set.head_dim,
+        _ if common.separate => set.head_dim,
         _ => {
             let partial = stated.unwrap_or(common.family.partial);
             let dim = set.head_dim as f64 * partial;
@@ -347,9 +426,14 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, known_model: bool) -> 
         );
         return Err(error("rotary_dim", problem));
     }
-    if let Some(mrope) = &mrope {
-        mrope.check(rotary_dim / 2)?;
-    }
+    let pairs = rotary_dim / 2;
+    let mrope = match mrope {
+        Some(stated) => {
+            stated.check(pairs)?;
+            Some(stated)
+        }
+        None => common.family.mrope.filter(|own| own.check(pairs).is_ok()),
+    };
     Ok(HfLayer {
         layer_type: set.layer_type.clone(),
         head_dim: set.head_dim,

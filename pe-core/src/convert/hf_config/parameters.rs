@@ -266,7 +266,18 @@ impl<'a> Parameters<'a> {
     }
 
     /// Reads the split of the pairs between time, height, and width.
-    pub(super) fn mrope(&mut self, reader: &mut Reader) -> Result<Option<Mrope>> {
+    pub(super) fn mrope(
+        &mut self,
+        reader: &mut Reader,
+        own: Option<Mrope>,
+    ) -> Result<Option<Mrope>> {
+        let interleaved = self
+            .take(
+                reader,
+                "mrope_interleaved",
+                "whether time, height, and width alternate from pair to pair",
+            )
+            .and_then(Value::as_bool);
         let Some(value) = self.take(
             reader,
             "mrope_section",
@@ -284,18 +295,11 @@ impl<'a> Parameters<'a> {
         let sections: [usize; 3] = sections
             .try_into()
             .map_err(|list: Vec<_>| error(at, format!("has {} entries, not 3", list.len())))?;
-        let interleaved = self
-            .take(
-                reader,
-                "mrope_interleaved",
-                "whether time, height, and width alternate from pair to pair",
-            )
-            .and_then(Value::as_bool)
-            .unwrap_or(false);
-        let arrangement = if interleaved {
-            MropeArrangement::Interleaved
-        } else {
-            MropeArrangement::Chunked
+        // transformers' classes arrange the pairs in one way, whatever the file says.
+        let arrangement = match (own, interleaved) {
+            (Some(own), _) => own.arrangement,
+            (None, Some(true)) => MropeArrangement::Interleaved,
+            (None, _) => MropeArrangement::Chunked,
         };
         Ok(Some(Mrope {
             sections,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
 use crate::rows::writer::Rows;
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    Exact { radians: Vec<Wide> },
+    Exact { radians: Vec<BigFloat> },
     F32(Vec<f32>),
 }
 

@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::families::rotary::frequencies::RotaryFrequencies;
 use crate::rows::columns::Out;
-use crate::rows::element::{Element, Positions};
+use crate::rows::element::Element;
 use crate::rows::plan::Plan;
+use crate::rows::writer::Positions;
 use crate::table::Table;
 
 /// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by the attention

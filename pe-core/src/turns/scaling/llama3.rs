@@ -2,7 +2,7 @@
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
-use crate::num::number::Number;
+use crate::num::real::Real;
 
 /// Parameters of [`RopeScaling::Llama3`](crate::RopeScaling::Llama3).
 ///
@@ -49,16 +49,16 @@ impl Llama3Scaling {
         })
     }
 
-    pub(super) fn exact(&self, context: &Context) -> Result<Vec<Number>> {
+    pub(super) fn exact(&self, context: &Context) -> Result<Vec<Real>> {
         self.check()?;
-        let trained = Number::from(self.original_max_position_embeddings as u64);
-        let factor = Number::from(self.factor);
+        let trained = Real::from(self.original_max_position_embeddings as u64);
+        let factor = Real::from(self.factor);
         let (low, high) = (
-            Number::from(self.low_freq_factor),
-            Number::from(self.high_freq_factor),
+            Real::from(self.low_freq_factor),
+            Real::from(self.high_freq_factor),
         );
-        let per_radian = trained / Number::two_pi();
-        let scale = |f: Number| {
+        let per_radian = trained / Real::two_pi();
+        let scale = |f: Real| {
             let turns = f * per_radian;
             if turns >= high {
                 f
@@ -66,7 +66,7 @@ impl Llama3Scaling {
                 f / factor
             } else {
                 let smooth = (turns - low) / (high - low);
-                (Number::one() - smooth) * f / factor + smooth * f
+                (Real::one() - smooth) * f / factor + smooth * f
             }
         };
         Ok(context.exact_powers()?.into_iter().map(scale).collect())

@@ -2,7 +2,7 @@
 
 use super::{Context, length, list_length, positive};
 use crate::error::{Error, Result};
-use crate::num::number::Number;
+use crate::num::real::Real;
 
 /// Parameters of [`RopeScaling::LongRope`](crate::RopeScaling::LongRope).
 ///
@@ -118,26 +118,26 @@ impl LongRopeScaling {
         Ok((longest, self.original_max_position_embeddings))
     }
 
-    pub(super) fn exact(&self, context: &Context) -> Result<(Vec<Number>, Number)> {
+    pub(super) fn exact(&self, context: &Context) -> Result<(Vec<Real>, Real)> {
         self.check(context)?;
         let divided = context
             .exact_powers()?
             .into_iter()
             .zip(self.divisors(context))
-            .map(|(f, divisor)| f / Number::from(*divisor))
+            .map(|(f, divisor)| f / Real::from(*divisor))
             .collect();
         if let Some(stated) = self.stated_attention_factor(context) {
-            return Ok((divided, Number::from(stated)));
+            return Ok((divided, Real::from(stated)));
         }
-        let of = |count: usize| Number::from(count as u64);
+        let of = |count: usize| Real::from(count as u64);
         let factor = match self.factor {
-            Some(factor) => Number::from(factor),
+            Some(factor) => Real::from(factor),
             None => {
                 let (longest, trained) = self.lengths(context)?;
                 of(longest) / of(trained)
             }
         };
-        let one = Number::one();
+        let one = Real::one();
         if factor <= one {
             return Ok((divided, one));
         }
@@ -167,7 +167,7 @@ impl LongRopeScaling {
         if factor <= 1.0 {
             return Ok((divided, 1.0));
         }
-        let ln = |value: f64| Number::from(value).ln().to_f64();
+        let ln = |value: f64| Real::from(value).ln().to_f64();
         let square = 1.0 + ln(factor) / ln(self.original_max_position_embeddings as f64);
         Ok((divided, square.sqrt()))
     }

@@ -1,13 +1,13 @@
 //! Unscaled frequencies: powers of the base.
 
-use crate::num::number::Number;
+use crate::num::real::Real;
 use crate::turns::f32_recipe::pow_f32;
 
 /// Returns `base^(-2i / dim)` for `i` below `count`, or `None` if the ratio is out of range.
-pub(super) fn exact(ln_base: Number, dim: usize, count: usize) -> Option<Vec<Number>> {
-    let step = Number::from(2.0) / Number::from(dim as u64);
+pub(super) fn exact(ln_base: Real, dim: usize, count: usize) -> Option<Vec<Real>> {
+    let step = Real::from(2.0) / Real::from(dim as u64);
     let ratio = (-(ln_base * step)).exp()?;
-    let mut power = Number::one();
+    let mut power = Real::one();
     let mut out = Vec::with_capacity(count);
     for _ in 0..count {
         out.push(power);

@@ -2,8 +2,8 @@
 
 use super::{Context, positive};
 use crate::error::{Error, Result};
-use crate::num::number::Number;
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
+use crate::num::real::Real;
 
 /// Returns the number of rotated pairs: `floor(partial_rotary_factor x head_dim / 2)`, with the
 /// product in f64.
@@ -17,11 +17,11 @@ fn rotated(partial_rotary_factor: f64, context: &Context) -> Result<usize> {
     Ok(pairs as usize)
 }
 
-pub(super) fn exact(partial: f64, factor: f64, context: &Context) -> Result<Vec<Number>> {
+pub(super) fn exact(partial: f64, factor: f64, context: &Context) -> Result<Vec<Real>> {
     positive("factor", factor)?;
     let rotated = rotated(partial, context)?;
-    let factor = Number::from(factor);
-    let zero = Number::from(Wide::ZERO);
+    let factor = Real::from(factor);
+    let zero = Real::from(BigFloat::ZERO);
     let powers = context.exact_powers()?.into_iter().enumerate();
     Ok(powers
         .map(|(pair, f)| if pair < rotated { f / factor } else { zero })

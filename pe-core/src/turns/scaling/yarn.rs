@@ -2,8 +2,8 @@
 
 use super::{Context, length, positive};
 use crate::error::{Error, Result};
-use crate::num::number::Number;
-use crate::num::wide::Wide;
+use crate::num::float::BigFloat;
+use crate::num::real::Real;
 
 /// Parameters of [`RopeScaling::Yarn`](crate::RopeScaling::Yarn).
 ///
@@ -135,17 +135,17 @@ impl YarnScaling {
         (mscale != 0.0 && all_dim != 0.0).then_some((mscale, all_dim))
     }
 
-    pub(super) fn exact(&self, context: &Context) -> Result<(Vec<Number>, Number)> {
+    pub(super) fn exact(&self, context: &Context) -> Result<(Vec<Real>, Real)> {
         self.check(context)?;
-        let of = |count: usize| Number::from(count as u64);
-        let (zero, one) = (Number::from(Wide::ZERO), Number::one());
-        let factor = Number::from(self.factor);
+        let of = |count: usize| Real::from(count as u64);
+        let (zero, one) = (Real::from(BigFloat::ZERO), Real::one());
+        let factor = Real::from(self.factor);
         let dim = of(context.rotary_dim);
-        let ln_base = Number::from(context.base).ln();
+        let ln_base = Real::from(context.base).ln();
         let pair_with = |turns: f64| {
             let length = of(self.original_max_position_embeddings);
-            let ratio = length / (Number::from(turns) * Number::two_pi());
-            dim * ratio.ln() / (Number::from(2.0) * ln_base)
+            let ratio = length / (Real::from(turns) * Real::two_pi());
+            dim * ratio.ln() / (Real::from(2.0) * ln_base)
         };
         let (mut low, mut high) = (pair_with(self.beta_fast), pair_with(self.beta_slow));
         if self.truncate {
@@ -153,7 +153,7 @@ impl YarnScaling {
         }
         (low, high) = (low.max(zero), high.min(dim - one));
         if low == high {
-            high = high + one / Number::from(1000.0);
+            high = high + one / Real::from(1000.0);
         }
         let ramp = |pair: usize| ((of(pair) - low) / (high - low)).max(zero).min(one);
         let inv_freq = context
@@ -165,15 +165,15 @@ impl YarnScaling {
                 f / factor * slow + f * (one - slow)
             })
             .collect();
-        let m = |k: Number| {
+        let m = |k: Real| {
             if factor <= one {
                 return one;
             }
-            k * factor.ln() / Number::from(10.0) + one
+            k * factor.ln() / Real::from(10.0) + one
         };
         let attention_factor = match (self.attention_factor, self.mscales()) {
-            (Some(stated), _) => Number::from(stated),
-            (None, Some((mscale, all_dim))) => m(Number::from(mscale)) / m(Number::from(all_dim)),
+            (Some(stated), _) => Real::from(stated),
+            (None, Some((mscale, all_dim))) => m(Real::from(mscale)) / m(Real::from(all_dim)),
             (None, None) => m(one),
         };
         Ok((inv_freq, attention_factor))
@@ -181,7 +181,7 @@ impl YarnScaling {
 
     pub(super) fn f32(&self, context: &Context) -> Result<(Vec<f32>, f64)> {
         self.check(context)?;
-        let ln = |value: f64| Number::from(value).ln().to_f64();
+        let ln = |value: f64| Real::from(value).ln().to_f64();
         let dim = context.rotary_dim as f64;
         let pair_with = |turns: f64| {
             let length = self.original_max_position_embeddings as f64;

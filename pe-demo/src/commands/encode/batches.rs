@@ -1,4 +1,4 @@
-//! Which sentences are encoded together.
+//! Batches of sentences.
 
 use crate::text::tokenizer::Sentence;
 

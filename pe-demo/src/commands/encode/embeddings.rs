@@ -116,42 +116,10 @@ impl Vectors {
         log: &mut Log<'_>,
     ) -> Result<Self> {
         let report = checkpoint::inspect(path)?;
-        let file = clean_path(path);
-        let names = || report.tensors.iter().map(|entry| entry.name.as_str());
-        let wanted = match tensor {
-            Some(name) => Some(name),
-            None => by_ending(names(), ending).with_context(|| file.clone())?,
-        };
-        let found = report
-            .tensors
-            .iter()
-            .find(|entry| wanted == Some(entry.name.as_str()));
-        let Some(found) = found else {
-            let (what, name) = match tensor {
-                Some(name) => ("no tensor", clean(name, 200)),
-                None => ("no tensor whose name ends in", ending.to_owned()),
-            };
-            bail!("{file}: {what} {name}; {}", matrices(&report.tensors));
-        };
-        let name = clean(&found.name, 200);
-        let [rows, width] = found.shape[..] else {
-            bail!(
-                "{file}: tensor {name} has shape {:?}, not [rows, width]",
-                found.shape
-            );
-        };
-        ensure!(
-            TYPES.contains(&found.dtype.as_str()),
-            "{file}: tensor {name} has type {}, not one of {}",
-            found.dtype,
-            TYPES.join(", ")
-        );
-        ensure!(
-            rows > 0 && (rows as u64).saturating_mul(width as u64) <= MAX_PARAMETERS,
-            "{file}: tensor {name} has {rows} x {width} entries, outside 1..={MAX_PARAMETERS}"
-        );
+        let found = find(&report.tensors, tensor, ending).with_context(|| clean_path(path))?;
+        let (rows, width) = matrix(found).with_context(|| clean_path(path))?;
         let options = LoadOptions {
-            tensor_name: Some(found.name.clone()),
+            tensor_names: vec![found.name.clone()],
             dtype: Some(DType::F32),
             verify: Verify::None,
             limits: Limits {
@@ -160,9 +128,11 @@ impl Vectors {
             },
             ..LoadOptions::default()
         };
-        let vectors = options.load(path)?.tensor;
+        let vectors = options.load(path)?.table;
         log.detail(format!(
-            "{file}: read {name} {} [{rows}, {width}]",
+            "{}: read {} {} [{rows}, {width}]",
+            clean_path(path),
+            clean(&found.name, 200),
             found.dtype
         ));
         Ok(Self {
@@ -191,6 +161,52 @@ impl Vectors {
         self.rows = rows - first;
         Ok(self)
     }
+}
+
+/// Returns the tensor of a name, or the one with a name that has an ending.
+fn find<'a>(
+    tensors: &'a [TensorReport],
+    name: Option<&str>,
+    ending: &str,
+) -> Result<&'a TensorReport> {
+    let names = || tensors.iter().map(|entry| entry.name.as_str());
+    let wanted = match name {
+        Some(name) => Some(name),
+        None => by_ending(names(), ending)?,
+    };
+    let found = tensors
+        .iter()
+        .find(|entry| wanted == Some(entry.name.as_str()));
+    let Some(found) = found else {
+        let (what, name) = match name {
+            Some(name) => ("no tensor", clean(name, 200)),
+            None => ("no tensor whose name ends in", ending.to_owned()),
+        };
+        bail!("{what} {name}; {}", matrices(tensors));
+    };
+    Ok(found)
+}
+
+/// Checks that a tensor is a matrix of vectors, and returns the number of its rows and their width.
+fn matrix(found: &TensorReport) -> Result<(usize, usize)> {
+    let name = clean(&found.name, 200);
+    let [rows, width] = found.shape[..] else {
+        bail!(
+            "tensor {name} has shape {:?}, not [rows, width]",
+            found.shape
+        );
+    };
+    ensure!(
+        TYPES.contains(&found.dtype.as_str()),
+        "tensor {name} has type {}, not one of {}",
+        found.dtype,
+        TYPES.join(", ")
+    );
+    ensure!(
+        rows > 0 && (rows as u64).saturating_mul(width as u64) <= MAX_PARAMETERS,
+        "tensor {name} has {rows} x {width} entries, outside 1..={MAX_PARAMETERS}"
+    );
+    Ok((rows, width))
 }
 
 /// Returns the one name that has an ending after the name of a module.

@@ -28,7 +28,7 @@ pub(super) struct CloseLook {
     version: &'static str,
     model: Setup,
     pub(super) sentences: Vec<Sentence>,
-    /// What a trained encoder answers, for each sentence.
+    /// The answers of a trained encoder, for each sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<Answers>,
     /// The norms of a checkpoint's embeddings.
@@ -60,13 +60,13 @@ struct Setup {
     scheme: Scheme,
     causal: bool,
     seed: u64,
-    /// Where it computes.
+    /// Its device.
     device: String,
     /// The number of weights of the encoder.
     weights: u64,
     /// The file that they come from, if they were trained.
     weights_file: Option<String>,
-    /// Where the token embeddings come from, if not from the seed.
+    /// The origin of the token embeddings, if not the seed.
     embeddings: Option<String>,
     /// The steps of training that they had.
     trained_steps: Option<u64>,
@@ -249,8 +249,8 @@ impl Section for Setup {
         };
         page.heading("Not shown");
         page.paragraph(&format!(
-            "Which shifts are the same rotation, how much of the encoding is left after each \
-             layer, and the table itself are about sines and cosines that are added before the \
+            "Which shifts are the same rotation, how much of the encoding each layer retains, \
+             and the table itself are about sines and cosines that are added before the \
              first layer (--scheme sinusoidal). {why}"
         ));
     }

@@ -94,8 +94,8 @@ impl Section for Maps {
         }
         page.heading("Where the tokens look");
         page.paragraph(
-            "Who looks (a line each) at whom (columns in the same order): █ 3/4 of the \
-             attention or more, ▓ 1/2, ▒ 1/4, ░ 1/8, · less.",
+            "Rows: queries, columns: keys in the same order. █ 3/4 of the attention or more, \
+             ▓ 1/2, ▒ 1/4, ░ 1/8, · less.",
         );
         for map in &self.all {
             map.print(page, sentences);

@@ -4,17 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::cli::{EncodeArgs, SAME, needs};
+use crate::cli::{DEFAULT_TABLE, EncodeArgs, SAME, needs};
 use crate::encoder::device::DeviceName;
 use crate::encoder::mask::Sight;
 use crate::encoder::{Norm, Scheme, check_widths};
 use crate::sources::overwrite::{self, Named};
 use crate::terminal::outcome::BadUsage;
 
-/// The file of the table that no option asked for.
-const DEFAULT_TABLE: &str = "pe-demo-table.safetensors";
-
-/// What to encode, with what, and what comes of it.
+/// The sentences, the encoder, and the result.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(super) sentences: Vec<String>,
@@ -37,7 +34,7 @@ pub(crate) struct Options {
     pub(super) outputs: Vec<Named>,
 }
 
-/// Where the weights come from.
+/// The origin of the weights.
 #[derive(Debug)]
 pub(super) enum Weights {
     /// All from the seed.
@@ -64,7 +61,7 @@ pub(super) struct PretrainedPositions {
     pub(super) offset: usize,
 }
 
-/// What comes of the sentences.
+/// The result that is wanted.
 #[derive(Debug)]
 pub(super) enum Wanted {
     /// A file with a vector for each.
@@ -77,7 +74,7 @@ pub(super) enum Wanted {
     },
 }
 
-/// Where the table of encodings goes.
+/// The file of the table of encodings.
 #[derive(Debug)]
 pub(super) struct TableOption {
     pub(super) file: PathBuf,

@@ -1,4 +1,4 @@
-//! What sentences are encoded with: the tokenizer, and an encoder with tables as long as they must be.
+//! The tokenizer and the encoder of sentences.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::options::{self, Options};
 use crate::encoder::trained::checkpoint::{self, Checkpoint};
 use crate::encoder::trained::classifier::Classifier;
 use crate::encoder::weights::Seeded;
-use crate::encoder::{Adds, DEFAULT_ROWS, Encoder, EncoderConfig, Scheme};
+use crate::encoder::{Adds, DEFAULT_ROWS, Encoder, EncoderConfig, MAX_TOKENS, Scheme};
 use crate::sources::fetch;
 use crate::sources::origin::Origin;
 use crate::sources::overwrite::Named;
@@ -20,9 +20,6 @@ use crate::terminal::log::Log;
 use crate::terminal::numbers::thousands;
 use crate::terminal::width::clean;
 use crate::text::tokenizer::{self, Sentence, Tokenizer, TokenizerSource};
-
-/// The most tokens of a sentence: attention takes memory of the square.
-pub(super) const MAX_TOKENS: usize = 2048;
 
 /// All of it but the encoder.
 pub(super) struct Parts {
@@ -34,7 +31,7 @@ pub(super) struct Parts {
     pub(super) read: Vec<Named>,
 }
 
-/// Where the encoder's weights come from.
+/// The origin of the encoder's weights.
 enum Weights {
     /// All from the seed.
     Seeded,
@@ -59,7 +56,7 @@ impl Assembly<'_> {
     }
 }
 
-/// How many tokens a sentence may have, and why.
+/// The most tokens of a sentence, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     tokens: usize,

@@ -40,7 +40,7 @@ const BATCH_WEIGHTS: usize = 1 << 20;
 /// Sentences are small: a worker takes some at a time.
 const SENTENCES_AT_A_TIME: usize = 4;
 
-/// What sentences are encoded with.
+/// The encoder of sentences and its surroundings.
 pub(super) struct Job<'a> {
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) encoder: &'a Encoder,
@@ -58,7 +58,7 @@ pub(super) struct Done<'a> {
     pub(super) vector: &'a [f32],
 }
 
-/// What there was.
+/// Counts over all sentences.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(super) struct Totals {
     pub(super) sentences: u64,
@@ -169,7 +169,7 @@ fn tokens(job: &Job<'_>, names: &SentenceNames, text: &Text) -> Result<Vec<u32>>
     Ok(ids)
 }
 
-/// Which sentences stand together: those of one length, the longest first.
+/// Groups sentences of one length, the longest first.
 fn batches(ids: &[Vec<u32>], heads: usize) -> Vec<Vec<usize>> {
     let length = |at: &usize| ids[*at].len();
     let mut order: Vec<usize> = (0..ids.len()).collect();

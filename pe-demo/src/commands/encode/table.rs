@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use candle_core::{DType, Device};
-use pe_candle::checkpoint::{self, DEFAULT_TENSOR, TableSpec};
+use pe_candle::checkpoint::{self, DEFAULT_TENSOR, SinusoidalSpec};
 use serde::Serialize;
 
 use super::options::TableOption;
@@ -40,7 +40,7 @@ impl TableFile {
         let file = &option.file;
         let position = &encoder.config().position;
         let rows = position.max_seq_len;
-        let spec = TableSpec::new(position.sinusoidal, 0, rows, DType::F32);
+        let spec = SinusoidalSpec::new(position.sinusoidal, 0, rows, DType::F32)?;
         let table = encoder.position().encoding(0, rows)?;
         let table = table.to_device(&Device::Cpu)?;
         let result = checkpoint::save(file, &table, &spec);
@@ -53,7 +53,7 @@ impl TableFile {
             file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
             asked: option.asked,
             tensor: DEFAULT_TENSOR,
-            shape: [rows, spec.config.d_model],
+            shape: [rows, spec.config().d_model],
             dtype: "f32",
             last_row_starts: table
                 .get(rows - 1)?

@@ -17,7 +17,7 @@ use crate::text::sentences::Texts;
 const TENSOR: &str = "vectors";
 const METADATA_KEY: &str = "pe_demo_vectors";
 
-/// What the vectors are of, for whoever reads the file.
+/// The origin of the vectors, for readers of the file.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct About {
     pub(super) program: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct About {
     pub(super) seed: u64,
 }
 
-/// What was written.
+/// The file that was written.
 #[derive(Debug, Serialize)]
 pub(super) struct Written {
     file: PathBuf,

@@ -1,11 +1,10 @@
 //! The options of `pe-demo export`, checked.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use candle_core::DType;
-use pe_candle::checkpoint::TableSpec;
+use pe_candle::checkpoint::SinusoidalSpec;
 use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{
     Base, Error, POSITIONS, Rotary, RotaryConfig, RotaryRecipe, Sinusoidal, SinusoidalConfig,
@@ -18,9 +17,9 @@ use crate::sources::config_json::reason;
 use crate::sources::overwrite;
 use crate::terminal::numbers::short;
 use crate::terminal::outcome::BadUsage;
-use crate::terminal::width::clean;
+use crate::terminal::width::{clean, clean_path};
 
-/// Which table to write, and where to.
+/// The table to write, and its file.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(super) output: PathBuf,
@@ -30,7 +29,7 @@ pub(crate) struct Options {
 /// A table of either kind.
 #[derive(Debug)]
 pub(super) enum Table {
-    Sinusoidal(TableSpec),
+    Sinusoidal(SinusoidalSpec),
     Rotary(RotaryTable),
 }
 
@@ -45,7 +44,7 @@ pub(super) struct RotaryTable {
     pub(super) dtype: DType,
 }
 
-/// Where a rotary embedding comes from.
+/// The origin of a rotary embedding.
 #[derive(Debug)]
 pub(super) enum RotarySource {
     /// A config.json.
@@ -131,8 +130,8 @@ fn check_foreign(args: &ExportArgs) -> Result<(), BadUsage> {
 }
 
 /// Checks that a table ends within the positions there are.
-pub(super) fn check_positions(positions: Range<u64>, rows: usize) -> Result<(), BadUsage> {
-    let Range { start, end } = positions;
+pub(super) fn check_positions(start: u64, rows: usize) -> Result<(), BadUsage> {
+    let end = start.saturating_add(rows as u64);
     match end > POSITIONS {
         true => Err(BadUsage(format!(
             "--start {start} and --max-seq-len {rows} ask for positions {start}..{end}, which run \
@@ -143,17 +142,17 @@ pub(super) fn check_positions(positions: Range<u64>, rows: usize) -> Result<(), 
 }
 
 /// Returns the additive table that the options describe.
-fn sinusoidal(args: &ExportArgs) -> Result<TableSpec> {
+fn sinusoidal(args: &ExportArgs) -> Result<SinusoidalSpec> {
     let (Some(d_model), Some(rows)) = (args.d_model, args.max_seq_len) else {
         bail!(BadUsage(
             "--scheme sinusoidal needs --d-model and --max-seq-len".to_owned()
         ));
     };
     let config = sinusoidal_config(args, d_model)?;
-    let spec = TableSpec::new(config, args.start, rows, args.dtype);
-    check_positions(spec.positions(), rows)?;
+    check_positions(args.start, rows)?;
     match Sinusoidal::new(config) {
-        Ok(_) => Ok(spec),
+        Ok(encoding) => SinusoidalSpec::of(encoding, args.start, rows, args.dtype)
+            .with_context(|| clean_path(&args.output)),
         Err(error) => match explain_sinusoidal(args, &config, &error) {
             Some(why) => bail!(BadUsage(why)),
             None => Err(error.into()),

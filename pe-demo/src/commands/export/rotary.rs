@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use pe_candle::checkpoint::{self, RotarySpec};
+use anyhow::{Context, Result, anyhow, bail};
+use pe_candle::checkpoint::{self, RotarySpec, RotaryTables};
 use pe_core::hf_config::{HfLayer, HfRotary, UnknownKeys};
 use pe_core::{PairLayout, Rotary, RotaryConfig};
 
@@ -47,13 +47,13 @@ pub(super) fn run(output: &Path, table: &RotaryTable, out: &mut dyn Write) -> Re
         }
         (rotary, _) => rotary?,
     };
-    let spec = specification(table, &rotary)?;
-    checkpoint::export_rotary(output, &spec)?;
+    let spec = specification(output, table, rotary)?;
+    checkpoint::export(output, &spec)?;
     print(out, &page(output, table.seq_len, &spec, &chosen)?)?;
     Ok(Outcome::Success)
 }
 
-fn specification(table: &RotaryTable, rotary: &Rotary) -> Result<RotarySpec> {
+fn specification(output: &Path, table: &RotaryTable, rotary: Rotary) -> Result<RotarySpec> {
     let config = rotary.config();
     let rows = match (table.rows, config.max_position_embeddings) {
         (Some(rows), _) => rows,
@@ -70,23 +70,17 @@ fn specification(table: &RotaryTable, rotary: &Rotary) -> Result<RotarySpec> {
                 .to_owned()
         )),
     };
-    let mut spec = RotarySpec {
-        config: config.clone(),
-        seq_len: None,
-        start: table.start,
-        rows,
-        dtype: table.dtype,
-    };
-    check_positions(spec.positions(), rows)?;
-    if rotary.depends_on_seq_len() {
-        let reached = usize::try_from(spec.positions().end).ok();
-        spec.seq_len = table.seq_len.or(reached);
-    }
-    Ok(spec)
+    check_positions(table.start, rows)?;
+    let reached = (table.start as usize).checked_add(rows);
+    let seq_len = table.seq_len.or(reached);
+    let seq_len = seq_len.filter(|_| rotary.depends_on_seq_len());
+    RotaryTables::new(rotary, seq_len)
+        .and_then(|tables| RotarySpec::of(tables, table.start, rows, table.dtype))
+        .with_context(|| clean_path(output))
 }
 
 fn page(output: &Path, seq_len: Option<usize>, spec: &RotarySpec, chosen: &Chosen) -> Result<Page> {
-    let (pairs, dtype) = (spec.config.rotary_dim / 2, spec.dtype.as_str());
+    let (pairs, dtype) = (spec.config().rotary_dim / 2, spec.dtype().as_str());
     let inv_freq = if dtype == "f64" { "f64" } else { "f32" };
     let mut page = Page::new();
     page.wrap("wrote ", &clean_path(output));
@@ -95,11 +89,11 @@ fn page(output: &Path, seq_len: Option<usize>, spec: &RotarySpec, chosen: &Chose
         &format!(
             "tensors cos and sin [{}, {pairs}] {dtype}, inv_freq [{pairs}] {inv_freq}, {} bytes \
              of numbers",
-            spec.rows,
+            spec.rows(),
             thousands(spec.bytes().unwrap_or(0)),
         ),
     );
-    page.wrap("  ", &words::rotary::table(spec)?);
+    page.wrap("  ", &words::rotary::table(spec));
     if let Some(layout) = chosen.layout {
         let (a, b) = layout.columns(1, pairs);
         page.wrap(
@@ -110,7 +104,7 @@ fn page(output: &Path, seq_len: Option<usize>, spec: &RotarySpec, chosen: &Chose
             ),
         );
     }
-    if let (Some(length), None) = (seq_len, spec.seq_len) {
+    if let (Some(length), None) = (seq_len, spec.scheme().seq_len()) {
         page.wrap(
             "  ",
             &format!(

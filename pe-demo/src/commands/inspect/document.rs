@@ -1,10 +1,10 @@
-//! What `pe-demo inspect` finds in a safetensors file, as JSON.
+//! The report on a safetensors file as JSON.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use pe_candle::checkpoint::{
-    self, Comparison, FileReport, RotaryComparison, RotarySpec, TableSpec, TensorReport,
+    self, Comparison, FileReport, RotarySpec, SinusoidalSpec, TensorReport,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -30,7 +30,7 @@ struct Tensor<'a> {
     shape: &'a [usize],
 }
 
-/// What can be said about the table.
+/// The verdict on the table.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Table<'a> {
@@ -62,7 +62,7 @@ struct FirstWrong {
     column: usize,
     expected: f64,
     found: f64,
-    position: u64,
+    position: Option<u64>,
     row: usize,
 }
 
@@ -73,7 +73,7 @@ struct FirstWrongRotary {
     pair: usize,
     position: Option<u64>,
     row: Option<usize>,
-    tensor: &'static str,
+    tensor: String,
 }
 
 impl<'a> Document<'a> {
@@ -115,12 +115,12 @@ fn status(right: bool) -> &'static str {
 
 fn additive<'a>(
     report: &'a FileReport,
-    spec: &TableSpec,
+    spec: &SinusoidalSpec,
     comparison: &Comparison,
 ) -> Result<Table<'a>> {
     Ok(Table::Additive {
         entries: comparison.entries,
-        first_wrong: comparison.first_wrong.map(|first| FirstWrong {
+        first_wrong: comparison.first_wrong.as_ref().map(|first| FirstWrong {
             column: first.column,
             expected: first.expected,
             found: first.found,
@@ -134,17 +134,20 @@ fn additive<'a>(
     })
 }
 
-fn rotary(spec: &RotarySpec, comparison: &RotaryComparison) -> Result<Table<'static>> {
+fn rotary(spec: &RotarySpec, comparison: &Comparison) -> Result<Table<'static>> {
     Ok(Table::Rotary {
         entries: comparison.entries,
-        first_wrong: comparison.first_wrong.map(|first| FirstWrongRotary {
-            expected: first.expected,
-            found: first.found,
-            pair: first.pair,
-            position: first.row.map(|(_, position)| position),
-            row: first.row.map(|(row, _)| row),
-            tensor: first.tensor,
-        }),
+        first_wrong: comparison
+            .first_wrong
+            .as_ref()
+            .map(|first| FirstWrongRotary {
+                expected: first.expected,
+                found: first.found,
+                pair: first.column,
+                position: first.position,
+                row: first.position.map(|_| first.row),
+                tensor: first.tensor.clone(),
+            }),
         specification: serde_json::from_str(&spec.to_json()?)?,
         status: status(comparison.is_right()),
         tensors: [

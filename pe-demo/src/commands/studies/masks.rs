@@ -1,4 +1,4 @@
-//! What the masks hide.
+//! The effect of the masks.
 
 use candle_core::{Result, Tensor};
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl Masks {
     /// Looks at the shortest sentence; `None` if there are none.
     ///
     /// # Errors
-    /// Those of the encoder.
+    /// Returns the errors of the encoder.
     pub fn of(encoder: &Encoder, sentences: &[Sentence]) -> Result<Option<Self>> {
         let lengths = sentences.iter().map(|sentence| sentence.tokens.len());
         let Some((sentence, len)) = lengths.clone().enumerate().min_by_key(|(_, len)| *len) else {
@@ -124,8 +124,8 @@ impl Section for Masks {
         let shown = tokens.len().min(MAP_TOKENS);
         let padding = (self.padded_len - tokens.len()).min(MAP_PADDING);
         page.paragraph(&format!(
-            "Attention of the first head in sentence {}{} under both masks: who looks (left) at \
-             whom (top).",
+            "Attention of the first head in sentence {}{} under both masks (rows: queries, \
+             columns: keys).",
             self.sentence + 1,
             match tokens.len() {
                 len if len > shown => format!(" (its first {shown} tokens)"),

@@ -40,7 +40,7 @@ impl Order {
     /// Compares two orders of the first sentence that has any; `None` if none has.
     ///
     /// # Errors
-    /// Those of the encoder.
+    /// Returns the errors of the encoder.
     pub fn of(encoder: &Encoder, sentences: &[Sentence], sight: Sight) -> Result<Option<Self>> {
         let ids: Vec<Vec<u32>> = sentences.iter().map(Sentence::ids).collect();
         let Some((sentence, permutation)) = pair(&ids).or_else(|| {

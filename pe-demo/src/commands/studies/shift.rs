@@ -35,7 +35,7 @@ pub struct SameShift {
     pub max_error: f64,
 }
 
-/// How one pair of columns turns.
+/// The rotation of one pair of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rotation {
     /// The pair, counted from 0.
@@ -64,7 +64,7 @@ impl SameShift {
     /// longest one, and a smaller shift. `None` if no sentence has three tokens.
     ///
     /// # Errors
-    /// Those of the table.
+    /// Returns the errors of the table.
     pub fn of(encoder: &Encoder, sentences: &[Sentence]) -> Result<Option<Self>> {
         let Some((sentence, start, steps)) = choose(sentences) else {
             return Ok(None);

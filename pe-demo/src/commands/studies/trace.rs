@@ -1,4 +1,4 @@
-//! How much of the encoding is left after each layer?
+//! How much of the encoding does each layer retain?
 
 use candle_core::Result;
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl Trace {
     /// connections.
     ///
     /// # Errors
-    /// Those of the encoder.
+    /// Returns the errors of the encoder.
     pub fn of(encoder: &Encoder, batches: &[&[Sentence]], sight: Sight) -> Result<Self> {
         let lengths = || batches.iter().copied().flatten().map(|s| s.tokens.len());
         let candidates = lengths().max().unwrap_or(0);
@@ -81,7 +81,7 @@ impl Trace {
 
 impl Section for Trace {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        page.heading("How much of the encoding is left");
+        page.heading("Encoding retained per layer");
         page.line("                             with residuals         without residuals");
         page.line("                          correlation  read back  correlation  read back");
         let percent = |count: usize| 100.0 * count as f64 / self.tokens.max(1) as f64;

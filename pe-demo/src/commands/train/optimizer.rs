@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor, Var};
 
-/// How the optimizer works.
+/// The settings of the optimizer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AdamWConfig {
     /// The largest learning rate, at the end of the warm-up.

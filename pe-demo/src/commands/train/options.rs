@@ -9,7 +9,7 @@ use crate::encoder::device::DeviceName;
 use crate::encoder::{Scheme, check_widths};
 use crate::terminal::outcome::BadUsage;
 
-/// What to train, how, and where to.
+/// The training, and its files.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(super) schemes: Vec<Scheme>,
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     pub(super) json: bool,
 }
 
-/// How each scheme is trained.
+/// The settings of each training run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Settings {
     pub(super) steps: u64,

@@ -188,7 +188,7 @@ impl Results {
         }
     }
 
-    /// Which weights are kept, and the losses.
+    /// Prints the losses, and which weights are kept.
     fn losses(&self, page: &mut Page, quiet: bool) {
         page.heading("Losses (nats), and the weights that are kept and tested");
         page.line("                    kept     validation           training");
@@ -287,7 +287,7 @@ impl Line {
         }
     }
 
-    /// Returns the meaning of the figures, in words.
+    /// Describes the figures in words.
     fn verdict(&self, lengths: &[usize]) -> String {
         let Some(Some(trained)) = self.accuracy.first().copied() else {
             return "not tested".to_owned();

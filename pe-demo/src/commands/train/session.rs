@@ -65,7 +65,7 @@ impl Files {
     }
 }
 
-/// How a training run ended.
+/// The end of a training run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Finished,

@@ -33,7 +33,7 @@ pub(crate) const SHORTEST: usize = 8;
 const VALIDATION_COUNT: usize = 12;
 const TEST_COUNT: usize = 24;
 
-/// What sentences are for. No pair of people stands in two of these.
+/// The purposes of sentences. No pair of people appears in two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
     Train,

@@ -42,7 +42,7 @@ struct Header {
     best: Option<Best>,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) model: Description,
@@ -75,7 +75,8 @@ impl Checkpoint {
     /// Reads a file of either kind.
     ///
     /// # Errors
-    /// A file that cannot be read, is no safetensors file, or was not written here.
+    /// Returns an error if the file cannot be read, is not a safetensors file, or was not written by
+    /// `pe-demo train`.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         // The library below trusts the header in places.
@@ -150,7 +151,7 @@ impl Checkpoint {
         Ok(self.take(name, &[rows, width])?.flatten_all()?.to_vec1()?)
     }
 
-    /// Refuses tensors that nobody took.
+    /// Checks that every tensor was taken.
     pub(crate) fn finish(&self) -> Result<()> {
         match self.tensors.keys().min() {
             Some(name) => bail!("{}: tensor {name} does not belong here", self.name),
@@ -161,8 +162,8 @@ impl Checkpoint {
     /// The model with the weights of this file on a device, and fixed tables of `rows` rows.
     ///
     /// # Errors
-    /// A file of a state; weights that are missing, left over, of another shape or type, or no
-    /// finite numbers.
+    /// Returns an error if the file is one of a state, or if weights are missing, left over, of another
+    /// shape or type, or not finite.
     pub(crate) fn classifier(&self, rows: usize, device: &Device) -> Result<Classifier> {
         let name = &self.name;
         ensure!(
@@ -182,8 +183,8 @@ impl Checkpoint {
         Ok(classifier)
     }
 
-    /// Refuses numbers that are not f32, which would be converted without a word, or not finite;
-    /// of several the first by name.
+    /// Checks that all elements are f32, since others would be converted silently, and finite. The error
+    /// names the first tensor by name.
     pub(crate) fn check_numbers(&self) -> Result<()> {
         let sorted: BTreeMap<&String, &Tensor> = self.tensors.iter().collect();
         for (tensor, values) in sorted {

@@ -33,7 +33,7 @@ pub(crate) struct Example {
     pub(crate) answer: u32,
 }
 
-/// How well the answers of a set of sentences were found.
+/// The accuracy and the loss on a set of sentences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Score {
     /// The share of right answers.

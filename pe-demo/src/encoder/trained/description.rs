@@ -1,4 +1,4 @@
-//! What a trained encoder is.
+//! The description of a trained encoder.
 
 use anyhow::{Result, ensure};
 use pe_candle::PositionalEncodingConfig;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::encoder::config::{EncoderConfig, Norm, Residual};
 use crate::encoder::scheme::{Adds, Scheme};
 
-/// What a model is and how it is trained. A training resumes only if all of it is the same.
+/// A model and its training. A training run resumes only if all of it is the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {

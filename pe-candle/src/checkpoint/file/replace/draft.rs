@@ -1,8 +1,7 @@
-//! New content before it takes the name of the old.
+//! New content before it replaces the old.
 //!
-//! On Linux it has no name at all until it is complete: what a process wrote that was killed is
-//! then gone with it. Where files without a name do not exist, or cannot be given one later, it
-//! has one of its own beside its place.
+//! On Linux it has no name until it is complete, so a killed process leaves nothing. Where a file needs a
+//! name, or cannot get one later, it has one of its own next to the old file.
 
 #[cfg(target_os = "linux")]
 mod unnamed;
@@ -17,15 +16,15 @@ use tempfile::{NamedTempFile, TempPath};
 
 /// New content that is being written.
 pub(crate) enum Draft {
-    /// Without a name; and the folder where it gets one.
+    /// A file without a name, and the folder where it gets one.
     #[cfg(target_os = "linux")]
     Unnamed(File, PathBuf),
-    /// With a name of its own, removed when dropped.
+    /// A file with a name of its own, removed when dropped.
     Named(NamedTempFile),
 }
 
 impl Draft {
-    /// An empty file in the folder, of the mode of any new file.
+    /// Creates an empty file in the folder, with the mode of any new file.
     pub(crate) fn new(folder: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(file) = unnamed::open(folder) {
@@ -42,7 +41,7 @@ impl Draft {
         }
     }
 
-    /// Where this process can open it.
+    /// Returns a path that this process can open.
     #[cfg(feature = "hub")]
     pub(crate) fn path(&self) -> std::path::PathBuf {
         match self {
@@ -52,21 +51,21 @@ impl Draft {
         }
     }
 
-    /// Gives the content, which has to be on disk, the name `target`, in one step.
+    /// Gives the content, which has to be on disk, the name `target`, atomically.
     pub(crate) fn take_name(self, target: &Path) -> io::Result<()> {
-        let (_open, name) = self.beside()?;
+        let (_open, name) = self.named()?;
         name.persist(target).map_err(|error| error.error)
     }
 
     /// Does the same if nothing has that name yet.
     #[cfg(feature = "hub")]
     pub(crate) fn take_free_name(self, target: &Path) -> io::Result<()> {
-        let (_open, name) = self.beside()?;
+        let (_open, name) = self.named()?;
         name.persist_noclobber(target).map_err(|error| error.error)
     }
 
-    /// The open file with a name of its own; its locks last as long as it is open.
-    fn beside(self) -> io::Result<(File, TempPath)> {
+    /// Names the file, and returns it open, because closing it would drop its locks.
+    fn named(self) -> io::Result<(File, TempPath)> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file, folder) => match unnamed::link(&file, &folder) {
@@ -90,7 +89,7 @@ fn named(folder: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The system takes the bits of the umask away.
+        // The system clears the bits of the umask.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)

@@ -4,9 +4,10 @@ use std::mem::take;
 
 use crate::kernel::element::{Activation, Chunk, Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
-use crate::kernel::mask::{Mask, Words};
+use crate::kernel::mask::Mask;
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
+use crate::kernel::words::Words;
 
 /// The row of the table that each row of an input uses.
 #[derive(Debug, Clone, Copy)]
@@ -324,7 +325,15 @@ fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
             wanted
         };
         let (now, later) = entries.split_at(len);
-        replace(stream, now, &words[..len], &f);
+        // Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
+        #[allow(clippy::redundant_closure)]
+        replace(
+            stream,
+            now,
+            &words[..len],
+            #[inline(always)]
+            |x, entries, words| f(x, entries, words),
+        );
         (first, entries) = (first + len, later);
     }
 }

@@ -125,7 +125,7 @@ fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// Which shard holds each tensor.
+/// The shard of each tensor.
 #[derive(Deserialize)]
 struct Index {
     #[serde(deserialize_with = "weight_map")]

@@ -22,7 +22,7 @@ pub(super) struct Document<'a> {
     other: Option<Other>,
 }
 
-/// What a model has in place of a rotary embedding.
+/// The positions of a model without a rotary embedding.
 #[derive(Serialize)]
 struct Other {
     note: Option<&'static str>,

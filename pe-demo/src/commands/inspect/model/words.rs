@@ -35,7 +35,7 @@ pub(super) fn page(source: &Source<'_>, model: &HfRotary, layers: &[Layer<'_>]) 
     page
 }
 
-/// A model without a rotary embedding.
+/// Describes a model without a rotary embedding.
 pub(super) fn other(source: &Source<'_>, positions: &HfPositions) -> Page {
     let mut page = start(source, positions.model_type.as_deref());
     page.heading("Positions");
@@ -180,7 +180,7 @@ fn turns(page: &mut Page, set: &Set) {
     }
 }
 
-/// Which of all pairs never complete a turn within a length.
+/// Describes the pairs that never complete a turn within a length.
 fn sentence(within: &Within, all: usize) -> String {
     let pairs = ranges(&within.incomplete);
     let what = match within.incomplete.len() {
@@ -191,7 +191,7 @@ fn sentence(within: &Within, all: usize) -> String {
     format!("{}: {what}", within.words)
 }
 
-/// The type in words.
+/// Describes the type in words.
 fn meaning(config: &RotaryConfig) -> String {
     let name = config.scaling.name();
     let what = match &config.scaling {
@@ -222,7 +222,7 @@ fn meaning(config: &RotaryConfig) -> String {
     format!("{name}: {what}")
 }
 
-/// Which pairs follow time, height and width.
+/// Describes the pairs that follow time, height, and width.
 fn axes(mrope: &Mrope) -> String {
     let [time, height, width] = mrope.sections;
     let how = match mrope.arrangement {

@@ -8,14 +8,14 @@ import { ticks } from "./number.js";
  * @property {number} positions rows of the table
  * @property {number[]} palette colors 0xrrggbb from -1 to 1
  * @property {string} computed the source of numbers computed here
- * @property {{ text: number, tick: number }} axes pixels of a label's height and of a tick mark
- * @property {{ flat: number, far: number, high: number, wide: number, centers: [number, number] }} rings the view of the circles
+ * @property { { text: number, tick: number } } axes pixels of a label's height and of a tick mark
+ * @property { { flat: number, far: number, high: number, wide: number, centers: [number, number] } } rings the view of the circles
  */
 
-/** @typedef {{ context: CanvasRenderingContext2D, width: number, height: number }} Sheet */
-/** @typedef {{ left: number, top: number, right: number, bottom: number }} Area */
-/** @typedef {{ low: number, high: number, label?: string }} Range */
-/** @typedef {{ area: Area, x: (value: number) => number, y: (value: number) => number }} Axes */
+/** @typedef { { context: CanvasRenderingContext2D, width: number, height: number } } Sheet */
+/** @typedef { { left: number, top: number, right: number, bottom: number } } Area */
+/** @typedef { { low: number, high: number, label?: string } } Range */
+/** @typedef { { area: Area, x: (value: number) => number, y: (value: number) => number } } Axes */
 
 /** @type {Page} */
 export const page = JSON.parse(/** @type {HTMLElement} */ (document.getElementById("data")).textContent ?? "");

@@ -2,7 +2,7 @@
 
 /**
  * Sines and cosines of all pairs at the first positions, position after position.
- * @typedef {{ rows: number, d: number, pairs: number, base: number, sin: Float64Array, cos: Float64Array }} Table
+ * @typedef { { rows: number, d: number, pairs: number, base: number, sin: Float64Array, cos: Float64Array } } Table
  */
 
 /**

@@ -2,7 +2,7 @@
 
 use pe_candle::philox4x32_10;
 
-/// What numbers are drawn for.
+/// The purposes of random numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stream {
     Pairs,

@@ -6,7 +6,7 @@ use super::PEOPLE;
 use crate::encoder::trained::classifier::Example;
 use crate::text::tokenizer::Tokenizer;
 
-/// What they do.
+/// The verbs.
 pub(super) const VERBS: [&str; 14] = [
     "admired", "chased", "feared", "followed", "hated", "helped", "invited", "knew", "loved",
     "missed", "praised", "saw", "thanked", "watched",
@@ -55,7 +55,7 @@ pub(super) const PHRASES: usize = 6;
 const SLOT_PHRASES: [&[&str; PHRASES]; SLOTS] =
     [&OPENINGS, &CLAUSES, &ADVERBS, &CLAUSES, &CLOSINGS];
 
-/// What a sentence says.
+/// The contents of a sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) doer: usize,

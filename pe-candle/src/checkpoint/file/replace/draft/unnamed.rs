@@ -1,4 +1,4 @@
-//! Files without a name, which disappear with whoever writes them.
+//! Files without a name, which disappear with the process that writes them.
 
 use std::io::Seek;
 use std::os::fd::AsRawFd;
@@ -8,12 +8,12 @@ use rustix::fs::{AtFlags, CWD, linkat};
 
 use super::{File, NamedTempFile, Path, PathBuf, TempPath, io, named, names};
 
-/// Where the system shows what a process has open: the way to name it.
+/// Returns the path under which the system shows an open file of this process.
 pub(super) fn handle(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// A file without a name, if the folder's file system knows such.
+/// Creates a file without a name, if the folder's file system supports it.
 pub(super) fn open(folder: &Path) -> Option<File> {
     let mut options = File::options();
     options.read(true).write(true).mode(0o666);
@@ -32,7 +32,7 @@ pub(super) fn link(file: &File, folder: &Path) -> io::Result<TempPath> {
     Ok(names().make_in(folder, link)?.into_temp_path())
 }
 
-/// The same content and mode in a file with a name, for systems that forbid links.
+/// Copies content and mode to a file with a name, for systems that forbid links.
 pub(super) fn copy(mut file: File, folder: &Path) -> io::Result<NamedTempFile> {
     let mut copy = named(folder)?;
     file.rewind()?;

@@ -8,19 +8,19 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::num::elementary::Real;
+use crate::num::elementary::FixedPoint;
 use crate::num::fixed::Fixed;
-use crate::num::wide::{WORDS, Wide};
+use crate::num::float::{BigFloat, WORDS};
 
 /// A sign and a magnitude.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Number {
+pub(crate) struct Real {
     pub(crate) negative: bool,
-    pub(crate) size: Wide,
+    pub(crate) size: BigFloat,
 }
 
-impl From<Wide> for Number {
-    fn from(size: Wide) -> Self {
+impl From<BigFloat> for Real {
+    fn from(size: BigFloat) -> Self {
         Self {
             negative: false,
             size,
@@ -29,37 +29,37 @@ impl From<Wide> for Number {
 }
 
 /// Converts a finite f64 exactly.
-impl From<f64> for Number {
+impl From<f64> for Real {
     fn from(value: f64) -> Self {
         Self {
             negative: value < 0.0,
-            size: Wide::from_f64(value.abs()),
+            size: BigFloat::from_f64(value.abs()),
         }
     }
 }
 
 /// Converts an integer exactly.
-impl From<u64> for Number {
+impl From<u64> for Real {
     fn from(value: u64) -> Self {
         let words = Fixed([0, 0, 0, 0, value]);
         Self::from(if value == 0 {
-            Wide::ZERO
+            BigFloat::ZERO
         } else {
-            Wide::normalized(words, 64)
+            BigFloat::normalized(words, 64)
         })
     }
 }
 
-impl From<Real> for Number {
-    fn from(real: Real) -> Self {
+impl From<FixedPoint> for Real {
+    fn from(real: FixedPoint) -> Self {
         let mut words = [0; 8];
         words[..7].copy_from_slice(&real.fraction.0);
         words[7] = real.integer;
         let all = Fixed(words);
         let size = if all == Fixed::ZERO {
-            Wide::ZERO
+            BigFloat::ZERO
         } else {
-            Wide::normalized(all, 64)
+            BigFloat::normalized(all, 64)
         };
         Self {
             negative: real.negative,
@@ -68,20 +68,24 @@ impl From<Real> for Number {
     }
 }
 
-impl Number {
+impl Real {
     /// Returns one.
     pub(crate) fn one() -> Self {
-        Self::from(Wide::ONE)
+        Self::from(BigFloat::ONE)
     }
 
     /// Returns 2 pi.
     pub(crate) fn two_pi() -> Self {
-        Self::from(Wide::two_pi())
+        Self::from(BigFloat::two_pi())
     }
 
     /// Returns the number if it is not negative, else zero.
-    pub(crate) fn at_least_zero(self) -> Wide {
-        if self.negative { Wide::ZERO } else { self.size }
+    pub(crate) fn at_least_zero(self) -> BigFloat {
+        if self.negative {
+            BigFloat::ZERO
+        } else {
+            self.size
+        }
     }
 
     /// Returns the smaller of the two.
@@ -121,7 +125,7 @@ impl Number {
     fn inverse(self) -> Self {
         // The mantissa alone, so that the first guess is a normal f64.
         let exponent = self.size.exponent;
-        let mantissa = Self::from(Wide {
+        let mantissa = Self::from(BigFloat {
             exponent: 0,
             ..self.size
         });
@@ -132,7 +136,7 @@ impl Number {
         }
         Self {
             negative: self.negative,
-            size: Wide {
+            size: BigFloat {
                 exponent: guess.size.exponent - exponent,
                 ..guess.size
             },
@@ -142,20 +146,20 @@ impl Number {
     /// Returns the natural logarithm. The number must be positive.
     pub(crate) fn ln(self) -> Self {
         // self = m 2^e with m in [1/2, 1). ln m = ln a + ln(m / a) for an f64 `a` near m.
-        let mantissa = Self::from(Wide {
+        let mantissa = Self::from(BigFloat {
             exponent: 0,
             ..self.size
         });
-        let near = Real::ln(self.size.mantissa_f64());
+        let near = FixedPoint::ln(self.size.mantissa_f64());
         let ratio = mantissa * Self::from(near.negated().exp());
         let delta = ratio - Self::one();
         // Delta is below 2^-52, so seven terms of the series reach 2^-364.
-        let mut series = Self::from(Wide::ZERO);
+        let mut series = Self::from(BigFloat::ZERO);
         for n in (1..=7u64).rev() {
             series = delta * (Self::one() / Self::from(n) - series);
         }
         let exponent = Self::from(f64::from(self.size.exponent));
-        exponent * Self::from(Real::ln(2.0)) + Self::from(near) + series
+        exponent * Self::from(FixedPoint::ln(2.0)) + Self::from(near) + series
     }
 
     /// Returns e to this power, or `None` for a magnitude of 2^20 or more.
@@ -171,7 +175,7 @@ impl Number {
         let all = all.shr((64 - self.size.exponent).unsigned_abs().min(512));
         let mut fraction = Fixed::ZERO;
         fraction.0.copy_from_slice(&all.0[..7]);
-        let real = Real {
+        let real = FixedPoint {
             negative: self.negative,
             integer: all.0[7],
             fraction,
@@ -185,7 +189,7 @@ impl Number {
     }
 }
 
-impl Neg for Number {
+impl Neg for Real {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -196,7 +200,7 @@ impl Neg for Number {
     }
 }
 
-impl Add for Number {
+impl Add for Real {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -225,16 +229,16 @@ impl Add for Number {
             (first.sub(shifted).0, big.size.exponent)
         };
         if sum == Fixed::ZERO {
-            return Self::from(Wide::ZERO);
+            return Self::from(BigFloat::ZERO);
         }
         Self {
             negative: big.negative,
-            size: Wide::normalized(sum, exponent),
+            size: BigFloat::normalized(sum, exponent),
         }
     }
 }
 
-impl Sub for Number {
+impl Sub for Real {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -242,7 +246,7 @@ impl Sub for Number {
     }
 }
 
-impl Mul for Number {
+impl Mul for Real {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
@@ -254,7 +258,7 @@ impl Mul for Number {
 }
 
 /// The divisor must not be zero.
-impl Div for Number {
+impl Div for Real {
     type Output = Self;
 
     #[allow(clippy::suspicious_arithmetic_impl)] // by the inverse
@@ -263,13 +267,13 @@ impl Div for Number {
     }
 }
 
-impl PartialEq for Number {
+impl PartialEq for Real {
     fn eq(&self, other: &Self) -> bool {
         self.partial_cmp(other) == Some(Ordering::Equal)
     }
 }
 
-impl PartialOrd for Number {
+impl PartialOrd for Real {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let difference = *self - *other;
         Some(if difference.size.is_zero() {
@@ -286,8 +290,8 @@ impl PartialOrd for Number {
 mod tests {
     use super::*;
 
-    fn n(value: f64) -> Number {
-        Number::from(value)
+    fn n(value: f64) -> Real {
+        Real::from(value)
     }
 
     #[test]
@@ -306,8 +310,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Number::from(12345u64).to_f64(), 12345.0);
-        assert_eq!(Number::from(u64::MAX).to_f64(), u64::MAX as f64);
+        assert_eq!(Real::from(12345u64).to_f64(), 12345.0);
+        assert_eq!(Real::from(u64::MAX).to_f64(), u64::MAX as f64);
     }
 
     #[test]
@@ -330,7 +334,7 @@ mod tests {
     #[test]
     fn logarithms_and_exponentials_are_inverse() {
         let tiny = n(1e-87);
-        let close = |a: Number, b: Number| {
+        let close = |a: Real, b: Real| {
             let difference = a - b;
             let size = if difference < n(0.0) {
                 -difference
@@ -344,11 +348,11 @@ mod tests {
             close(value.ln().exp().unwrap(), value);
             close(value.sqrt().unwrap() * value.sqrt().unwrap(), value);
             close((value * value).ln(), value.ln() + value.ln());
-            close(value / value, Number::one());
+            close(value / value, Real::one());
         }
         assert!(n(1_048_576.0).exp().is_none());
         close(n(-600_000.0).exp().unwrap().ln(), n(-600_000.0));
-        close(n(0.0).exp().unwrap(), Number::one());
-        assert!(Number::one().ln().to_f64().abs() < 1e-80);
+        close(n(0.0).exp().unwrap(), Real::one());
+        assert!(Real::one().ln().to_f64().abs() < 1e-80);
     }
 }

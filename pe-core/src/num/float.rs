@@ -2,14 +2,14 @@
 
 use crate::num::fixed::Fixed;
 
-/// Number of words of a [`Wide`] mantissa.
+/// Number of words of a [`BigFloat`] mantissa.
 pub(crate) const WORDS: usize = 5;
 
 /// `mantissa` x 2^`exponent`, with the mantissa in [1/2, 1), or zero.
 ///
 /// Products are truncated to 320 bits: each loses less than 2^-318 of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wide {
+pub(crate) struct BigFloat {
     pub(crate) mantissa: Fixed<WORDS>,
     pub(crate) exponent: i32,
 }
@@ -35,7 +35,7 @@ pub(crate) const PI_OVER_4: [u64; 6] = [
     0xc90f_daa2_2168_c234,
 ];
 
-impl Wide {
+impl BigFloat {
     /// One.
     pub(crate) const ONE: Self = Self {
         mantissa: Fixed([0, 0, 0, 0, 1 << 63]),
@@ -48,7 +48,7 @@ impl Wide {
         exponent: 0,
     };
 
-    /// Returns whether this is [`Wide::ZERO`].
+    /// Returns whether this is [`BigFloat::ZERO`].
     pub(crate) fn is_zero(self) -> bool {
         self.mantissa == Fixed::ZERO
     }
@@ -148,9 +148,14 @@ mod tests {
 
     #[test]
     fn products_with_zero_are_zero() {
-        for other in [Wide::ZERO, Wide::ONE, Wide::two_pi(), Wide::from_f64(1e300)] {
-            assert_eq!(Wide::ZERO.mul(other), Wide::ZERO);
-            assert_eq!(other.mul(Wide::ZERO), Wide::ZERO);
+        for other in [
+            BigFloat::ZERO,
+            BigFloat::ONE,
+            BigFloat::two_pi(),
+            BigFloat::from_f64(1e300),
+        ] {
+            assert_eq!(BigFloat::ZERO.mul(other), BigFloat::ZERO);
+            assert_eq!(other.mul(BigFloat::ZERO), BigFloat::ZERO);
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Floats nearest to wide numbers.
 
-use crate::num::number::Number;
-use crate::num::wide::{WORDS, Wide};
+use crate::num::float::{BigFloat, WORDS};
+use crate::num::real::Real;
 use crate::round::nearest::{Magnitude, nearest};
 
 /// Returns the `f64` nearest to a wide number.
-pub(crate) fn to_f64(wide: Wide) -> f64 {
+pub(crate) fn to_f64(wide: BigFloat) -> f64 {
     nearest(false, magnitude(wide))
 }
 
 /// Returns the `f32` nearest to a wide number.
-pub(crate) fn to_f32(wide: Wide) -> f32 {
+pub(crate) fn to_f32(wide: BigFloat) -> f32 {
     nearest(false, magnitude(wide))
 }
 
 /// Returns the magnitude of a wide number, for [`nearest`].
-pub(crate) fn magnitude(wide: Wide) -> Magnitude {
+pub(crate) fn magnitude(wide: BigFloat) -> Magnitude {
     Magnitude {
         bits: wide.mantissa.top128(),
         exponent: wide.exponent,
@@ -23,7 +23,7 @@ pub(crate) fn magnitude(wide: Wide) -> Magnitude {
     }
 }
 
-impl Number {
+impl Real {
     /// Returns the nearest f64.
     pub(crate) fn to_f64(self) -> f64 {
         nearest(self.negative, magnitude(self.size))
@@ -41,7 +41,7 @@ mod tests {
         let rounded = |low: [u64; 3]| {
             let [a, b, c] = low;
             // 1/2 + 2^-54 is midway between 1/2 and the next f64.
-            to_f64(Wide {
+            to_f64(BigFloat {
                 mantissa: Fixed([a, b, c, 0, (1 << 63) | (1 << 10)]),
                 exponent: 0,
             })

@@ -1,0 +1,132 @@
+//! Sinusoidal tables in files: one tensor, `pe`, of shape `[rows, d_model]`.
+
+use std::ops::Range;
+
+use candle_core::{Result, Tensor};
+use pe_core::{Element, Sinusoidal, SinusoidalConfig};
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
+use crate::checkpoint::file::json::object;
+use crate::checkpoint::file::message::{error, quoted};
+use crate::checkpoint::file::read::DEFAULT_TENSOR;
+use crate::checkpoint::load::{Loaded, differences};
+use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
+use crate::checkpoint::spec::Spec;
+use crate::layers::additive::PositionalEncoding;
+use crate::layers::config::PositionalEncodingConfig;
+
+/// Specification of a sinusoidal table.
+pub type SinusoidalSpec = Spec<Sinusoidal>;
+
+#[doc(hidden)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fields {
+    format: u32,
+    scheme: String,
+    #[serde(deserialize_with = "object")]
+    config: SinusoidalConfig,
+    start: u64,
+    rows: usize,
+    dtype: String,
+}
+
+impl Sealed for Sinusoidal {}
+
+impl Scheme for Sinusoidal {
+    const NAME: &'static str = "sinusoidal";
+    const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
+    const WIDTH: &'static str = "d_model";
+    type Config = SinusoidalConfig;
+    type Fields = Fields;
+    type Tensors = Tensor;
+
+    fn build(config: SinusoidalConfig, _end: u64) -> Result<Self> {
+        Ok(Self::new(config)?)
+    }
+
+    fn config(&self) -> &SinusoidalConfig {
+        self.config()
+    }
+
+    fn width(config: &SinusoidalConfig) -> usize {
+        config.d_model
+    }
+
+    fn writer<T: Element>(
+        &self,
+        positions: Range<u64>,
+    ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
+        let mut blocks = self.blocks(positions)?;
+        Ok(
+            move |tables: &mut [Vec<T>]| {
+                tables.iter_mut().try_for_each(|table| blocks.write(table))
+            },
+        )
+    }
+
+    fn to_fields(&self, rows: &Rows) -> Result<Fields> {
+        Ok(Fields {
+            format: FORMAT,
+            scheme: Self::NAME.to_owned(),
+            config: *self.config(),
+            start: rows.start,
+            rows: rows.rows,
+            dtype: dtype_name(rows.dtype)?.to_owned(),
+        })
+    }
+
+    fn from_fields(fields: Fields) -> std::result::Result<(Self, Rows), String> {
+        let rows = Rows {
+            start: fields.start,
+            rows: fields.rows,
+            dtype: dtype_from_name(&fields.dtype)?,
+        };
+        let encoding = Self::new(fields.config).map_err(|error| error.to_string())?;
+        Ok((encoding, rows))
+    }
+
+    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
+        loaded.next()
+    }
+}
+
+impl Loaded<Sinusoidal> {
+    /// Builds a layer with this table, of its dtype and on its device.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("table.safetensors");
+    /// use candle_core::{DType, Device};
+    /// use pe_candle::PositionalEncodingConfig;
+    /// use pe_candle::checkpoint::{self, SinusoidalSpec};
+    ///
+    /// let config = PositionalEncodingConfig::new(64);
+    /// checkpoint::export(&path, &SinusoidalSpec::new(config.sinusoidal, 0, 100, DType::F32)?)?;
+    /// let layer = checkpoint::load(&path, &Device::Cpu)?.into_layer(config)?;
+    /// assert_eq!(layer.max_seq_len(), 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the file states another encoding than the configuration's or positions
+    /// that do not begin at 0. Also returns the errors of [`PositionalEncoding::from_table`].
+    pub fn into_layer(self, config: PositionalEncodingConfig) -> Result<PositionalEncoding> {
+        if let Some(spec) = &self.spec {
+            let name = || quoted(self.names.first().map_or("", String::as_str));
+            if *spec.config() != config.sinusoidal {
+                let reason = differences(spec.config(), &config.sinusoidal);
+                return Err(error(format_args!("table {}: {reason}", name())));
+            }
+            if spec.start() != 0 {
+                return Err(error(format_args!(
+                    "table {} begins at position {}, the table of a layer at 0",
+                    name(),
+                    spec.start()
+                )));
+            }
+        }
+        PositionalEncoding::from_table(config, self.table)
+    }
+}

@@ -1,0 +1,35 @@
+//! How the calls of a layer are computed.
+
+use candle_core::Tensor;
+
+use super::isa::Level;
+
+/// The way of a layer's calls. Tests and benchmarks choose another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub(crate) level: Level,
+    /// The reference path that is taken instead of the kernels.
+    pub(crate) reference: Option<Route>,
+}
+
+/// How a reference path is composed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Of `candle_nn::rotary_emb`, whose operations have no backward pass. Only rotations have this route.
+    Rope,
+    /// Of products and sums, which gradients flow through.
+    Operations,
+}
+
+impl Plan {
+    /// Returns the plan of this machine: the kernels on its best instruction set.
+    pub(crate) fn best() -> Self {
+        let (level, reference) = (Level::best(), None);
+        Self { level, reference }
+    }
+
+    /// Returns whether a kernel computes the result for this input.
+    pub(crate) fn has_kernel(&self, xs: &Tensor) -> bool {
+        self.reference.is_none() && xs.device().is_cpu()
+    }
+}

@@ -1,0 +1,80 @@
+//! Hooks for the tests and benchmarks of this workspace. They are no part of the public API.
+
+use crate::kernel::Level;
+pub use crate::kernel::{Plan, Route};
+use crate::layers::additive::PositionalEncoding;
+use crate::layers::dropout::Dropout;
+use crate::layers::rotary::RotaryEmbedding;
+
+/// An instruction set of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct InstructionSet(Level);
+
+impl InstructionSet {
+    /// Lists the instruction sets of this machine with their names, the best one last.
+    pub fn available() -> Vec<(&'static str, Self)> {
+        let named = |level: Level| (level.name(), Self(level));
+        Level::available().into_iter().map(named).collect()
+    }
+
+    /// Makes all layers of this process use this set. Returns whether it did: after the first layer it is too late.
+    pub fn force(self) -> bool {
+        self.0.force()
+    }
+}
+
+/// A layer whose calls can be computed in another way.
+pub trait Planned: Clone {
+    /// Returns the layer's plan.
+    fn plan(&mut self) -> &mut Plan;
+
+    /// Returns the same layer on an instruction set.
+    fn on(&self, set: InstructionSet) -> Self {
+        let mut layer = self.clone();
+        layer.plan().level = set.0;
+        layer
+    }
+
+    /// Returns the same layer by its reference path.
+    fn by_reference(&self, route: Route) -> Self {
+        let mut layer = self.clone();
+        layer.plan().reference = Some(route);
+        layer
+    }
+}
+
+impl Planned for Dropout {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for PositionalEncoding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+/// A layer whose tables grow.
+pub trait Grown {
+    /// Returns the number of rows built until now.
+    fn rows_built(&self) -> usize;
+}
+
+impl Grown for PositionalEncoding {
+    fn rows_built(&self) -> usize {
+        self.built()
+    }
+}
+
+impl Grown for RotaryEmbedding {
+    fn rows_built(&self) -> usize {
+        self.built()
+    }
+}

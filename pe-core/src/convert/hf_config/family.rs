@@ -1,0 +1,134 @@
+//! What a model type can imply where its `config.json` is silent.
+
+use crate::families::rotary::{Mrope, MropeArrangement};
+use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
+
+/// Sets of frequencies of a model that does not name them itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Sets {
+    /// One set for all layers.
+    One,
+    /// `full_attention`, and `sliding_attention` with its own base. A `rope_scaling` changes the
+    /// first only.
+    ScaledFull(f64),
+    /// The same sets. A `rope_scaling` changes both.
+    ScaledBoth(f64),
+}
+
+/// The defaults of transformers' configuration class (version 5.23).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Family {
+    pub(super) theta: f64,
+    pub(super) partial: f64,
+    pub(super) head_dim: Option<usize>,
+    /// Whether `head_dim` is the part of a head that has positions, all of which rotates
+    /// (`qk_rope_head_dim`).
+    pub(super) separate: bool,
+    /// The number of rotated columns, where the class states it.
+    pub(super) rotary_dim: Option<usize>,
+    /// The width of a head in layers of full attention, where it differs.
+    pub(super) global_head_dim: Option<usize>,
+    pub(super) layout: PairLayout,
+    pub(super) sets: Sets,
+    /// The rope parameters of a file that has none, as JSON.
+    pub(super) parameters: Option<&'static str>,
+    /// How pairs follow time, height, and width, with the default sections.
+    pub(super) mrope: Option<Mrope>,
+    /// Keys that transformers does not use for this model type.
+    pub(super) ignored: &'static [&'static str],
+    /// What this version does not do as the model does.
+    pub(super) differs: Option<&'static str>,
+}
+
+pub(super) const PLAIN: Family = Family {
+    theta: 10_000.0,
+    partial: 1.0,
+    head_dim: None,
+    separate: false,
+    rotary_dim: None,
+    global_head_dim: None,
+    layout: HalfSplit,
+    sets: Sets::One,
+    parameters: None,
+    mrope: None,
+    ignored: &[],
+    differs: None,
+};
+
+impl Family {
+    pub(super) const fn theta(self, theta: f64) -> Self {
+        Self { theta, ..self }
+    }
+
+    pub(super) const fn partial(self, partial: f64) -> Self {
+        Self { partial, ..self }
+    }
+
+    pub(super) const fn head(self, head_dim: usize) -> Self {
+        Self {
+            head_dim: Some(head_dim),
+            ..self
+        }
+    }
+
+    /// A part of the head is for positions alone.
+    pub(super) const fn part(self, head_dim: usize) -> Self {
+        Self {
+            separate: true,
+            ..self.head(head_dim)
+        }
+    }
+
+    pub(super) const fn rotary_dim(self, rotary_dim: usize) -> Self {
+        Self {
+            rotary_dim: Some(rotary_dim),
+            ..self
+        }
+    }
+
+    pub(super) const fn global_head(self, head_dim: usize) -> Self {
+        Self {
+            global_head_dim: Some(head_dim),
+            ..self
+        }
+    }
+
+    pub(super) const fn interleaved(self) -> Self {
+        Self {
+            layout: Interleaved,
+            ..self
+        }
+    }
+
+    pub(super) const fn sets(self, sets: Sets) -> Self {
+        Self { sets, ..self }
+    }
+
+    pub(super) const fn parameters(self, json: &'static str) -> Self {
+        Self {
+            parameters: Some(json),
+            ..self
+        }
+    }
+
+    pub(super) const fn mrope(self, sections: [usize; 3], arrangement: MropeArrangement) -> Self {
+        Self {
+            mrope: Some(Mrope {
+                sections,
+                arrangement,
+            }),
+            ..self
+        }
+    }
+
+    pub(super) const fn ignores(self, ignored: &'static [&'static str]) -> Self {
+        Self { ignored, ..self }
+    }
+
+    pub(super) const fn differs(self, how: &'static str) -> Self {
+        Self {
+            differs: Some(how),
+            ..self
+        }
+    }
+}

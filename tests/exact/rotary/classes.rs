@@ -1,0 +1,189 @@
+//! What is read from a `config.json` against what transformers' rotary classes and attention layers
+//! do: pairs of columns, direction, frequencies, coordinates.
+
+use std::collections::BTreeMap;
+
+use pe_core::hf_config::{self, HfLayer, UnknownKeys};
+use pe_core::{MropeArrangement, PairLayout, Rotary, RotaryConfig, RotaryRecipe};
+use pe_tests::{golden, tolerance};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+#[derive(Deserialize)]
+struct Golden {
+    inv_freq: Vec<Vec<f32>>,
+    classes: Vec<Class>,
+}
+
+#[derive(Deserialize)]
+struct Class {
+    class: String,
+    model_type: String,
+    layer_type: Option<String>,
+    layout: String,
+    pairs: usize,
+    direction: String,
+    axes: Option<String>,
+    attention_factor: f64,
+    inv_freq: usize,
+    config: Map<String, Value>,
+}
+
+/// Model types that are not read as transformers reads them, and how they are told apart: a part of
+/// the warning or of the error.
+const TOLD: [(&str, &str); 3] = [
+    (
+        "ernie4_5_vl_moe_text",
+        "its pairs follow height, width, and time in another order",
+    ),
+    ("glm4_moe", "rotary_dim 21 is not an even number above 0"),
+    ("nanochat", "it rotates in the opposite direction"),
+];
+
+fn golden() -> Golden {
+    serde_json::from_str(&golden::text("rotary_classes.json")).unwrap()
+}
+
+/// What a file says that leaves everything about rotary embeddings to the class.
+fn silent(config: &Map<String, Value>) -> Map<String, Value> {
+    let kept = |key: &str| {
+        let widths = [
+            "hidden_size",
+            "n_embd",
+            "d_model",
+            "n_heads",
+            "qk_rope_head_dim",
+        ];
+        widths.contains(&key) || key == "model_type" || key.contains("num_attention_heads")
+    };
+    let entries = config.iter().filter(|(key, _)| kept(key));
+    entries
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .chain(
+            config
+                .get_key_value("max_position_embeddings")
+                .map(|(key, value)| (key.clone(), value.clone())),
+        )
+        .collect()
+}
+
+/// Compares a layer with the class, and names the first difference.
+fn compare(layer: &HfLayer, class: &Class, expected: &[f32]) -> Result<(), String> {
+    let layout = match layer.layout {
+        PairLayout::HalfSplit => "half-split",
+        PairLayout::Interleaved => "interleaved",
+    };
+    if layout != class.layout {
+        return Err(format!("{layout} instead of {}", class.layout));
+    }
+    if class.direction != "forward" {
+        return Err(format!("direction {}", class.direction));
+    }
+    let rotary = Rotary::new(RotaryConfig {
+        recipe: RotaryRecipe::HfF32,
+        ..layer.rotary.clone()
+    })
+    .map_err(|error| error.to_string())?;
+    let found = rotary.frequencies(0).map_err(|error| error.to_string())?;
+    let ours = found.inv_freq_f32();
+    // A proportional scaling has still pairs at the end, of frequency 0.
+    let rotated = ours.iter().filter(|f| **f != 0.0).count();
+    if rotated != class.pairs || ours.len() != expected.len() {
+        return Err(format!(
+            "{rotated} pairs of {} instead of {}",
+            ours.len(),
+            class.pairs
+        ));
+    }
+    for (pair, (ours, theirs)) in ours.iter().zip(expected).enumerate() {
+        if ours.to_bits().abs_diff(theirs.to_bits()) > tolerance::ROTARY_CLASS_ULP {
+            return Err(format!(
+                "frequency {ours:e} instead of {theirs:e} of pair {pair}"
+            ));
+        }
+    }
+    let factor = found.attention_factor();
+    let error = (factor - class.attention_factor).abs();
+    if error > tolerance::ROTARY_ATTENTION_FACTOR * factor {
+        return Err(format!(
+            "attention factor {factor} instead of {}",
+            class.attention_factor
+        ));
+    }
+    let Some(axes) = class.axes.as_ref().filter(|axes| !axes.contains('?')) else {
+        return Ok(());
+    };
+    let Some(mrope) = &layer.mrope else {
+        return Err("no split between coordinates".to_owned());
+    };
+    let [time, height, width] = mrope.sections;
+    let ours: String = match mrope.arrangement {
+        MropeArrangement::Chunked => "0".repeat(time) + &"1".repeat(height) + &"2".repeat(width),
+        _ => (0..class.pairs)
+            .map(|pair| match pair % 3 {
+                1 if pair < 3 * height => '1',
+                2 if pair < 3 * width => '2',
+                _ => '0',
+            })
+            .collect(),
+    };
+    if ours != *axes {
+        return Err(format!("coordinates {ours} instead of {axes}"));
+    }
+    Ok(())
+}
+
+/// Reads each class' own settings, and files that leave them out.
+#[test]
+fn every_class_is_read_as_it_rotates_or_told_apart() {
+    let Golden { inv_freq, classes } = golden();
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut compared = 0;
+    for class in classes.iter().filter(|class| !class.model_type.is_empty()) {
+        for config in [class.config.clone(), silent(&class.config)] {
+            let name = format!("{} ({}) {config:?}", class.class, class.model_type);
+            let expectation = TOLD.iter().find(|(name, _)| *name == class.model_type);
+            let read = hf_config::read(&Value::Object(config), UnknownKeys::Warn);
+            match (expectation, read) {
+                (Some((name, how)), Err(error)) => {
+                    assert!(error.to_string().contains(how), "{name}: {error}");
+                    *told.entry(name).or_default() += 1;
+                }
+                (Some((name, how)), Ok(model)) => {
+                    assert!(
+                        model.warnings.iter().any(|w| w.contains(how)),
+                        "{name}: {:?}",
+                        model.warnings
+                    );
+                    *told.entry(name).or_default() += 1;
+                }
+                (None, Err(error)) => panic!("{name}: {error}"),
+                (None, Ok(model)) => {
+                    let layer = model
+                        .layer(class.layer_type.as_deref())
+                        .unwrap_or_else(|error| panic!("{name}: {error}"));
+                    if let Err(difference) = compare(layer, class, &inv_freq[class.inv_freq]) {
+                        panic!("{name}: {difference}");
+                    }
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(told, TOLD.iter().map(|(name, _)| (*name, 2)).collect());
+    assert_eq!(compared, 366);
+}
+
+#[test]
+fn unknown_model_types_are_never_read_silently() {
+    let text =
+        r#"{"model_type": "quux", "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e6}"#;
+    let model = hf_config::read(text, UnknownKeys::Warn).unwrap();
+    let expected = "model_type (\"quux\" is not known: half-split pairs over the whole head, and a base \
+                    of 10000 where the file has none, are assumed)";
+    assert_eq!(model.warnings, [expected]);
+    let error = hf_config::read(text, UnknownKeys::Reject)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(expected), "{error}");
+}

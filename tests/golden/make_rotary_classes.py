@@ -1,0 +1,448 @@
+"""rotary_classes.json: what the rotary classes and attention layers of transformers do, one by one.
+
+    pip install -r requirements.txt && python make_rotary_classes.py [--table | FOLDER ...]
+
+For every class with a rotary embedding of text (or sound) the script builds its default configuration, the rotary class,
+and one attention layer in which every linear layer is replaced by random outputs that do not depend on the
+position. What reaches the attention function at position p is then a linear map of what reaches it at position 0. The
+map is solved for and read: which columns of the projection form pairs, which way they rotate, by which angle, and which
+of three coordinates each pair follows. Nothing is concluded from names or source text.
+Layers that apply their rotation elsewhere are probed through the module's `apply_rotary_pos_emb` alone.
+
+From the same runs it writes pe-core/src/convert/hf_config/classes.rs, the defaults of each model type. With --table
+this file alone is written again, from the JSON; with names of folders only these are probed, and nothing is written.
+
+The JSON lists distinct frequencies once (`inv_freq`), and for each class: configuration, layer type, layout
+(`half-split`, `interleaved`), first rotated column, number of pairs, width of the query, direction.
+"""
+
+import importlib
+import inspect
+import json
+import math
+import re
+import sys
+import typing
+import warnings
+from pathlib import Path
+
+warnings.filterwarnings("ignore")
+import torch
+import transformers
+from torch import nn
+from transformers import PreTrainedConfig
+from transformers.modeling_utils import AttentionInterface
+
+VERSION = "5.23.0"
+HERE = Path(__file__).parent
+transformers.logging.set_verbosity_error()
+torch.set_num_threads(1)
+
+# Positions of the tokens: small, large; with three coordinates also one coordinate alone.
+PLAIN = torch.tensor([[0, 1, 4096]])
+AXES = torch.tensor([[0, 1, 4096, 1, 0, 0], [0, 1, 4096, 0, 1, 0], [0, 1, 4096, 0, 0, 1]])
+
+# Classes whose default configuration does not fit their own code; values of the released models.
+RELEASED = {
+    "glm4v_text": {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
+    "glm4v_moe_text": {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
+    "glm_image_text": {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
+    "hunyuan_vl_text": {"mrope_section": [16, 16, 16, 16]},
+}
+SWITCHED_OFF = {"zamba2": "use_mem_rope is false", "esm": "position_embedding_type is absolute"}
+WIDTHS = {"qwen3_omni_moe_text": {"head_dim": 128}, "glm4v_moe_text": {"head_dim": 128}}
+
+
+class Projection(nn.Module):
+    """Random outputs, the same for every token of a sequence."""
+
+    outputs = []
+
+    def __init__(self, inputs, outputs, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features, self.out_features = inputs, outputs
+        self.weight, self.bias = nn.Parameter(torch.zeros(1, 1)), None
+
+    def forward(self, x):
+        if x.dim() != 3:
+            return torch.randn([*x.shape[:-1], self.out_features], dtype=x.dtype)
+        values = torch.randn([x.shape[0], 1, self.out_features], dtype=torch.float64)
+        Projection.outputs.append(values[:, 0])
+        return values.expand([*x.shape[:-1], self.out_features]).clone().to(x.dtype)
+
+
+class Captured(Exception):
+    pass
+
+
+def capture(module, query, key, value, *args, **kwargs):
+    raise Captured(query.detach().double())
+
+
+AttentionInterface.get_interface = lambda self, *args, **kwargs: capture
+
+
+def modules():
+    root = Path(transformers.__file__).parent / "models"
+    for path in sorted(root.glob("*/modeling_*.py")):
+        if re.search("[Rr]otary", path.read_text()):
+            yield path.parent.name, importlib.import_module(f"transformers.models.{path.parent.name}.{path.stem}")
+
+
+def config_class(cls):
+    for parameter in list(inspect.signature(cls.__init__).parameters.values())[1:]:
+        for found in typing.get_args(parameter.annotation) or (parameter.annotation,):
+            if inspect.isclass(found) and issubclass(found, PreTrainedConfig):
+                return found
+    return None
+
+
+def classes(module, pattern, argument):
+    for cls in list(vars(module).values()):
+        if (inspect.isclass(cls) and cls.__module__ == module.__name__ and issubclass(cls, nn.Module)
+                and re.search(pattern, cls.__name__) and "forward" in vars(cls)
+                and argument in inspect.signature(cls.forward).parameters):
+            yield cls
+
+
+def configuration(cls, rotary):
+    """The default configuration, or that of the part of a composite model that the rotary class belongs to."""
+    config = cls()
+    if getattr(cls, "sub_configs", None) and not hasattr(config, "max_position_embeddings"):
+        parts = [getattr(config, name) for name in cls.sub_configs]
+        parts = [part for part in parts if isinstance(part, PreTrainedConfig)]
+        stem = rotary.__name__.removesuffix("RotaryEmbedding")
+        fitting = [part for part in parts if type(part).__name__ in (stem + "Config", stem + "TextConfig")]
+        fitting += [part for part in parts if re.search("Text|Decoder", type(part).__name__)]
+        # As the class makes it, not as the composite model changes it.
+        config = type((fitting or parts)[0])()
+    name = type(config).model_type
+    if name in SWITCHED_OFF:
+        raise ValueError(SWITCHED_OFF[name])
+    for key, value in WIDTHS.get(name, {}).items():
+        setattr(config, key, value)
+    if name in RELEASED:
+        config.rope_parameters.update(RELEASED[name])
+    for key, value in (("head_dim", lambda: config.hidden_size // config.num_attention_heads),
+                       ("num_key_value_heads", lambda: config.num_attention_heads)):
+        try:
+            if getattr(config, key) is None:
+                setattr(config, key, value())
+        except Exception:
+            # Not there, or one for each layer.
+            pass
+    return config
+
+
+def embeddings(rotary, layer_type, axes):
+    """Cosines and sines, in double precision, and the number of tokens."""
+    words = {} if layer_type is None else {"layer_type": layer_type}
+    forms = [PLAIN, AXES[:, None], torch.cat([AXES, AXES[:1]])[:, None]]
+    error = None
+    for form in forms[1:] if axes else forms[:1]:
+        try:
+            result = rotary(torch.zeros(1, form.shape[-1], 8, dtype=torch.float64), form, **words)
+            if isinstance(result, tuple):
+                return tuple(part.double() for part in result), form.shape[-1]
+            return result.to(torch.complex128 if result.is_complex() else torch.float64), form.shape[-1]
+        except Exception as failure:
+            error = failure
+    raise error
+
+
+def solve(before, after):
+    return torch.linalg.lstsq(before, after).solution.T
+
+
+def read(maps, width):
+    """Pairs of columns, their angles and directions, from the maps of positions 1, 4096 and of single coordinates."""
+    one, far, *single = maps
+    off = lambda m: (m - torch.diag(torch.diagonal(m))).abs() > 1e-9
+    mixes, seen, pairs = off(far), set(), []
+    for i in range(width):
+        partners = mixes[i].nonzero().flatten().tolist()
+        if i in seen or not partners:
+            continue
+        if len(partners) > 1:
+            raise ValueError(f"column {i} depends on {partners}")
+        j = partners[0]
+        seen.add(j)
+        angle = math.atan2(one[j, i], one[i, i])
+        axis = [k for k, m in enumerate(single) if off(m)[i, j]]
+        pairs.append((i, j, angle, axis))
+    if not pairs:
+        raise ValueError("nothing rotates")
+    signs = {angle > 0 for _, _, angle, _ in pairs if abs(angle) > 1e-6}
+    first, gaps = pairs[0][0], {j - i for i, j, _, _ in pairs}
+    if len(gaps) != 1 or len(signs) != 1:
+        raise ValueError(f"gaps {gaps}, signs {signs}")
+    gap = gaps.pop()
+    interleaved = gap == 1 and len(pairs) > 1
+    firsts = [i for i, *_ in pairs]
+    expected = range(first, first + 2 * len(pairs), 2) if interleaved else range(first, first + len(pairs))
+    if firsts != list(expected):
+        raise ValueError(f"pairs begin at {firsts}")
+    result = {
+        "layout": "interleaved" if interleaved else "half-split",
+        "first": first, "pairs": len(pairs), "gap": gap, "width": width,
+        "direction": "forward" if signs.pop() else "reversed",
+    }
+    if any(axis for *_, axis in pairs):
+        result["axes"] = "".join(str(axis[0]) if len(axis) == 1 else "?" for *_, axis in pairs)
+    result["angles"] = [abs(angle) for _, _, angle, _ in pairs]
+    return result
+
+
+def by_attention(attention, config, rotary, layer_type, index, axes, mask):
+    emb, tokens = embeddings(rotary, layer_type, axes)
+    linear, nn.Linear = nn.Linear, Projection
+    try:
+        wanted = inspect.signature(attention.__init__).parameters
+        known = {"layer_idx": index, "layer_type": layer_type, "is_causal": True,
+                 "num_heads": getattr(config, "num_attention_heads", None),
+                 "num_attention_heads": getattr(config, "num_attention_heads", None),
+                 "num_key_value_heads": getattr(config, "num_key_value_heads", None)}
+        layer = attention(config, **{k: v for k, v in known.items() if k in wanted}).double().eval()
+    finally:
+        nn.Linear = linear
+    for path, child in list(layer.named_modules()):
+        if path and "Norm" in type(child).__name__:
+            parent, _, name = path.rpartition(".")
+            setattr(layer.get_submodule(parent), name, nn.Identity())
+    heads = getattr(config, "num_attention_heads", None) or 8
+    batch = max(40, math.ceil(1100 / heads))
+    spread = lambda t: t.expand(batch, *t.shape[1:]) if t.dim() == 3 and t.shape[0] == 1 else t
+    emb = tuple(map(spread, emb)) if isinstance(emb, tuple) else spread(emb)
+    by_type = {layer_type: emb} if layer_type else None
+    wanted = inspect.signature(attention.forward).parameters
+    values = {
+        "hidden_states": torch.zeros(batch, tokens, getattr(config, "hidden_size", 8), dtype=torch.float64),
+        "position_embeddings": emb, "rotary_pos_emb": emb,
+        "position_ids": torch.arange(tokens).expand(batch, tokens), "attention_mask": mask and torch.zeros(1, 1, tokens, tokens, dtype=torch.float64),
+        "cu_seqlens": torch.tensor([0, tokens], dtype=torch.int32), "shared_kv_states": {}, "alibi": None,
+        "attention_scaling": 1.0, "max_seqlen": tokens, "layer_idx": index,
+    }
+    Projection.outputs.clear()
+    torch.manual_seed(1)
+    call = {k: v for k, v in values.items() if k in wanted}
+    try:
+        try:
+            layer(**call)
+        except TypeError:
+            if by_type is None:
+                raise
+            Projection.outputs.clear()
+            layer(**{**call, "position_embeddings": by_type})
+        raise ValueError("the attention function was not called")
+    except Captured as found:
+        (query,) = found.args
+    width = query.shape[-1]
+    start = query[:, :, 0].reshape(-1, width)
+    maps = [solve(start, query[:, :, t].reshape(-1, width)) for t in range(1, tokens)]
+    # Which output of which projection each column of the query is.
+    head = query[:, 0, 0] - query[:, 0, 0].mean(0)
+    for outputs in Projection.outputs:
+        if outputs.shape[0] != batch or outputs.shape[1] < width:
+            continue
+        outputs = outputs - outputs.mean(0)
+        alike = ((head.T @ outputs) / (head.norm(dim=0)[:, None] * outputs.norm(dim=0) + 1e-30)).abs().max(1)
+        if alike.values.min() > 0.999 and len(set(alike.indices.tolist())) == width:
+            order = torch.argsort(alike.indices)
+            return read([m[order][:, order] for m in maps], width)
+    raise ValueError("the query's columns are of no single projection")
+
+
+def by_function(module, rotary, layer_type):
+    """The module's own function on random queries, for layers that do not call it themselves."""
+    (cos, sin), tokens = embeddings(rotary, layer_type, False)
+    name = next(n for n in vars(module) if n.startswith("apply_rotary_pos_emb") or n == "apply_rotary_emb")
+    width = cos.shape[-1]
+    query = torch.randn(1, 2 * width + 8, 1, width, dtype=torch.float64).expand(-1, -1, tokens, -1)
+    out = vars(module)[name](query, query, cos, sin)[0][0]
+    base = solve(query[0, :, 0], out[:, 0])
+    if not torch.allclose(base @ base.T, torch.eye(width, dtype=torch.float64), atol=1e-6):
+        raise ValueError("position 0 is not a permutation")
+    return read([base.T @ solve(query[0, :, 0], out[:, t]) for t in range(1, tokens)], width)
+
+
+def frequencies(rotary, layer_type):
+    buffers = {name: buffer for name, buffer in rotary.named_buffers() if "original" not in name}
+    for name in (f"{layer_type}_inv_freq", "inv_freq"):
+        if name in buffers:
+            scaling = getattr(rotary, name.removesuffix("inv_freq") + "attention_scaling", 1.0)
+            return [float(v) for v in buffers[name].flatten()], float(scaling)
+    raise ValueError(f"no inv_freq among {sorted(buffers)}")
+
+
+KEYS = re.compile(r"^(model_type|rope\w*|rotary\w*|partial_rotary_factor|head_dim|hidden_size|n_embd|d_model|dim|n_heads?|\w*num_attention_heads"
+                  r"|num_heads|n_heads|kv_channels|qk_\w+_head_dim|max_position_embeddings|n_positions|max_seq_len|global_head_dim"
+                  r"|original_max_position_embeddings|\w*rope_theta|rope_local_base_freq|mrope\w*|use_rope|position_embedding_type|per_layer_config)$")
+
+
+HEAD = """//! What each model type of transformers {version} implies where its `config.json` is silent.
+//!
+//! Written by `tests/golden/make_rotary_classes.py`, which runs the classes.
+
+use super::family::{{Family, PLAIN}};
+use crate::families::rotary::MropeArrangement::{{Chunked, Interleaved}};
+
+/// Sorted by name.
+#[rustfmt::skip]
+pub(super) const CLASSES: &[(&str, Family)] = &[
+"""
+ROW = """    ("{name}", PLAIN{calls}),
+"""
+# Sections of M-RoPE, by the coordinates that the pairs follow.
+SECTIONS = {
+    "0" * 16 + "1" * 24 + "2" * 24: "[16, 24, 24], Chunked",
+    "0" * 8 + "1" * 12 + "2" * 12: "[8, 12, 12], Chunked",
+    "012" * 20 + "0000": "[24, 20, 20], Interleaved",
+    "012" * 10 + "01": "[11, 11, 10], Interleaved",
+}
+# Attributes of the class that its rotary embedding does not use.
+IGNORED = {"minimax_m3_vl_text": ["rotary_dim"]}
+
+
+def defaults(cls):
+    """The configuration of a class with 12 heads of 96 columns, or its default."""
+    try:
+        config = cls(hidden_size=12 * 96, num_attention_heads=12)
+        return config, config.to_dict().get("head_dim")
+    except Exception:
+        return cls(), None
+
+
+def table(records):
+    """Writes the table that pe-core reads."""
+    named, stack = {}, [PreTrainedConfig]
+    while stack:
+        stack += (found := stack.pop()).__subclasses__()
+        named[found.__name__] = found
+    rows = {}
+    for record in records:
+        if record["model_type"]:
+            rows.setdefault(record["model_type"], []).append(record)
+    text = HEAD.format(version=VERSION)
+    for name, group in sorted(rows.items()):
+        cls = named[group[0]["class"]]
+        config, head_dim = defaults(cls)
+        parameters = config.to_dict().get("rope_parameters") or group[0]["config"].get("rope_parameters") or {}
+        nested = {k: v for k, v in parameters.items() if isinstance(v, dict)}
+        main = nested.get("full_attention") or next(iter(nested.values()), parameters)
+        calls = []
+        theta = main.get("rope_theta") or getattr(config, "rope_theta", None) or 10000.0
+        if theta != 10000.0:
+            calls.append(f"theta({float(theta):_})")
+        partial = RELEASED.get(name, main).get("partial_rotary_factor") or 1.0
+        if partial != 1.0 and not nested and main.get("rope_type") == "default":
+            calls.append(f"partial({partial!r})")
+        widths = {r["layer_type"]: r["width"] for r in group}
+        part = config.to_dict().get("qk_rope_head_dim")
+        if part:
+            calls.append(f"part({part})")
+        elif len(set(widths.values())) > 1:
+            calls.append(f"head({widths['sliding_attention']})")
+            calls.append(f"global_head({widths['full_attention']})")
+        elif head_dim not in (None, 96):
+            calls.append(f"head({head_dim})")
+        elif {"hidden_size", "num_attention_heads"} <= (own := group[0]["config"]).keys():
+            width = group[0]["width"] or own.get("head_dim") or own.get("kv_channels")
+            if width and width != own["hidden_size"] // own["num_attention_heads"]:
+                calls.append(f"head({width})")
+        layouts, directions = {r["layout"] for r in group}, {r["direction"] for r in group}
+        assert len(layouts) == 1 and len(directions) == 1, group
+        if layouts == {"interleaved"}:
+            calls.append("interleaved()")
+        if nested or main.get("rope_type", "default") != "default":
+            whole = {k: v for k, v in (nested or parameters).items() if k != "rope_theta"}
+            calls.append(f"parameters(r#\"{json.dumps(whole)}\"#)")
+        axes = group[0].get("axes", "")
+        if axes in SECTIONS:
+            calls.append(f"mrope({SECTIONS[axes]})")
+        elif re.search("[12]", axes):
+            calls.append('differs("its pairs follow height, width, and time in another order")')
+        if directions == {"reversed"}:
+            calls.append('differs("it rotates in the opposite direction")')
+        if name in IGNORED:
+            calls.append(f"ignores(&{json.dumps(IGNORED[name])})")
+        text += ROW.format(name=name, calls="".join(f".{call}" for call in calls))
+    path = HERE.parents[1] / "pe-core/src/convert/hf_config/classes.rs"
+    path.write_text(text + "];\n")
+    print(len(rows), "model types")
+
+
+def main():
+    assert transformers.__version__ == VERSION, transformers.__version__
+    only, sets, records, failures = sys.argv[1:], [], [], []
+    if only == ["--table"]:
+        list(modules())
+        table(json.loads((HERE / "rotary_classes.json").read_text())["classes"])
+        return
+    for folder, module in modules():
+        if only and folder not in only:
+            continue
+        for rotary_class in classes(module, "Rotary", "position_ids"):
+            config_type = config_class(rotary_class)
+            if config_type is None or re.search("[Vv]ision|ViT|Video(?!Encoder)|Audio$", rotary_class.__name__.replace("Text", "")) \
+                    and not re.search("Text", rotary_class.__name__):
+                continue
+            try:
+                config = configuration(config_type, rotary_class)
+                parameters = getattr(config, "rope_parameters", None) or {}
+                types = sorted(k for k, v in parameters.items() if isinstance(v, dict)) or [None]
+                rotary = rotary_class(config)
+            except Exception as error:
+                failures.append((folder, rotary_class.__name__, None, f"{type(error).__name__}: {error}"))
+                continue
+            attentions = [c for c in classes(module, "Attention", "hidden_states") if "Cross" not in c.__name__]
+            stem = rotary_class.__name__.removesuffix("RotaryEmbedding")
+            attentions.sort(key=lambda c: (config_class(c) is not config_type, not c.__name__.startswith(stem)))
+            layers = getattr(config, "layer_types", None) or []
+            for layer_type in types:
+                index = layers.index(layer_type) if layer_type in layers else 0
+                found, errors = None, []
+                attempts = [(a, axes, mask) for a in attentions[:3] for axes in (True, False) for mask in (False, True)]
+                one = config.per_layer_config[index] if getattr(config, "is_heterogeneous", False) else config
+                for attention, axes, mask in attempts:
+                    try:
+                        found = by_attention(attention, one, rotary, layer_type, index, axes, mask)
+                        break
+                    except Exception as error:
+                        errors.append(f"{attention.__name__}: {type(error).__name__}: {str(error)[:90]}")
+                try:
+                    found = found or {**by_function(module, rotary, layer_type), "width": None}
+                    inv_freq, scaling = frequencies(rotary, layer_type)
+                except Exception as error:
+                    failures.append((folder, rotary_class.__name__, layer_type, f"{type(error).__name__}: {error}", *dict.fromkeys(errors)))
+                    continue
+                angles = found.pop("angles")
+                mod = [math.atan2(math.sin(f), math.cos(f)) for f in inv_freq]
+                found["follows"] = len(mod) == len(angles) and all(abs(abs(a) - b) < 1e-6 for a, b in zip(mod, angles))
+                if inv_freq not in sets:
+                    sets.append(inv_freq)
+                whole = config.to_dict()
+                kept = {k: v for k, v in sorted(whole.items()) if KEYS.match(k) and v is not None}
+                if "per_layer_config" in kept:
+                    kept["layer_types"] = layers
+                record = {
+                    "class": type(config).__name__, "model_type": type(config).model_type, "layer_type": layer_type, **found,
+                    "attention_factor": scaling, "inv_freq": sets.index(inv_freq),
+                    "config": kept,
+                }
+                if record not in records:
+                    records.append(record)
+                print(folder, record["model_type"], layer_type, found, flush=True)
+    for failure in failures:
+        print("FAILED", *failure)
+    if only:
+        return
+    lines = ",\n".join(json.dumps(r) for r in records)
+    freqs = ",\n".join(json.dumps(s) for s in sets)
+    text = f'{{"transformers": "{VERSION}",\n"inv_freq": [\n{freqs}\n],\n"classes": [\n{lines}\n]}}\n'
+    (HERE / "rotary_classes.json").write_text(text)
+    table(records)
+    print(len(records), "records,", len(sets), "sets of frequencies,", len(failures), "failures")
+
+
+if __name__ == "__main__":
+    main()
