@@ -187,3 +187,26 @@ fn unknown_model_types_are_never_read_silently() {
         .to_string();
     assert!(error.contains(expected), "{error}");
 }
+
+/// What a file leaves out is never guessed silently.
+#[test]
+fn missing_bases_and_flags_without_effect_are_told() {
+    let dims = r#""hidden_size": 256, "num_attention_heads": 2"#;
+    for (config, told) in [
+        (
+            format!(r#"{{{dims}, "rotary_pct": 1.0}}"#),
+            "rope_theta (is missing, and so is the model type: 10000 assumed)",
+        ),
+        (
+            format!(
+                r#"{{{dims}, "model_type": "qwen2_vl", "rope_theta": 1e6,
+                    "rope_scaling": {{"type": "mrope", "mrope_section": [16, 24, 24], "mrope_interleaved": true}}}}"#
+            ),
+            "rope_scaling.mrope_interleaved (has no effect with this model type)",
+        ),
+    ] {
+        let model = hf_config::read(&config, UnknownKeys::Warn).unwrap();
+        assert_eq!(model.warnings, [told]);
+        assert!(hf_config::read(&config, UnknownKeys::Reject).is_err());
+    }
+}

@@ -62,7 +62,7 @@ pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Ve
     let sets = sets(reader, &common)?;
     let mut layers = Vec::with_capacity(sets.len());
     for set in &sets {
-        layers.push(layer(reader, &common, set)?);
+        layers.push(layer(reader, &common, set, model_type.is_some())?);
     }
     Ok(layers)
 }
@@ -388,9 +388,14 @@ fn default_theta(common: &Common, layer_type: &str, theta: f64) -> f64 {
     }
 }
 
-fn layer(reader: &mut Reader, common: &Common, set: &Set) -> Result<HfLayer> {
+fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Result<HfLayer> {
     let mut parameters = Parameters::new(set.path.clone(), &set.map);
     let base = parameters.number(reader, "rope_theta", "the base of the frequencies")?;
+    // The warning about an unknown model type speaks of the base too.
+    if base.is_none() && common.theta.is_none() && !has_type {
+        let path = reader.path("rope_theta");
+        reader.warn(&path, "is missing, and so is the model type: 10000 assumed");
+    }
     let stated = parameters
         .number(
             reader,

@@ -278,6 +278,12 @@ impl<'a> Parameters<'a> {
                 "whether time, height, and width alternate from pair to pair",
             )
             .and_then(Value::as_bool);
+        if let (Some(own), Some(stated)) = (own, interleaved)
+            && stated != (own.arrangement == MropeArrangement::Interleaved)
+        {
+            let at = self.at(reader, "mrope_interleaved");
+            reader.warn(&at, "has no effect with this model type");
+        }
         let Some(value) = self.take(
             reader,
             "mrope_section",
