@@ -9,3 +9,4 @@ pub(crate) mod reference;
 pub mod rotary;
 pub(crate) mod rows;
 pub(crate) mod sync;
+pub(crate) mod timestep;

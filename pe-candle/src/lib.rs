@@ -154,13 +154,15 @@ pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
+pub use layers::timestep::{TimestepEmbedding, TimestepEmbeddingConfig};
 pub use pe_core;
 pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
     LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
     PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
     RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
-    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    Timestep, TimestepConfig, TimestepPreset, YarnScaling, hf_config, mrope_position_ids,
+    permute_rows, vision_position_ids,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

@@ -3,3 +3,4 @@
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;
 pub mod testing;
+pub(crate) mod timestep;

@@ -151,6 +151,7 @@ pub use families::rotary::{
     mrope_position_ids, vision_position_ids,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
+pub use families::timestep::{Timestep, TimestepConfig, TimestepPreset};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

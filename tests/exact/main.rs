@@ -11,3 +11,4 @@ mod recipes;
 mod rotary;
 mod seeds;
 mod shifts;
+mod timestep;

@@ -100,3 +100,6 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
+
+/// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
+pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;

@@ -7,5 +7,6 @@ mod isa;
 mod kernel;
 mod rotary;
 mod threads;
+mod timestep;
 
 use pe_tests::{again, tensors as util};
