@@ -109,7 +109,9 @@ macro_rules! impl_op {
                 grad: &Tensor,
             ) -> Result<$gradients> {
                 $(let _ = $table;)*
-                Ok((Some(self.0.borrow().gradient(grad)?) $(, $none)*))
+                let grad = self.0.borrow().gradient(grad)?;
+                let gradients = (Some(grad) $(, $none)*);
+                Ok(gradients)
             }
         }
 
