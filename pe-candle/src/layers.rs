@@ -4,6 +4,7 @@ pub(crate) mod additive;
 pub(crate) mod config;
 pub(crate) mod dropout;
 pub(crate) mod inference;
+pub(crate) mod learned;
 pub(crate) mod published;
 pub(crate) mod reference;
 pub mod rotary;

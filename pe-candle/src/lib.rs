@@ -151,6 +151,10 @@ pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
 pub use layers::inference::Inference;
+pub use layers::learned::LearnedPositional;
+pub use layers::learned::config::{
+    LearnedPositionalConfig, LearnedPreset, LearnedRows, LearnedShape,
+};
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;

@@ -4,6 +4,7 @@ use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
+use crate::layers::learned::LearnedPositional;
 use crate::layers::rotary::RotaryEmbedding;
 
 /// An instruction set of this machine.
@@ -52,6 +53,12 @@ impl Planned for Dropout {
 impl Planned for PositionalEncoding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
+    }
+}
+
+impl Planned for LearnedPositional {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.adding.plan
     }
 }
 

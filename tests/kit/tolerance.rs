@@ -103,3 +103,6 @@ pub const NORMS_F64: f64 = 1e-14;
 
 /// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
 pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;
+
+/// Sums of up to four f64 products of numbers below 10, in another order.
+pub const LEARNED_F64: f64 = 1e-14;

@@ -5,6 +5,7 @@ mod dropout;
 mod grid;
 mod isa;
 mod kernel;
+mod learned;
 mod rotary;
 mod threads;
 mod timestep;

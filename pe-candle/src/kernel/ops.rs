@@ -3,5 +3,5 @@
 mod add;
 mod rotation;
 
-pub(crate) use add::{AddEncoding, ScaledDropout};
+pub(crate) use add::{AddEncoding, AddTrained, ScaledDropout};
 pub(crate) use rotation::{Direction, Rotation};

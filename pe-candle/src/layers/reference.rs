@@ -43,3 +43,26 @@ pub(crate) fn gather(table: &Tensor, ids: Vec<u32>) -> Result<Tensor> {
     let ids = Tensor::from_vec(ids, count, table.device())?;
     table.index_select(&ids, 0)
 }
+
+/// Does the same for inputs of a type, without a gradient of the row `padding`. Gradients of a row that
+/// is used several times are added up in [`compute_dtype`].
+pub(crate) fn gather_trained(
+    table: &Tensor,
+    ids: Vec<u32>,
+    input: DType,
+    padding: Option<u32>,
+) -> Result<Tensor> {
+    if !table.track_op() {
+        return gather(table, ids);
+    }
+    let table = &table.to_dtype(compute_dtype(input))?;
+    let trains = |id: &u32| u8::from(Some(*id) != padding);
+    let trained: Vec<u8> = ids.iter().map(trains).collect();
+    let rows = gather(table, ids)?;
+    if !trained.contains(&0) {
+        return Ok(rows);
+    }
+    let trained = Tensor::from_vec(trained, (rows.dims2()?.0, 1), table.device())?;
+    let trained = trained.broadcast_as(rows.shape())?;
+    trained.where_cond(&rows, &rows.detach())
+}
