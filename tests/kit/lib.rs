@@ -11,6 +11,7 @@ pub mod peers;
 pub mod program;
 pub mod rotary;
 pub mod server;
+pub mod snapshot;
 pub mod table;
 #[cfg(feature = "candle")]
 pub mod tensors;
