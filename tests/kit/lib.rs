@@ -16,6 +16,7 @@ pub mod table;
 #[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;
+pub mod watchdog;
 
 /// The examples of the README at the root, compiled and run with the documentation tests.
 #[cfg(all(doctest, feature = "candle"))]

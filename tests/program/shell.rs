@@ -18,7 +18,7 @@ const COMMANDS: [&str; 8] = [
 ];
 
 #[test]
-fn every_shell_has_completions_of_every_command() {
+fn completions_exist_for_every_shell_and_command() {
     for (shell, part) in [
         (
             "bash",
@@ -61,7 +61,7 @@ fn snapshots_of_help_and_manual_pages() {
 }
 
 #[test]
-fn every_command_has_a_manual_page() {
+fn manual_pages_exist_for_every_command() {
     assert!(run_usage("man nothing").contains("there are encode, export"));
 
     let (guard, path) = file("man1");
@@ -81,7 +81,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn every_help_has_examples_and_no_colors_of_its_own() {
+fn help_has_examples_and_no_colors() {
     for command in COMMANDS {
         for args in [
             &format!("{command} --help"),
