@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
+use crate::sincos::factor::Factor;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, Context, RopeScaling};
 
@@ -90,7 +91,7 @@ impl RotaryConfig {
             seq_len,
         };
         let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
-        RotaryFrequencies::new(set, factor)
+        RotaryFrequencies::new(set, Factor::from(factor))
     }
 }
 

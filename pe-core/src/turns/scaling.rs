@@ -152,7 +152,7 @@ pub(crate) fn frequencies(
     scaling: &RopeScaling,
     recipe: RotaryRecipe,
     context: &Context,
-) -> Result<(Set, f64)> {
+) -> Result<(Set, Real)> {
     count();
     if let RopeScaling::Custom {
         inv_freq,
@@ -161,7 +161,7 @@ pub(crate) fn frequencies(
     {
         return Ok((
             custom(recipe, inv_freq, *attention_factor, context)?,
-            *attention_factor,
+            Real::from(*attention_factor),
         ));
     }
     positive("base", context.base)?;
@@ -169,12 +169,12 @@ pub(crate) fn frequencies(
         RotaryRecipe::Exact => {
             let (inv_freq, factor) = exact(scaling, context)?;
             let inv_freq = inv_freq.into_iter().map(Real::at_least_zero).collect();
-            (Set::Exact(inv_freq), factor.to_f64())
+            (Set::Exact(inv_freq), factor)
         }
         RotaryRecipe::HfF32 => {
             positive("base in f32", f64::from(context.base as f32))?;
             let (inv_freq, factor) = f32(scaling, context)?;
-            (Set::F32(inv_freq), factor)
+            (Set::F32(inv_freq), Real::from(factor))
         }
     })
 }

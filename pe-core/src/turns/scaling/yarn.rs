@@ -173,7 +173,10 @@ impl YarnScaling {
         };
         let attention_factor = match (self.attention_factor, self.mscales()) {
             (Some(stated), _) => Real::from(stated),
-            (None, Some((mscale, all_dim))) => m(Real::from(mscale)) / m(Real::from(all_dim)),
+            (None, Some((mscale, all_dim))) if mscale != all_dim => {
+                m(Real::from(mscale)) / m(Real::from(all_dim))
+            }
+            (None, Some(_)) => one,
             (None, None) => m(one),
         };
         Ok((inv_freq, attention_factor))
