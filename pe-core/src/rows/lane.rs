@@ -249,6 +249,14 @@ impl Failures {
         self.0
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
     }
+
+    /// Lists one pair on the sides that failed.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, pair: usize, sides: [bool; 2]) {
+        let failed = (0..2).zip(sides).filter(|(_, failed)| *failed);
+        self.0.extend(failed.map(|(side, _)| (pair, side)));
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub(crate) struct Factor {
     pub(crate) parts: (f64, f64),
     /// Power of two of at least the factor: errors of products are in proportion to it.
     pub(crate) size: f64,
+    one: bool,
 }
 
 /// Lanes accept factors from 2^-10 up to 2^10.
@@ -33,12 +34,13 @@ impl Factor {
         value: 1.0,
         parts: (1.0, 0.0),
         size: 1.0,
+        one: true,
     };
 
     /// Returns whether products with the factor are the values themselves.
     #[inline(always)]
     pub(crate) fn is_one(&self) -> bool {
-        self.wide == BigFloat::ONE
+        self.one
     }
 
     /// Returns whether lanes accept the factor. Others would leave the exponents of 16-bit floats.
@@ -67,6 +69,7 @@ impl From<BigFloat> for Factor {
             value: to_f64(wide),
             parts: (high * size, low * size),
             size,
+            one: false,
         }
     }
 }

@@ -125,6 +125,8 @@ pub(crate) struct Context {
     pub(crate) base: f64,
     pub(crate) max_position_embeddings: Option<usize>,
     pub(crate) seq_len: usize,
+    /// ln(base), if it is known.
+    pub(crate) ln_base: Option<Real>,
 }
 
 impl Context {
@@ -132,10 +134,14 @@ impl Context {
         self.rotary_dim / 2
     }
 
+    /// Returns ln(base), which must be positive.
+    fn ln_base(&self) -> Real {
+        self.ln_base.unwrap_or_else(|| Real::from(self.base).ln())
+    }
+
     /// Returns the unscaled frequencies `f_i`.
     fn exact_powers(&self) -> Result<Vec<Real>> {
-        let ln_base = Real::from(self.base).ln();
-        powers::exact(ln_base, self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
+        powers::exact(self.ln_base(), self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
             base: self.base,
             pair: 1,
         })

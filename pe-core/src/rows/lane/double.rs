@@ -9,9 +9,9 @@ use crate::sincos::double_f64::PRECISE_ERROR;
 use crate::sincos::factor::Factor;
 use crate::sincos::hi_lo::{Angle, sum_and_difference, times};
 
-/// Bound on the error of the double-double values passed to [`test_f64`], in units of the factor's size:
-/// 2^-68.
-pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
+/// Bound on the error of the double-double values passed to [`test_f64`], in units of the
+/// factor: 2^-69.
+pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 19) as f64;
 
 /// Bound on the error of single rows of f64, in units of the factor's size: twice that of
 /// [`double_f64`](crate::sincos::double_f64), because the product with the factor and adding the bound
@@ -26,7 +26,7 @@ impl Lane for f64 {
     }
 
     fn error(factor: &Factor) -> Option<f64> {
-        (factor.suits_lanes()).then_some(factor.size * DOUBLE_ERROR)
+        factor.suits_lanes().then_some(factor.value * DOUBLE_ERROR)
     }
 
     #[inline(always)]
@@ -55,18 +55,23 @@ impl Lane for f64 {
         out: [PairSlices<'_, Self>; 2],
         failures: &mut Failures,
     ) {
-        let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (run.seeds, run.fine);
-        let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3)).map(angle);
-        let fine = b0.iter().zip(b1).zip(b2.iter().zip(b3)).map(angle);
         let (error, mut failed) = (run.error, 0);
         put_rows(
-            seeds.zip(fine).map(mirrored),
+            run.mirrored(),
             out,
             #[inline(always)]
             |value| test_f64(value, error, &mut failed),
         );
         if failed != 0 {
-            failures.all(run.len());
+            for (pair, sides) in run.mirrored().enumerate() {
+                let [before, after] = sides.map(
+                    #[inline(always)]
+                    |[sine, cosine]| fails(sine, error) | fails(cosine, error),
+                );
+                if before | after != 0 {
+                    failures.note(pair, [before != 0, after != 0]);
+                }
+            }
         }
     }
 
@@ -79,6 +84,17 @@ impl Lane for f64 {
         let values = mirrored((at(run.seeds)?, at(run.fine)?))[side & 1];
         let pair = values.map(|value| test_f64(value, run.error, &mut failed));
         (failed == 0).then_some(pair)
+    }
+}
+
+impl RecurrenceRun<'_> {
+    /// Computes [sine, cosine] of all pairs in both mirrored rows.
+    #[inline(always)]
+    fn mirrored(&self) -> impl Iterator<Item = [[(f64, f64); 2]; 2]> {
+        let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (self.seeds, self.fine);
+        let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3)).map(angle);
+        let fine = b0.iter().zip(b1).zip(b2.iter().zip(b3)).map(angle);
+        seeds.zip(fine).map(mirrored)
     }
 }
 
@@ -102,6 +118,14 @@ fn test_f64((high, low): (f64, f64), error: f64, failed: &mut u64) -> f64 {
     let above = high + (low + error);
     *failed |= below.to_bits() ^ above.to_bits();
     above
+}
+
+/// Returns nonzero if the sum fails the test.
+#[inline(always)]
+fn fails(sum: (f64, f64), error: f64) -> u64 {
+    let mut failed = 0;
+    test_f64(sum, error, &mut failed);
+    failed
 }
 
 #[cfg(test)]
