@@ -84,7 +84,7 @@ impl<'a> Seeds<'a> {
         let (mut angles, one) = (at(0, true), at(1, false));
         let mut fine = vec![0.0; HALF * parts * pairs];
         for row in fine.chunks_exact_mut((parts * pairs).max(1)) {
-            angles.collect(scale.map(|_| 1.0), &Factor::ONE, row);
+            angles.collect(scale.map(|_| 1.0), ((1.0, 0.0), 1.0), row);
             arch.dispatch(Advance {
                 angles: &mut angles,
                 step: &one,
@@ -116,7 +116,8 @@ impl<'a> Seeds<'a> {
                 step: &self.step,
             });
         }
-        self.angles.collect(self.scale, self.factor, &mut self.row);
+        let factor = (self.factor.parts, self.factor.size);
+        self.angles.collect(self.scale, factor, &mut self.row);
         // After a short block the next one does not begin a whole block later.
         self.age = if rows == BLOCK { self.age + 1 } else { 0 };
         self.position += rows as u64;

@@ -4,8 +4,6 @@
 //! exact. `low` is at most about 2^-27. Each step of arithmetic has an error of about 2^-79, on
 //! every instruction set and without fused operations.
 
-use crate::sincos::factor::Factor;
-
 /// Sine and cosine of an angle: sine high, sine low, cosine high, cosine low.
 pub(crate) type Angle = [f64; 4];
 
@@ -43,9 +41,15 @@ impl Angles {
         ]
     }
 
-    /// Writes the angles times `factor` part after part: as plain f64 values times the power of two
-    /// `scale`, or in all four parts.
-    pub(crate) fn collect(&self, scale: Option<f64>, factor: &Factor, out: &mut [f64]) {
+    /// Writes the angles times a factor part after part: as plain f64 values times the power of two
+    /// `scale`, or in all four parts. The factor has two parts, the first a multiple of `size` x 2^-26,
+    /// and is at most `size`, a power of two.
+    pub(crate) fn collect(
+        &self,
+        scale: Option<f64>,
+        (factor, size): ((f64, f64), f64),
+        out: &mut [f64],
+    ) {
         let pairs = self.len();
         let sines = self.sin_high.iter().zip(&self.sin_low);
         let cosines = self.cos_high.iter().zip(&self.cos_low);
@@ -53,7 +57,7 @@ impl Angles {
             let (of_sines, of_cosines) = out.split_at_mut(pairs);
             let values = sines.zip(of_sines).chain(cosines.zip(of_cosines));
             for ((high, low), out) in values {
-                let (high, low) = times((*high, *low), factor.parts);
+                let (high, low) = times((*high, *low), factor);
                 *out = (high + low) * scale;
             }
             return;
@@ -62,8 +66,8 @@ impl Angles {
         for (values, out) in [(sines, of_sines), (cosines, of_cosines)] {
             let (out_high, out_low) = out.split_at_mut(pairs);
             for ((high, low), out) in values.zip(out_high.iter_mut().zip(out_low)) {
-                let product = times((*high, *low), factor.parts);
-                (*out.0, *out.1) = resplit_at(product, factor.size);
+                let product = times((*high, *low), factor);
+                (*out.0, *out.1) = resplit_at(product, size);
             }
         }
     }
