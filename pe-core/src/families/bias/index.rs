@@ -139,7 +139,7 @@ fn for_pairs(patches: usize, width: usize, mut f: impl FnMut([usize; 2], [usize;
 /// # Examples
 /// ```
 /// let table = pe_core::swin_v2_coordinates::<f32>(8, 8, None)?;
-/// assert_eq!((table.rows(), table.row(0)), (225, Some(&[-1.0566416, -1.0566416][..])));
+/// assert_eq!((table.rows(), table.row(0)), (225, Some(&[-1.0566417, -1.0566417][..])));
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 pub fn swin_v2_coordinates<T: crate::Element>(
