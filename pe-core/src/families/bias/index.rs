@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::families::bias::decomposed::entries;
 use crate::num::real::Real;
 use crate::round::{Float, magnitude, nearest};
+use crate::rows::element::Element;
 use crate::table::Table;
 
 /// An index table `[queries, keys]` and the number of rows of the table that it points into.
@@ -142,7 +143,7 @@ fn for_pairs(patches: usize, width: usize, mut f: impl FnMut([usize; 2], [usize;
 /// assert_eq!((table.rows(), table.row(0)), (225, Some(&[-1.0566417, -1.0566417][..])));
 /// # Ok::<(), pe_core::Error>(())
 /// ```
-pub fn swin_v2_coordinates<T: crate::Element>(
+pub fn swin_v2_coordinates<T: Element>(
     height: usize,
     width: usize,
     pretrained: Option<(usize, usize)>,
