@@ -145,6 +145,16 @@ pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
+pub use families::bias::alibi::{
+    AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
+};
+pub use families::bias::buckets::{
+    BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
+};
+pub use families::bias::clip::{clipped_index, windowed_index};
+pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
+pub use families::bias::toeplitz::relative_distances;
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
@@ -158,6 +168,7 @@ pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
 pub use rows::element::Element;
+pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};
 pub use spec::pair_layout::PairLayout;
 pub use spec::recipe::{Recipe, RotaryRecipe};

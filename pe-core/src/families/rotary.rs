@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
 use crate::num::real::Real;
 use crate::sincos::factor::Factor;
+use crate::spec::direction::Direction;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, Context, RopeScaling};
 
@@ -69,6 +70,12 @@ pub struct RotaryConfig {
     /// Exact values, or the roundings of transformers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: RotaryRecipe,
+    /// Direction of the rotation. Clockwise, all sines have the opposite sign.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Direction::is_default")
+    )]
+    pub direction: Direction,
 }
 
 impl RotaryConfig {
@@ -80,6 +87,7 @@ impl RotaryConfig {
             scaling: RopeScaling::Default,
             max_position_embeddings: None,
             recipe: RotaryRecipe::Exact,
+            direction: Direction::Counterclockwise,
         }
     }
 
@@ -93,7 +101,7 @@ impl RotaryConfig {
             seq_len,
         };
         let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
-        RotaryFrequencies::new(set, Factor::from(factor))
+        Ok(RotaryFrequencies::new(set, Factor::from(factor))?.rotating(self.direction))
     }
 }
 

@@ -3,7 +3,7 @@
 use candle_core::{ModuleT, Result, Tensor, bail};
 
 use super::PositionalEncoding;
-use crate::kernel::{AddEncoding, TokenRows};
+use crate::kernel::{AddEncoding, Fused, TokenRows};
 use crate::layers::reference;
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
@@ -41,7 +41,9 @@ impl PositionalEncoding {
         }
         if self.plan.has_kernel(xs) {
             let table = self.shared.rows.at_least(end)?;
-            return self.fused(TokenRows::From(offset), train).apply(xs, &table);
+            return self
+                .fused(TokenRows::From(offset), train)
+                .apply(xs, &[&table]);
         }
         self.add(xs, &self.broadcast_rows(offset, time)?, train)
     }
@@ -104,7 +106,7 @@ impl PositionalEncoding {
         }
         let table = self.shared.rows.at_least(end)?;
         let op = self.fused(TokenRows::From(offset), false);
-        op.apply_in_place(xs, &table)
+        op.apply_in_place(xs, &[&table])
     }
 
     /// Adds the encoding of each token's own position.
@@ -167,7 +169,7 @@ impl PositionalEncoding {
             } else {
                 TokenRows::PerStep(ids)
             };
-            return self.fused(rows, train).apply(xs, &table);
+            return self.fused(rows, train).apply(xs, &[&table]);
         }
         self.add(xs, &self.gathered(&table, checked)?, train)
     }

@@ -74,13 +74,13 @@ impl CustomOp1 for DropoutOp {
             return self.on_backend(storage, layout);
         }
         let shape = layout.shape();
-        let kernel = ScaledDropout {
-            scale: None,
-            masking: Some(self.masking),
-            level: self.plan.level,
-        };
-        if let Some(ys) = kernel.on_cpu(storage, layout) {
-            return Ok((ys, shape.clone()));
+        if ScaledDropout::supports(layout) {
+            let kernel = ScaledDropout {
+                scale: None,
+                masking: Some(self.masking),
+                level: self.plan.level,
+            };
+            return kernel.on_cpu(storage, layout);
         }
         // The kernel does not support more than three axes in another order.
         let mut dense = storage.device().zeros_impl(shape, storage.dtype())?;
