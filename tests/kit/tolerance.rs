@@ -100,3 +100,9 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
+
+/// Slopes of ALiBi by BLOOM and MPT: powers of an f32 base with exponents up to 128, or f32 exponents.
+pub const ALIBI_SLOPE_ULP: u32 = 11;
+
+/// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
+pub const SWIN_V2_ULP: u32 = 3;
