@@ -107,7 +107,10 @@ mod tests {
             let (high, low) = factor.parts;
             assert_eq!(high % (size / (1u64 << 26) as f64), 0.0);
             let rest = real - Real::from(high) - Real::from(low);
-            assert!(rest.to_f64().abs() <= size * 2f64.powi(-80), "{factor:?}");
+            assert!(
+                rest.to_f64().abs() <= size / (1u128 << 80) as f64,
+                "{factor:?}"
+            );
             assert_eq!(factor.value, real.to_f64());
         }
         assert!(Factor::from(1.0).is_one());
