@@ -6,6 +6,8 @@ use pe_candle::{
     Recipe, Timestep, TimestepConfig, TimestepEmbedding, TimestepEmbeddingConfig, TimestepPreset,
 };
 
+use pe_tests::tolerance;
+
 use crate::util::{error_of, f64s};
 
 const CPU: &Device = &Device::Cpu;
@@ -143,7 +145,8 @@ fn the_gradient_equals_finite_differences() -> Result<()> {
                 loss.to_scalar::<f64>().unwrap()
             };
             let slope = (at(h) - at(-h)) / (2.0 * h);
-            assert!((slope - found).abs() < 1e-6, "{preset} {slope} {found}");
+            let limit = tolerance::FINITE_DIFFERENCE * found.abs().max(1.0);
+            assert!((slope - found).abs() <= limit, "{preset} {slope} {found}");
         }
     }
     Ok(())
@@ -166,7 +169,7 @@ fn gradients_have_the_type_of_the_timesteps() -> Result<()> {
             .iter()
             .map(|w| w * ((2.0 * w).cos() - (2.0 * w).sin()))
             .sum();
-        assert!((f64s(found)[0] - wanted).abs() < 0.02);
+        assert!((f64s(found)[0] - wanted).abs() < tolerance::BF16_SUM_OF_EIGHT);
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ impl Sinusoidal {
                 config,
                 rows: Rows {
                     padding_idx: config.padding_idx,
-                    factor,
+                    factor: factor.into(),
                     ..rows
                 },
             }),

@@ -12,6 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::rows::columns::{Columns, Out, PairSlices};
 use crate::rows::lane::Lane;
 use crate::sincos::double_f64::{self, RUN, Reduced};
+use crate::sincos::factor::Factor;
 use crate::sincos::single_f64;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
@@ -85,13 +86,12 @@ pub(crate) fn fill_row<T: Lane>(
     frequencies: &[Frequency],
     limbs: &Limbs,
     columns: &Columns,
-    factor: f64,
+    factor: &Factor,
     position: Position,
     mut row: Out<'_, T>,
 ) -> bool {
-    let error = match sincos::single_error(factor) {
-        Some(error) if T::SINGLE || factor == 1.0 => error,
-        _ => return false,
+    let Some(error) = sincos::single_error(factor) else {
+        return false;
     };
     let short = Short::new(position);
     if T::SINGLE && short.is_none() {
@@ -112,7 +112,7 @@ pub(crate) fn fill_row<T: Lane>(
                 arch.dispatch(Run {
                     limbs: [high, middle, low],
                     position: short.mantissa,
-                    factor,
+                    factor: factor.value,
                     error,
                     out,
                 })
@@ -120,7 +120,7 @@ pub(crate) fn fill_row<T: Lane>(
                 arch.dispatch(RealRun {
                     limbs: [above, high, middle, low],
                     position: short,
-                    factor,
+                    factor: factor.value,
                     error,
                     out,
                 })
@@ -132,6 +132,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
+                factor,
                 out: out.run(0, frequencies.len()),
             })
         };
@@ -230,6 +231,7 @@ fn phase_at(frequency: &Frequency, position: Position) -> Phase {
 /// A run of a type that needs more than f64 arithmetic (see [`double_f64`]).
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
+    factor: &'a Factor,
     out: PairSlices<'a, T>,
 }
 
@@ -254,7 +256,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
             #[inline(always)]
             |((sh, sl), (ch, cl))| [*sh, *sl, *ch, *cl],
         );
-        T::write_parts(angles, self.out)
+        T::write_parts(angles, self.factor, self.out)
     }
 }
 
@@ -262,7 +264,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
 #[cold]
 fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
-    factor: f64,
+    factor: &Factor,
     position: Position,
     mut out: PairSlices<'_, T>,
 ) {

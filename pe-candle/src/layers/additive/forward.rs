@@ -6,7 +6,7 @@ use candle_core::{DType, ModuleT, Result, Tensor, bail};
 
 use super::PositionalEncoding;
 use crate::kernel::{AddEncoding, AddTrained, Fused, TokenRows};
-use crate::layers::reference;
+use crate::layers::reference::Paths;
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
@@ -45,7 +45,7 @@ impl PositionalEncoding {
             let table = self.shared.rows.at_least(end)?;
             return self.sum(TokenRows::From(offset), xs, &table, train);
         }
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
+        self.by_reference(xs, &self.broadcast_rows(offset, time)?, train)
     }
 
     /// Adds the encodings of the positions starting at `offset` to `xs` in place, without dropout, for
@@ -172,11 +172,11 @@ impl PositionalEncoding {
             }
         };
         let checked = CheckedIds::read(position_ids, rows.len())?.from_row(rows.start);
-        if checked.ids.is_empty() {
+        if checked.ids.is_empty() || xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
         let table = self.shared.rows.at_least(checked.rows)?;
-        if xs.elem_count() != 0 && self.plan.has_kernel(xs) {
+        if self.plan.has_kernel(xs) {
             let ids = checked.ids.into();
             let rows = if per_sequence {
                 TokenRows::PerToken(ids)
@@ -185,7 +185,7 @@ impl PositionalEncoding {
             };
             return self.sum(rows, xs, &table, train);
         }
-        self.add(xs, &self.gathered(&table, checked, xs.dtype())?, train)
+        self.by_reference(xs, &self.gathered(&table, checked, xs.dtype())?, train)
     }
 
     /// Computes the sum in one pass, with gradients to the input and to a trained table.
@@ -209,6 +209,11 @@ impl PositionalEncoding {
         }
     }
 
+    /// Adds these rows by Candle's own operations.
+    fn by_reference(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
+        (Paths::get(&self.plan)?.add)(xs, pe, self.shared.factor, &self.dropout, train)
+    }
+
     /// Returns the rows starting at `offset`, in a shape that broadcasts to the input's.
     fn broadcast_rows(&self, offset: usize, time: usize) -> Result<Tensor> {
         let pe = self.encoding(offset, time)?;
@@ -221,20 +226,14 @@ impl PositionalEncoding {
     /// Returns the rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds, input: DType) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let pe = reference::gather_trained(table, checked.ids, input, self.shared.padding)?;
+        let gather = Paths::get(&self.plan)?.gather_trained;
+        let pe = gather(table, checked.ids, input, self.shared.padding)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
             (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1),
             _ => Ok(pe),
         }
-    }
-
-    fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
-        if xs.elem_count() == 0 {
-            return self.dropout.forward(xs, train);
-        }
-        reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// Checks shape, type, and device, and returns batch and time.
