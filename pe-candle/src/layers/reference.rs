@@ -15,16 +15,14 @@ use crate::layers::dropout::{Dropout, DropoutOp};
 /// program contains them if Candle is compiled for GPUs, or if it calls [`Paths::link`], as the hooks of tests do.
 pub(crate) struct Paths {
     pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
-    pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
-    pub(crate) gather_trained: fn(&Tensor, Vec<u32>, DType, Option<u32>) -> Result<Tensor>,
+    pub(crate) gather: fn(&Tensor, Vec<u32>, DType, Option<u32>) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
 
 static PATHS: Paths = Paths {
     add: add_encoding,
-    gather,
-    gather_trained,
+    gather: gather_trained,
     rotate: Rotation::by_reference,
     drop: DropoutOp::on_backend,
 };

@@ -226,7 +226,7 @@ impl PositionalEncoding {
     /// Returns the rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds, input: DType) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let gather = Paths::get(&self.plan)?.gather_trained;
+        let gather = Paths::get(&self.plan)?.gather;
         let pe = gather(table, checked.ids, input, self.shared.padding)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
