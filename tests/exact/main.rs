@@ -8,6 +8,7 @@ mod parity;
 mod presets;
 mod properties;
 mod recipes;
+mod resize;
 mod rotary;
 mod seeds;
 mod shifts;

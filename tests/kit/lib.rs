@@ -8,6 +8,7 @@ pub mod isa;
 pub mod peers;
 #[cfg(feature = "demo")]
 pub mod program;
+pub mod resize;
 pub mod rotary;
 pub mod server;
 #[cfg(feature = "candle")]

@@ -100,3 +100,10 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
+
+/// Grids resized by torch in f32, entries within -1..=1, sides up to 16: coordinates with an error of
+/// an ulp, 1e-6 times the kernel's slope, and sums of 4 or more products.
+pub const RESIZED_BY_TORCH: f64 = 3e-6;
+
+/// Grids resized by JAX in f32: weights that are normalized in f32, and their products with the grid.
+pub const RESIZED_BY_JAX: f64 = 1.2e-7;
