@@ -156,9 +156,9 @@ pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AxialFrequencies, AxialRotary, Base, CosSin, Element, Llama3Scaling, LongRopeScaling, Mrope,
-    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
-    PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
+    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
+    LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
+    PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
     RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
     YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };

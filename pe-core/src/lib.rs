@@ -160,6 +160,7 @@ pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
 pub use rows::element::Element;
+pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};
 pub use spec::pair_layout::PairLayout;
 pub use spec::recipe::{Recipe, RotaryRecipe};

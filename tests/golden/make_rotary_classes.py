@@ -362,7 +362,7 @@ def table(records):
         elif re.search("[12]", axes):
             calls.append('differs("its pairs follow height, width, and time in another order")')
         if directions == {"reversed"}:
-            calls.append('differs("it rotates in the opposite direction")')
+            calls.append("clockwise()")
         if name in IGNORED:
             calls.append(f"ignores(&{json.dumps(IGNORED[name])})")
         text += ROW.format(name=name, calls="".join(f".{call}" for call in calls))

@@ -1,6 +1,7 @@
 //! What the test binaries share: golden files, the one table of tolerances, tensors, the program without a process.
 
 pub mod again;
+pub mod configs;
 pub mod golden;
 #[cfg(feature = "candle")]
 pub mod isa;
@@ -11,6 +12,7 @@ pub mod program;
 pub mod resize;
 pub mod rotary;
 pub mod server;
+pub mod table;
 #[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;

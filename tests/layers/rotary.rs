@@ -4,6 +4,7 @@
 mod adoption;
 mod chatglm;
 mod definition;
+mod direction;
 mod errors;
 mod gradients;
 mod inplace;

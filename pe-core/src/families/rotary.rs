@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
+use crate::spec::direction::Direction;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, Context, RopeScaling};
 
@@ -67,6 +68,12 @@ pub struct RotaryConfig {
     /// Exact values, or the roundings of transformers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: RotaryRecipe,
+    /// Direction of the rotation. Clockwise, all sines have the opposite sign.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Direction::is_default")
+    )]
+    pub direction: Direction,
 }
 
 impl RotaryConfig {
@@ -78,6 +85,7 @@ impl RotaryConfig {
             scaling: RopeScaling::Default,
             max_position_embeddings: None,
             recipe: RotaryRecipe::Exact,
+            direction: Direction::Counterclockwise,
         }
     }
 
@@ -90,7 +98,7 @@ impl RotaryConfig {
             seq_len,
         };
         let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
-        RotaryFrequencies::new(set, factor)
+        Ok(RotaryFrequencies::new(set, factor)?.rotating(self.direction))
     }
 }
 

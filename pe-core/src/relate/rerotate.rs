@@ -11,6 +11,7 @@ use crate::num::float::BigFloat;
 use crate::num::real::Real;
 use crate::rows::element::Element;
 use crate::sincos;
+use crate::spec::direction::Direction;
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::frequency::Frequency;
 
@@ -96,7 +97,8 @@ impl RotaryFrequencies {
             (Real::from(BigFloat::ZERO), Real::one()),
             |[sine, cosine]| (of(sine), of(cosine)),
         );
-        (if position < 0 { -sine } else { sine }, cosine)
+        let negative = (position < 0) != (self.direction == Direction::Clockwise);
+        (if negative { -sine } else { sine }, cosine)
     }
 
     fn is_same_set(&self, other: &Self) -> bool {
@@ -105,7 +107,8 @@ impl RotaryFrequencies {
             (Source::F32(a), Source::F32(b)) => a == b,
             _ => false,
         };
-        same && self.attention_factor() == other.attention_factor()
+        same && (self.attention_factor(), self.direction)
+            == (other.attention_factor(), other.direction)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rotary embeddings in words.
 
 use pe_candle::checkpoint::RotarySpec;
-use pe_core::{RopeScaling, RotaryConfig, RotaryRecipe};
+use pe_core::{Direction, RopeScaling, RotaryConfig, RotaryRecipe};
 use serde_json::Value;
 
 use super::additive::position_range;
@@ -39,8 +39,12 @@ pub(crate) fn describe(config: &RotaryConfig) -> String {
         RopeScaling::Custom { .. } => String::new(),
         _ => format!("base {}, ", short(config.base)),
     };
+    let direction = match config.direction {
+        Direction::Counterclockwise => "",
+        Direction::Clockwise => ", clockwise",
+    };
     format!(
-        "{} pairs of columns, {base}{}",
+        "{} pairs of columns, {base}{}{direction}",
         config.rotary_dim / 2,
         scaling(&config.scaling)
     )

@@ -1,7 +1,7 @@
 //! Specifications as text: what is written is what is read, and the table is the same.
 
 use pe_core::{
-    Llama3Scaling, LongRopeScaling, Preset, Recipe, RopeScaling, Rotary, RotaryConfig,
+    Direction, Llama3Scaling, LongRopeScaling, Preset, Recipe, RopeScaling, Rotary, RotaryConfig,
     RotaryRecipe, YarnScaling,
 };
 use serde::Serialize;
@@ -88,23 +88,35 @@ fn scalings(pairs: usize) -> impl Strategy<Value = RopeScaling> {
 /// Valid specifications with every scaling and recipe.
 pub(super) fn rotary_configs() -> impl Strategy<Value = RotaryConfig> {
     (1usize..40).prop_flat_map(|pairs| {
-        (scalings(pairs), 2.0..1e7f64, 1usize..100_000, any::<bool>()).prop_map(
-            move |(scaling, base, length, rounded)| RotaryConfig {
-                base,
-                // The dynamic exponent d / (d - 2) needs more than one pair.
-                rotary_dim: match scaling {
-                    RopeScaling::Dynamic { .. } => 2 * pairs.max(2),
-                    _ => 2 * pairs,
-                },
-                scaling,
-                max_position_embeddings: Some(length),
-                recipe: if rounded {
-                    RotaryRecipe::HfF32
-                } else {
-                    RotaryRecipe::Exact
-                },
-            },
+        (
+            scalings(pairs),
+            2.0..1e7f64,
+            1usize..100_000,
+            any::<bool>(),
+            any::<bool>(),
         )
+            .prop_map(
+                move |(scaling, base, length, rounded, clockwise)| RotaryConfig {
+                    base,
+                    // The dynamic exponent d / (d - 2) needs more than one pair.
+                    rotary_dim: match scaling {
+                        RopeScaling::Dynamic { .. } => 2 * pairs.max(2),
+                        _ => 2 * pairs,
+                    },
+                    scaling,
+                    max_position_embeddings: Some(length),
+                    recipe: if rounded {
+                        RotaryRecipe::HfF32
+                    } else {
+                        RotaryRecipe::Exact
+                    },
+                    direction: if clockwise {
+                        Direction::Clockwise
+                    } else {
+                        Direction::Counterclockwise
+                    },
+                },
+            )
     })
 }
 

@@ -3,6 +3,7 @@
 mod axes;
 mod classes;
 mod config;
+mod direction;
 mod errors;
 mod families;
 mod frequencies;

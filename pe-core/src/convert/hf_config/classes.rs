@@ -125,7 +125,7 @@ pub(super) const CLASSES: &[(&str, Family)] = &[
     ("muse_glimmer_assistant", PLAIN.theta(500_000.0).head(128)),
     ("muse_glimmer_text", PLAIN.head(128)),
     ("muse_spark_text", PLAIN.theta(500_000.0).head(64)),
-    ("nanochat", PLAIN.differs("it rotates in the opposite direction")),
+    ("nanochat", PLAIN.clockwise()),
     ("nemotron", PLAIN.partial(0.5)),
     ("nemotron3_5_transcribe_asr_audio", PLAIN.partial(0.5)),
     ("nemotron3_diarization_audio", PLAIN),

@@ -1,6 +1,7 @@
 //! What a model type can imply where its `config.json` is silent.
 
 use crate::families::rotary::{Mrope, MropeArrangement};
+use crate::spec::direction::Direction;
 use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
 
 /// Sets of frequencies of a model that does not name them itself.
@@ -29,6 +30,7 @@ pub(super) struct Family {
     /// The width of a head in layers of full attention, where it differs.
     pub(super) global_head_dim: Option<usize>,
     pub(super) layout: PairLayout,
+    pub(super) direction: Direction,
     pub(super) sets: Sets,
     /// The rope parameters of a file that has none, as JSON.
     pub(super) parameters: Option<&'static str>,
@@ -48,6 +50,7 @@ pub(super) const PLAIN: Family = Family {
     rotary_dim: None,
     global_head_dim: None,
     layout: HalfSplit,
+    direction: Direction::Counterclockwise,
     sets: Sets::One,
     parameters: None,
     mrope: None,
@@ -96,6 +99,13 @@ impl Family {
     pub(super) const fn interleaved(self) -> Self {
         Self {
             layout: Interleaved,
+            ..self
+        }
+    }
+
+    pub(super) const fn clockwise(self) -> Self {
+        Self {
+            direction: Direction::Clockwise,
             ..self
         }
     }

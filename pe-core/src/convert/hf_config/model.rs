@@ -449,6 +449,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             scaling,
             max_position_embeddings: common.longest,
             recipe: RotaryRecipe::Exact,
+            direction: common.family.direction,
         },
         mrope,
     })

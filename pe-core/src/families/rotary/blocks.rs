@@ -4,14 +4,16 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::families::rotary::frequencies::RotaryFrequencies;
+use crate::families::rotary::tables::signed;
 use crate::rows::columns::Out;
 use crate::rows::element::Element;
 use crate::rows::writer::Writer;
+use crate::spec::direction::Direction;
 use crate::turns::position::check_range;
 
 /// Writer of consecutive rows of cosines and sines into caller-supplied memory.
 /// [`RotaryFrequencies::blocks`] returns it.
-pub struct CosSinBlocks<'a, T: Element>(Writer<'a, T>);
+pub struct CosSinBlocks<'a, T: Element>(Writer<'a, T>, Direction);
 
 impl RotaryFrequencies {
     /// Returns a writer of the rows of a range of positions, for tables that are never in memory as
@@ -34,7 +36,8 @@ impl RotaryFrequencies {
     /// Returns an error if the range descends or ends above 2^32.
     pub fn blocks<T: Element>(&self, positions: Range<u64>) -> Result<CosSinBlocks<'_, T>> {
         check_range(&positions)?;
-        Ok(CosSinBlocks(T::writer(&self.inner.rows, positions)))
+        let writer = T::writer(&self.inner.rows, positions);
+        Ok(CosSinBlocks(writer, self.direction))
     }
 }
 
@@ -45,6 +48,8 @@ impl<T: Element> CosSinBlocks<'_, T> {
     /// Returns an error if the lengths differ, if the slices do not hold complete rows, or if they
     /// hold more rows than are left.
     pub fn write(&mut self, cos: &mut [T], sin: &mut [T]) -> Result<()> {
-        T::write_next(&mut self.0, Out([cos, sin]))
+        T::write_next(&mut self.0, Out([cos, sin]))?;
+        signed(self.1, sin);
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::num::float::BigFloat;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
 use crate::rows::writer::Rows;
+use crate::spec::direction::Direction;
 use crate::turns::frequency::Frequency;
 use crate::turns::scaling::Set;
 
@@ -29,6 +30,7 @@ use crate::turns::scaling::Set;
 #[derive(Debug, Clone)]
 pub struct RotaryFrequencies {
     pub(crate) inner: Arc<Inner>,
+    pub(crate) direction: Direction,
 }
 
 #[derive(Debug)]
@@ -43,18 +45,19 @@ pub(crate) enum Source {
     F32(Vec<f32>),
 }
 
-/// Frequencies are equal if they and the attention factor are: so are then the tables.
+/// Frequencies are equal if they, the attention factor, and the direction are: so are then the tables.
 impl PartialEq for RotaryFrequencies {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
-            || self.attention_factor() == other.attention_factor()
-                && match (&self.inner.source, &other.inner.source) {
-                    (Source::Exact { radians }, Source::Exact { radians: others }) => {
-                        radians == others
-                    }
-                    (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
-                    _ => false,
-                }
+        self.direction == other.direction
+            && (Arc::ptr_eq(&self.inner, &other.inner)
+                || self.attention_factor() == other.attention_factor()
+                    && match (&self.inner.source, &other.inner.source) {
+                        (Source::Exact { radians }, Source::Exact { radians: others }) => {
+                            radians == others
+                        }
+                        (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
+                        _ => false,
+                    })
     }
 }
 
@@ -93,7 +96,18 @@ impl RotaryFrequencies {
         };
         Ok(Self {
             inner: Arc::new(Inner { source, rows }),
+            direction: Direction::default(),
         })
+    }
+
+    /// Returns the same frequencies with another direction.
+    pub(crate) fn rotating(self, direction: Direction) -> Self {
+        Self { direction, ..self }
+    }
+
+    /// Returns the direction of the rotation, which is the sign of the sines.
+    pub const fn direction(&self) -> Direction {
+        self.direction
     }
 
     /// Returns the number of pairs, `rotary_dim / 2`.

@@ -8,6 +8,7 @@ use crate::rows::columns::Out;
 use crate::rows::element::Element;
 use crate::rows::plan::Plan;
 use crate::rows::writer::Positions;
+use crate::spec::direction::Direction;
 use crate::table::Table;
 
 /// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by the attention
@@ -23,7 +24,8 @@ pub struct CosSin<T> {
 impl RotaryFrequencies {
     /// Computes cosines and sines of the positions `start .. end`, one row each.
     ///
-    /// Entries are `attention_factor x cos(position x inv_freq)`, rounded once to the nearest value
+    /// Entries are `attention_factor x cos(position x inv_freq)`, and of the sine with the sign of
+    /// [`direction`](Self::direction), rounded once to the nearest value
     /// of `T` (or the values of the recipe `hf-f32`). The bits depend neither on the machine nor on
     /// how a range is divided into calls.
     ///
@@ -42,7 +44,8 @@ impl RotaryFrequencies {
     /// - a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
     /// - memory is exhausted.
     pub fn tables<T: Element>(&self, positions: Range<u64>) -> Result<CosSin<T>> {
-        let [cos, sin] = T::tables(&self.inner.rows, Plan::default(), positions)?;
+        let [cos, mut sin] = T::tables(&self.inner.rows, Plan::default(), positions)?;
+        signed(self.direction, sin.as_mut_slice());
         Ok(CosSin { cos, sin })
     }
 
@@ -65,6 +68,7 @@ impl RotaryFrequencies {
         let (mut cos, mut sin) = (zeros()?, zeros()?);
         let out = Out([cos.as_mut_slice(), sin.as_mut_slice()]);
         T::fill_at(&self.inner.rows, Positions::Integers(positions), out)?;
+        signed(self.direction, sin.as_mut_slice());
         Ok(CosSin { cos, sin })
     }
 
@@ -85,7 +89,18 @@ impl RotaryFrequencies {
     /// Returns an error if the lengths differ or are not a multiple of the number of pairs, or if
     /// the rows extend past 2^32.
     pub fn fill<T: Element>(&self, start: u64, cos: &mut [T], sin: &mut [T]) -> Result<()> {
-        T::fill(&self.inner.rows, Plan::default(), start, Out([cos, sin]))
+        T::fill(&self.inner.rows, Plan::default(), start, Out([cos, sin]))?;
+        signed(self.direction, sin);
+        Ok(())
+    }
+}
+
+/// Gives the sines of counterclockwise rotations the sign of a direction, exactly.
+pub(crate) fn signed<T: Element>(direction: Direction, sines: &mut [T]) {
+    if direction == Direction::Clockwise {
+        for sine in sines {
+            *sine = T::from_f64(-sine.to_f64());
+        }
     }
 }
 

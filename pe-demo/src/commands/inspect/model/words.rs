@@ -1,7 +1,7 @@
 //! The explanation as a page.
 
 use pe_core::hf_config::{HfKey, HfPositions, HfRotary};
-use pe_core::{Mrope, MropeArrangement, RopeScaling, RotaryConfig};
+use pe_core::{Direction, Mrope, MropeArrangement, RopeScaling, RotaryConfig};
 
 use super::{Layer, Source};
 use crate::terminal::numbers::{short, wavelength};
@@ -114,6 +114,9 @@ fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
     );
     page.wrap("  ", &format!("type: {}", meaning(config)));
     page.wrap("  ", &format!("base {}", short(config.base)));
+    if config.direction == Direction::Clockwise {
+        page.wrap("  ", "clockwise: sines are negated");
+    }
     if config.scaling != RopeScaling::Default {
         page.wrap("  ", &rotary::scaling(&config.scaling));
     }
