@@ -14,13 +14,15 @@ use crate::rows::element::Element;
 /// A weight is a fraction. The weights of a position have the sum 1 exactly, and
 /// [`weights_of`](Self::weights_of) rounds each of them once. The sum of `n` rounded weights differs
 /// from 1 by at most `n` times half an ulp of the largest weight, which is below 1.25.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AxisTaps {
     from: usize,
     /// The weights of position `i` are those from `starts[i]` to `starts[i + 1]`.
     starts: Vec<u32>,
     sources: Vec<u32>,
     numerators: Vec<i128>,
+    /// The nearest `f64` to each weight.
+    weights: Vec<f64>,
     /// One for each position of the resized axis.
     denominators: Vec<i128>,
 }
@@ -66,10 +68,18 @@ impl AxisTaps {
             starts: vec![0],
             sources: Vec::new(),
             numerators: Vec::new(),
+            weights: Vec::new(),
             denominators: Vec::with_capacity(to),
         };
         for i in 0..to as i128 {
             taps.push(config, scale, i);
+            let start = taps.weights.len();
+            if let (Some(numerators), Some(denominator)) =
+                (taps.numerators.get(start..), taps.denominators.last())
+            {
+                let weight = |numerator: &i128| ratio::<f64>(*numerator, *denominator);
+                taps.weights.extend(numerators.iter().map(weight));
+            }
             taps.starts.push(taps.sources.len() as u32);
         }
         Ok(taps)
@@ -83,6 +93,12 @@ impl AxisTaps {
     /// Returns the number of positions of the resized axis.
     pub fn to(&self) -> usize {
         self.denominators.len()
+    }
+
+    /// Returns the positions that contribute to position `to`, and their weights.
+    pub(crate) fn of(&self, to: usize) -> (&[u32], &[f64]) {
+        let range = self.range(to);
+        (&self.sources[range.clone()], &self.weights[range])
     }
 
     /// Returns the number of weights of all positions.

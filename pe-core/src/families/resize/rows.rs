@@ -133,24 +133,11 @@ impl RowTaps {
             });
         }
         self.reserve(product(&AxisTaps::to), product(&AxisTaps::total))?;
-        let weights: Vec<Vec<Vec<(u32, f64)>>> = axes
-            .iter()
-            .map(|axis| {
-                (0..axis.to())
-                    .map(|i| axis.weights_of(i).collect())
-                    .collect()
-            })
-            .collect();
         let sides: Vec<usize> = axes.iter().map(|axis| axis.to()).collect();
         let mut at = vec![0; sides.len()];
         for index in 0..sides.iter().product() {
             place(index, &sides, order, &mut at);
-            let taps: Vec<&[(u32, f64)]> = at
-                .iter()
-                .zip(&weights)
-                .map(|(i, weights)| &weights[*i][..])
-                .collect();
-            self.push_products(axes, &taps, 0, 1.0, first);
+            self.push_products(axes, &at, 0, 1.0, first);
             self.starts.push(self.sources.len() as u32);
         }
         Ok(())
@@ -160,20 +147,42 @@ impl RowTaps {
     fn push_products(
         &mut self,
         axes: &[&AxisTaps],
-        taps: &[&[(u32, f64)]],
+        at: &[usize],
         row: usize,
         weight: f64,
         first: usize,
     ) {
-        let ([axis, axes @ ..], [tap, taps @ ..]) = (axes, taps) else {
+        let ([axis, axes @ ..], [i, at @ ..]) = (axes, at) else {
             self.sources.push((first + row) as u32);
             self.weights.push(weight);
             return;
         };
-        for (source, factor) in *tap {
+        let (sources, factors) = axis.of(*i);
+        for (source, factor) in sources.iter().zip(factors) {
             let row = row * axis.from() + *source as usize;
-            self.push_products(axes, taps, row, weight * factor, first);
+            self.push_products(axes, at, row, weight * factor, first);
         }
+    }
+
+    /// Appends copies of a row of the result, such as those that pad an image.
+    ///
+    /// # Errors
+    /// Returns an error if the result does not have the row, or if it would have more than 2^28 rows or
+    /// weights.
+    pub fn push_copies(&mut self, row: usize, count: usize) -> Result<()> {
+        if row >= self.rows() {
+            let (start, end) = (row as u64, (row as u64).saturating_add(1));
+            return Err(Error::Range { start, end });
+        }
+        let range = self.starts[row] as usize..self.starts[row + 1] as usize;
+        let taps = (range.len() as u64).saturating_mul(count as u64);
+        self.reserve(count as u64, taps)?;
+        for _ in 0..count {
+            self.sources.extend_from_within(range.clone());
+            self.weights.extend_from_within(range.clone());
+            self.starts.push(self.sources.len() as u32);
+        }
+        Ok(())
     }
 
     /// Returns the transposed sums: for each row of the table the rows of the result that it
