@@ -147,6 +147,16 @@ pub use convert::preset::Preset;
 pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
 pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
+pub use families::bias::alibi::{
+    AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
+};
+pub use families::bias::buckets::{
+    BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
+};
+pub use families::bias::clip::{clipped_index, windowed_index};
+pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
+pub use families::bias::toeplitz::relative_distances;
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,

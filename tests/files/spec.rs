@@ -1,4 +1,4 @@
-//! The specification as JSON.
+//! The specification as JSON. Texts that are none are in `hostile/refused.txt`.
 
 use super::*;
 
@@ -35,88 +35,10 @@ proptest! {
 fn json_without_the_optional_fields_is_the_paper() {
     let json = r#"{"format":1,"scheme":"sinusoidal","config":{"d_model":16},"start":0,"rows":4,"dtype":"f32"}"#;
     assert_eq!(SinusoidalSpec::from_json(json).unwrap(), spec(16, 4));
-}
-
-#[test]
-fn json_that_is_not_understood_says_why() {
-    let good = spec(16, 4).to_json().unwrap();
-    for (from, to, message) in [
-        ("\"format\":1", "\"format\":2", "format 2 is not known"),
-        ("\"format\":1", "\"format\":\"1\"", "invalid type: string"),
-        ("\"format\":1,", "", "missing field `format`"),
-        (
-            "\"sinusoidal\"",
-            "\"alibi\"",
-            "the scheme is \"alibi\", \"sinusoidal\" was asked for",
-        ),
-        (
-            "\"sinusoidal\"",
-            "\"rotary\"",
-            "the scheme is \"rotary\", \"sinusoidal\" was asked for",
-        ),
-        (
-            "\"start\":0",
-            "\"start\":0,\"stop\":4",
-            "unknown field `stop`",
-        ),
-        (
-            "\"start\":0",
-            "\"start\":0,\"start\":0",
-            "duplicate field `start`",
-        ),
-        ("\"start\":0", "\"start\":-1", "invalid value: integer `-1`"),
-        ("\"start\":0", "\"start\":4294967295", "run past 4294967296"),
-        (
-            "\"start\":0",
-            "\"start\":18446744073709551615",
-            "run past 4294967296",
-        ),
-        ("\"rows\":4", "\"rows\":4294967296", "exceeds the limit"),
-        ("\"rows\":4", "\"rows\":4.5", "invalid type: floating point"),
-        ("\"f32\"", "\"f8\"", "dtype \"f8\" is not one of"),
-        (
-            "\"d_model\":16",
-            "\"d_model\":16,\"theta\":1",
-            "unknown field `theta`",
-        ),
-        ("\"d_model\":16", "\"d_model\":17", "d_model 17 is odd"),
-        ("\"d_model\":16", "\"d_model\":0", "d_model 0 is outside"),
-        ("\"value\":10000.0", "\"value\":-1", "base -1"),
-        ("\"value\":10000.0", "\"value\":null", "invalid type: null"),
-        (
-            "\"value\":10000.0",
-            "\"value\":1e999",
-            "number out of range",
-        ),
-        (
-            "\"interleaved\"",
-            "\"sideways\"",
-            "unknown variant `sideways`",
-        ),
-        ("\"recipe\":\"exact\"", "\"recipe\":\"exp-f32\"", ""),
-        (good.as_str(), "", "EOF"),
-        (good.as_str(), "[1]", "invalid"),
-        ("}", "} x", "trailing"),
-    ] {
-        let bad = if from == "}" {
-            format!("{good} x")
-        } else {
-            good.replacen(from, to, 1)
-        };
-        assert_ne!(bad, good, "{from} is not in {good}");
-        match SinusoidalSpec::from_json(&bad) {
-            Ok(_) => assert_eq!(message, "", "{bad}"),
-            Err(error) => {
-                let error = error.to_string();
-                assert!(
-                    !message.is_empty() && error.contains(message),
-                    "{error}\n{message}"
-                );
-                assert!(error.starts_with("specification: "), "{error}");
-                assert_eq!(error.matches("specification: ").count(), 1, "{error}");
-            }
-        }
-    }
+    let other = spec(16, 4).to_json().unwrap();
+    let other = other.replacen("\"exact\"", "\"exp-f32\"", 1);
+    let other = SinusoidalSpec::from_json(&other).unwrap();
+    assert_eq!(other.config().recipe, Recipe::ExpF32);
 }
 
 #[test]
@@ -165,12 +87,4 @@ fn specifications_up_to_the_largest_table_are_valid() {
     of(1 << 20).unwrap();
     let error = of((1 << 20) + 1).unwrap_err().to_string();
     assert!(error.contains("exceeds the limit"), "{error}");
-}
-
-#[test]
-fn what_is_no_object_is_said_to_be_none() {
-    for text in ["[1]", "7", "null"] {
-        let error = SinusoidalSpec::from_json(text).unwrap_err().to_string();
-        assert!(error.contains("expected an object"), "{error}");
-    }
 }

@@ -124,3 +124,9 @@ pub const GRID_DIFFERENCES: f64 = 1e-7;
 /// Equal rows of f64 within -1..=1 after resizing: the sum of up to 64 weights, which are products of two
 /// rounded ones, and of rounded products.
 pub const EQUAL_ROWS_F64: f64 = 1e-14;
+
+/// Slopes of ALiBi by BLOOM and MPT: powers of an f32 base with exponents up to 128, or f32 exponents.
+pub const ALIBI_SLOPE_ULP: u32 = 11;
+
+/// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
+pub const SWIN_V2_ULP: u32 = 3;

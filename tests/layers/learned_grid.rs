@@ -459,7 +459,7 @@ fn invalid_requests_name_the_values() -> Result<()> {
         ),
         (
             resized(&[65536, 65536]),
-            "4294967296 rows exceed the limit of 268435456 in one call",
+            "4294967297 rows exceed the limit of 268435456 in one call",
         ),
         (
             resized(&[usize::MAX, 1]),
