@@ -207,6 +207,7 @@ pub enum Error {
         name: &'static str,
         /// The number.
         taps: u64,
+    },
     /// A parameter of an attention bias is out of its range.
     #[error("{name} {value} is not {allowed}")]
     Bias {

@@ -146,7 +146,6 @@ pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
-pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::bias::alibi::{
     AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
 };
@@ -157,6 +156,7 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,

@@ -49,12 +49,3 @@ pub fn entry(row: usize, column: usize) -> f64 {
     let mixed = 31 * (row * WIDTH + column) + 7 * column * column;
     (mixed as f64 % 129.0 - 64.0) / 64.0
 }
-
-/// The largest distance of a library's result from the sum with exact weights, in the cases of the file.
-pub fn distance(preset: ResizePreset) -> f64 {
-    use crate::tolerance as t;
-    match preset {
-        ResizePreset::Jax => t::RESIZED_BY_JAX,
-        _ => t::RESIZED_BY_TORCH,
-    }
-}

@@ -85,7 +85,11 @@ fn presets_give_the_numbers_of_their_libraries() -> Result<()> {
         let layer = LearnedGrid::from_table(config, table)?;
         let found = layer.resized(&case.to)?.flatten_all()?.to_vec1::<f32>()?;
         assert_eq!(found.len(), case.values.len(), "{}", case.preset);
-        let bound = resize::distance(case.preset);
+        let bound = if case.preset == ResizePreset::Jax {
+            tolerance::RESIZED_BY_JAX
+        } else {
+            tolerance::RESIZED_BY_TORCH
+        };
         for (found, wanted) in found.iter().zip(&case.values) {
             let distance = f64::from((found - wanted).abs());
             assert!(distance <= bound, "{}: {distance:e}", case.preset);

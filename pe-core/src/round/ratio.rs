@@ -1,6 +1,6 @@
 //! Rounding of a ratio of integers.
 
-use crate::round::{Float, Magnitude, nearest};
+use crate::round::nearest::{Float, Magnitude, nearest};
 
 /// Bits of the quotient that are computed. The rest is sticky.
 const BITS: u32 = 80;

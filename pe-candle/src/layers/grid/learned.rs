@@ -6,12 +6,11 @@ use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_core::PatchGrid;
 
-use crate::kernel::{AddEncoding, GatherSum, Gathering, Plan, Side, TokenRows};
+use crate::kernel::{AddEncoding, Fused, GatherSum, Gathering, Plan, Side, TokenRows};
 use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
-use crate::layers::grid::reference;
 use crate::layers::grid::requests::Request;
 use crate::layers::published::Published;
-use crate::layers::reference::compute_dtype;
+use crate::layers::reference::{Paths, compute_dtype};
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
@@ -273,7 +272,7 @@ impl LearnedGrid {
                         masking: None,
                         level: self.plan.level,
                     };
-                    return op.apply(xs, &rows);
+                    return op.apply(xs, &[&rows]);
                 }
                 rows
             }
@@ -343,7 +342,7 @@ impl LearnedGrid {
             .broadcast_as((taps.rows(), config.width))?;
         memory::for_result("the resized grid", &declared)?;
         if !self.plan.has_kernel(&table) {
-            return reference::gather_sum(&table, taps);
+            return (Paths::get(&self.plan)?.sum)(&table, taps);
         }
         let op = GatherSum {
             gathering: gathering.clone(),
