@@ -53,6 +53,13 @@ pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;
 /// last place, from torch's power, which is not correctly rounded in one case out of 100.
 pub const ROTARY_INV_FREQ_ULP: u32 = 1;
 
+/// ... for drawn settings: one unit from torch's power, and one or two from the operations after it.
+pub const ROTARY_DRAWN_ULP: u32 = 3;
+
+/// ... and this much more per unit of llama3's factor, between its fast and its slow pairs: a difference
+/// near 0, with the errors of its terms, is multiplied by up to `factor` times the result.
+pub const ROTARY_LLAMA3_ULP: u32 = 1;
+
 /// inv_freq of transformers' rotary classes, run once by `make_rotary_classes.py` on a processor with
 /// AVX-512: the division after torch's vectorized power rounds once more.
 pub const ROTARY_CLASS_ULP: u32 = 2;

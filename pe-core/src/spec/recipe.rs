@@ -54,8 +54,13 @@ pub enum RotaryRecipe {
     Exact,
     /// Rounds to f32 where transformers rounds: the frequency, the angle (position x frequency),
     /// its cosine and sine, and their product with the attention factor. The elementary functions
-    /// are correctly rounded, so the result is the same on every machine. torch's own functions
-    /// occasionally differ by an ulp.
+    /// are correctly rounded, so the result is the same on every machine.
+    ///
+    /// torch's own functions are not. Frequencies are within 3 ulp of those that transformers computes
+    /// with torch, and fewer than one in 50 differ by more than 1 ulp. Between the fast and the slow pairs of
+    /// `llama3` they are within `3 + factor` ulp, because that formula multiplies rounding errors by up to
+    /// `factor`. The position multiplies the difference of a frequency. Cosines and sines of equal
+    /// frequencies are within 2 ulp.
     HfF32,
 }
 
