@@ -6,6 +6,7 @@ mod grid;
 mod isa;
 mod kernel;
 mod learned;
+mod learned_grid;
 mod rotary;
 mod threads;
 mod timestep;
