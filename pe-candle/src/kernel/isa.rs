@@ -83,8 +83,8 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
     /// Prepares what the words of a mask are computed with.
     fn keys(self, mask: &Mask) -> Self::Keys;
-    /// Computes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
-    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP];
+    /// Writes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]);
 }
 
 #[cfg(test)]

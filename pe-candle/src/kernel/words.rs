@@ -35,7 +35,8 @@ impl<I: Isa> Words<I> {
         let enough = len.min(GROUP - 3);
         if !(self.kept.contains(&first) && self.kept.end - first >= enough) {
             let start = first / 4 * 4;
-            self.words = self.isa.words(&self.mask, &self.keys, start as u64 / 4);
+            self.isa
+                .words(&self.mask, &self.keys, start as u64 / 4, &mut self.words);
             self.kept = start..start + GROUP;
         }
         &self.words[first - self.kept.start..]

@@ -79,8 +79,8 @@ impl Isa for Baseline {
     fn keys(self, _: &Mask) {}
 
     #[inline(always)]
-    fn words(self, mask: &Mask, (): &(), block: u64) -> [u32; GROUP] {
-        mask.group(block)
+    fn words(self, mask: &Mask, (): &(), block: u64, words: &mut [u32; GROUP]) {
+        *words = mask.group(block);
     }
 }
 
