@@ -39,7 +39,7 @@ impl Avx2 {
             cast(words),
             #[inline(always)]
             |words| {
-                // There is no comparison without sign.
+                // AVX2 compares signed integers only.
                 let larger = avx2._mm256_max_epu32(words, threshold);
                 avx2._mm256_cmpeq_epi32(words, larger)
             },
