@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
+use crate::spec::impl_names;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::spec::recipe::Recipe;
 use crate::spec::spacing::{Base, Spacing};
@@ -158,26 +159,7 @@ impl TimestepPreset {
     }
 }
 
-impl std::fmt::Display for TimestepPreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for TimestepPreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|preset| preset.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                kind: "timestep preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            })
-    }
-}
+impl_names!(TimestepPreset, "timestep preset");
 
 /// A checked timestep embedding with its frequencies, the builder of its rows.
 ///

@@ -39,7 +39,7 @@ impl_names!(Recipe, "recipe");
 
 impl Recipe {
     /// All recipes.
-    pub const ALL: [Self; 3] = [Self::Exact, Self::ExpF32, Self::PowF32];
+    pub const ALL: [Self; 4] = [Self::Exact, Self::ExpF32, Self::PowF32, Self::DiffusersF32];
 
     /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
