@@ -133,6 +133,11 @@ fn diffusers_own_f32_values_are_a_recipe() {
     );
 }
 
+/// A normal power of two.
+fn power_of_two(power: i64) -> f64 {
+    f64::from_bits(((1023 + power) as u64) << 52)
+}
+
 /// Positions with few and many significant bits, of either sign, tiny and large.
 fn positions() -> Vec<f64> {
     let mut all = vec![
@@ -152,8 +157,8 @@ fn positions() -> Vec<f64> {
         0.1,
         1.0 / 3.0,
         16777215.0 / 65536.0,
-        2f64.powi(-95),
-        2f64.powi(-97),
+        power_of_two(-95),
+        power_of_two(-97),
     ];
     let mut state = 7u64;
     for _ in 0..60 {
@@ -161,7 +166,7 @@ fn positions() -> Vec<f64> {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
         let unit = (state >> 40) as f64 / (1u64 << 24) as f64;
-        let power = 2f64.powi((state >> 8 & 63) as i32 - 40);
+        let power = power_of_two((state >> 8 & 63) as i64 - 40);
         all.push(f64::from((unit * power) as f32));
         all.push(-unit * power / 3.0);
     }

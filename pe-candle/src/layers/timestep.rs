@@ -274,7 +274,8 @@ impl CustomOp1 for Embed {
         let ([sin, cos], [of_sin, of_cos]) = (parts(res)?, parts(grad)?);
         let rates: Vec<f64> = timestep.inv_freq().into_iter().take(pairs).collect();
         let rates = Tensor::from_vec(rates, pairs, res.device())?.to_dtype(dtype)?;
-        let terms = ((of_sin * cos)? - (of_cos * sin)?)?.broadcast_mul(&rates)?;
+        let terms = of_sin.mul(&cos)?.sub(&of_cos.mul(&sin)?)?;
+        let terms = terms.broadcast_mul(&rates)?;
         terms.sum(D::Minus1)?.to_dtype(timesteps.dtype()).map(Some)
     }
 }

@@ -138,7 +138,7 @@ impl CheckedIds {
     }
 
     /// Returns the ids counted from a row of a table, which must hold them.
-    pub(crate) fn from_row(mut self, first: usize) -> Self {
+    pub(crate) fn moved_to_row(mut self, first: usize) -> Self {
         if first != 0 {
             for id in &mut self.ids {
                 *id = id.saturating_add(u32::try_from(first).unwrap_or(u32::MAX));

@@ -153,7 +153,7 @@ impl PositionalEncoding {
                 )
             }
         };
-        let checked = CheckedIds::read(position_ids, rows.len())?.from_row(rows.start);
+        let checked = CheckedIds::read(position_ids, rows.len())?.moved_to_row(rows.start);
         if checked.ids.is_empty() || xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
