@@ -148,6 +148,12 @@ pub mod testing;
 
 pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
+pub use layers::bias;
+pub use layers::bias::{
+    Alibi, AttentionBias, DebertaBias, DecomposedBias, RelativeSinusoid, RelativeTable,
+    RelativeTableConfig, ScoreMask, ScoreScale, T5Bias, add_to_scores, add_to_scores_inplace,
+    softmax_with_bias, softmax_with_bias_inplace,
+};
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
 pub use layers::inference::Inference;
@@ -156,11 +162,13 @@ pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
-    LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
-    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    AlibiConfig, AxialFrequencies, AxialRotary, Base, BucketDirection, CosSin,
+    DebertaBucketsConfig, Direction, Element, Llama3Scaling, LongRopeScaling, Mrope,
+    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
+    PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
+    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
+    T5BucketsConfig, Table, YarnScaling, hf_config, mrope_position_ids, permute_rows,
+    vision_position_ids,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

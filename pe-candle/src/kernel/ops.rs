@@ -2,6 +2,8 @@
 
 mod add;
 mod rotation;
+mod softmax_bias;
 
 pub(crate) use add::{AddEncoding, ScaledDropout};
 pub(crate) use rotation::{Direction, Rotation};
+pub(crate) use softmax_bias::{Outcome, Read, Rules, SoftmaxBias, Term, bias_dtype};
