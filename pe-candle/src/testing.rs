@@ -5,6 +5,7 @@ pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
+use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
 
 /// An instruction set of this machine.
@@ -38,6 +39,7 @@ pub trait Planned: Clone {
 
     /// Returns the same layer by its reference path.
     fn by_reference(&self, route: Route) -> Self {
+        Paths::link();
         let mut layer = self.clone();
         layer.plan().reference = Some(route);
         layer

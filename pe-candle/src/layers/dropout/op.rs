@@ -7,6 +7,7 @@ use candle_core::{
 };
 
 use crate::kernel::{Masking, Plan, ScaledDropout};
+use crate::layers::reference::Paths;
 
 pub(super) fn check_dtype(dtype: DType) -> Result<()> {
     match dtype {
@@ -22,7 +23,7 @@ fn unsupported(dtype: DType) -> Error {
 
 /// One application of a mask. Its backward pass is the same operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DropoutOp {
+pub(crate) struct DropoutOp {
     pub(super) masking: Masking,
     pub(super) plan: Plan,
 }
@@ -30,7 +31,7 @@ pub(super) struct DropoutOp {
 impl DropoutOp {
     /// Applies the mask by the operations of every backend. The mask is computed here and copied to the
     /// device.
-    fn on_backend<S>(&self, storage: &S, layout: &Layout) -> Result<(S, Shape)>
+    pub(crate) fn on_backend<S>(&self, storage: &S, layout: &Layout) -> Result<(S, Shape)>
     where
         S: BackendStorage,
         S::Device: BackendDevice<Storage = S>,
@@ -71,7 +72,7 @@ impl CustomOp1 for DropoutOp {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         check_dtype(storage.dtype())?;
         if self.plan.reference.is_some() {
-            return self.on_backend(storage, layout);
+            return (Paths::get(&self.plan)?.drop)(self, storage, layout);
         }
         let shape = layout.shape();
         if ScaledDropout::supports(layout) {
