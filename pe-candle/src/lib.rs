@@ -91,6 +91,23 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! # Bias attention scores
+//!
+//! [`bias`] has the biases of BLOOM, MPT, T5, DeBERTa, Swin, BEiT, SAM, and Transformer-XL. They are read in the pass that computes the
+//! softmax, and never have the shape of the scores.
+//!
+//! ```
+//! # use candle_core::{DType, Device, Tensor};
+//! use pe_candle::{Alibi, AlibiConfig, ScoreMask, softmax_with_bias};
+//!
+//! let alibi = Alibi::new(AlibiConfig::new(12), DType::F32, &Device::Cpu)?;
+//! let scores = Tensor::zeros((1, 12, 40, 40), DType::F32, &Device::Cpu)?; // queries times keys
+//! let bias = alibi.bias(40, 40, 0)?;
+//! let weights = softmax_with_bias(&scores, Some(&bias), 0.125, &ScoreMask::causal(0))?;
+//! # assert_eq!(weights.dims(), [1, 12, 40, 40]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
 //! # Repeat or resume a training run
 //!
 //! [`Dropout`] computes its mask from a seed, a step, and the element's index, with a published

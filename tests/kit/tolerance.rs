@@ -274,7 +274,7 @@ pub const BIAS_RESIZED_F32: f64 = 2e-5;
 /// Sinusoids of distances below 10 by transformers in f32: the angle's rounding.
 pub const BIAS_SINUSOID_F32: f64 = 1e-6;
 
-/// Weights and gradients of the fused softmax in f64: sums of some 40 terms, and an exponential within 1.2 ulp.
+/// Weights and gradients of the fused softmax in f64: sums of some 40 terms, and an exponential within 1 ulp.
 pub const BIAS_GRADIENT_F64: f64 = 2e-14;
 
 /// ... in f32, of biases up to some 100.

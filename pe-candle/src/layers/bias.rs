@@ -38,6 +38,7 @@ mod by_distance;
 pub(crate) mod deberta;
 pub(crate) mod decomposed;
 pub(crate) mod mask;
+mod reference;
 pub(crate) mod relative_table;
 pub(crate) mod scores;
 pub(crate) mod sinusoid;
@@ -75,20 +76,6 @@ pub struct AttentionBias {
 pub(super) struct Part {
     pub(super) values: Tensor,
     pub(super) term: Term,
-}
-
-impl Part {
-    /// Returns the values of all queries and keys, `[1 or batch, 1 or heads, q_len, kv_len]`.
-    pub(super) fn to_tensor(&self, q_len: usize, kv_len: usize) -> Result<Tensor> {
-        let (batch, heads, _) = self.values.dims3()?;
-        let place = |query| (0..kv_len).map(move |key| self.term.place(query, key) as u32);
-        let index: Vec<_> = (0..q_len).flat_map(place).collect();
-        let index = Tensor::from_vec(index, q_len * kv_len, self.values.device())?;
-        self.values
-            .contiguous()?
-            .index_select(&index, 2)?
-            .reshape((batch, heads, q_len, kv_len))
-    }
 }
 
 impl AttentionBias {
@@ -241,7 +228,7 @@ impl AttentionBias {
         let mut sum: Option<Tensor> = None;
         for part in &self.parts {
             part.term.check_alone(q_len, kv_len)?;
-            let values = part.to_tensor(q_len, kv_len)?;
+            let values = reference::expanded(&part.term, &part.values, q_len, kv_len)?;
             sum = Some(match sum {
                 None => values,
                 Some(sum) => sum.broadcast_add(&values)?,

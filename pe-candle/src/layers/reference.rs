@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use candle_core::utils::{cuda_is_available, metal_is_available};
 use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
 
-use crate::kernel::{Plan, Rotation, Route};
+use crate::kernel::{Plan, Rotation, Route, SoftmaxBias};
 use crate::layers::dropout::{Dropout, DropoutOp};
 
 /// The reference paths of the layers.
@@ -17,6 +17,7 @@ pub(crate) struct Paths {
     pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
     pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(super) weigh: fn(&SoftmaxBias, &Tensor, [&Tensor; 2]) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
 
@@ -24,6 +25,7 @@ static PATHS: Paths = Paths {
     add: add_encoding,
     gather,
     rotate: Rotation::by_reference,
+    weigh: SoftmaxBias::by_reference,
     drop: DropoutOp::on_backend,
 };
 

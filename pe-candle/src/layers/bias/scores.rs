@@ -1,10 +1,10 @@
 //! Scores with a bias, and their softmax: fused, or composed of Candle's operations.
 
-use candle_core::{D, DType, Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::{AttentionBias, ScoreMask, ScoreScale};
 use crate::kernel::{Outcome, Plan, SoftmaxBias, Term, bias_dtype};
-use crate::layers::reference::compute_dtype;
+use crate::layers::reference::Paths;
 use crate::tensors::memory;
 
 /// Computes `softmax(scale(scores) + bias)` over the keys, in one pass over the scores.
@@ -14,7 +14,7 @@ use crate::tensors::memory;
 /// minus infinity at all of them) has weights of 0. A NaN, or a score of plus infinity, makes the weights of its query NaN.
 ///
 /// On the CPU nothing of the shape of the scores is built but the result: the bias is read by distance, key, or grid. The exponential has
-/// an error below 1.2 ulp, and the bits are the same on every instruction set and for any number of threads. Gradients flow to the scores
+/// an error below 1 ulp, and the bits are the same on every instruction set and for any number of threads. Gradients flow to the scores
 /// and to everything that the bias was made of. On other devices, the same is composed of Candle's operations.
 ///
 /// # Examples
@@ -195,10 +195,11 @@ impl<'a> Call<'a> {
     }
 
     fn fresh(&self, scores: &Tensor) -> Result<Tensor> {
-        if !self.plan().has_kernel(scores) {
-            return self.by_reference(scores);
-        }
         let (operation, [first, second]) = self.operation(scores)?;
+        let plan = self.plan();
+        if !plan.has_kernel(scores) {
+            return (Paths::get(&plan)?.weigh)(&operation, scores, [&first, &second]);
+        }
         operation.apply(&scores.contiguous()?, [&first, &second])
     }
 
@@ -211,39 +212,5 @@ impl<'a> Call<'a> {
         }
         let (operation, [first, second]) = self.operation(scores)?;
         operation.apply_in_place(scores, [&first, &second])
-    }
-
-    /// Does what the kernel does by Candle's operations, in the type that is computed in.
-    fn by_reference(&self, scores: &Tensor) -> Result<Tensor> {
-        let dtype = compute_dtype(scores.dtype());
-        let mut z = scores
-            .to_dtype(dtype)?
-            .reshape(&self.dims)?
-            .affine(self.scale.factor, 0.0)?;
-        if let Some(cap) = self.scale.soft_cap {
-            z = ((z / cap)?.tanh()? * cap)?;
-        }
-        for part in self.bias.map_or(&[][..], |bias| &bias.parts) {
-            let values = part
-                .to_tensor(self.dims[2], self.dims[3])?
-                .to_dtype(dtype)?;
-            z = z.broadcast_add(&values)?;
-        }
-        let excluded = self.mask.rules.excluded(self.dims);
-        if let Some(excluded) = excluded {
-            let excluded = Tensor::from_vec(excluded, &self.dims[..], z.device())?;
-            let none = Tensor::new(f32::NEG_INFINITY, z.device())?.to_dtype(dtype)?;
-            z = excluded.where_cond(&none.broadcast_as(&self.dims[..])?, &z)?;
-        }
-        if self.outcome == Outcome::Weights {
-            let most = z.max_keepdim(D::Minus1)?.detach();
-            let zeros = most.zeros_like()?;
-            let most = most.eq(f64::NEG_INFINITY)?.where_cond(&zeros, &most)?;
-            let powers = z.broadcast_sub(&most)?.exp()?;
-            let sum = powers.sum_keepdim(D::Minus1)?;
-            let sum = sum.eq(0.0)?.where_cond(&sum.ones_like()?, &sum)?;
-            z = powers.broadcast_div(&sum)?;
-        }
-        z.reshape(scores.dims())?.to_dtype(scores.dtype())
     }
 }
