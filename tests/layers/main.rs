@@ -6,6 +6,7 @@ mod dropout;
 mod grid;
 mod isa;
 mod kernel;
+mod learned_grid;
 mod rotary;
 mod threads;
 
