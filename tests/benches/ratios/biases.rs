@@ -157,7 +157,7 @@ fn composed_sam(
     debug_assert_eq!(bias.kv_len(), kv_len);
     let sum = rows.unsqueeze(4)?.broadcast_add(&columns.unsqueeze(3)?)?;
     let sum = sum.reshape((batch, heads, q_len, kv_len))?;
-    ((xs * 0.125)? + sum)
+    (xs * 0.125)? + sum
 }
 
 fn sam(report: &mut Report) -> Result<()> {

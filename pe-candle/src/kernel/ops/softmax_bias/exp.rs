@@ -78,7 +78,7 @@ impl Real for f32 {
         let small = horner!(
             square,
             -5.704_988_7e-3,
-            2.063_908_9e-2,
+            2.063_909e-2,
             -5.373_971_5e-2,
             1.333_144_2e-1,
             -3.333_328e-1
@@ -87,7 +87,7 @@ impl Real for f32 {
             + x;
         let power = <f32 as Real>::exp(size * -2.0);
         let large = (1.0 - power) / (1.0 + power);
-        let large = if x < 0.0 { large * -1.0 } else { large };
+        let large = if x < 0.0 { -large } else { large };
         if size < 0.625 { small } else { large }
     }
 }
@@ -150,7 +150,7 @@ impl Real for f64 {
         let small = x * (square * (over / under)) + x;
         let power = <f64 as Real>::exp(size * -2.0);
         let large = (1.0 - power) / (1.0 + power);
-        let large = if x < 0.0 { large * -1.0 } else { large };
+        let large = if x < 0.0 { -large } else { large };
         if size < 0.625 { small } else { large }
     }
 }

@@ -44,7 +44,7 @@ where
                 let y = &mut y[keys.clone()];
                 scaled(isa, &self.ys[of_row.clone()], one, y);
                 for (dz, y) in gradient.iter_mut().zip(&*y) {
-                    *dz = *dz * *y;
+                    *dz *= *y;
                 }
                 let dot = sum(isa, gradient);
                 scaled(isa, &self.gs[of_row], one, gradient);
@@ -132,11 +132,11 @@ where
                 let xs = &self.xs[row * width..][..width];
                 for (dz, x) in dz[keys.clone()].iter_mut().zip(&xs[keys.clone()]) {
                     let tanh = <T::Compute as Real>::tanh(x.widen() * factor / cap);
-                    *dz = *dz * (one - tanh * tanh);
+                    *dz *= one - tanh * tanh;
                 }
             }
             for dz in &mut dz[keys] {
-                *dz = *dz * factor;
+                *dz *= factor;
             }
             self.stream.select(row * width, width);
             write(isa, &dz, self.stream);

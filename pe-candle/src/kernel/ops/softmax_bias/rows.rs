@@ -158,12 +158,12 @@ pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     }
     let mut lanes = ops.array(lanes);
     for (lane, value) in lanes.iter_mut().zip(few) {
-        *lane = *lane + *value;
+        *lane += *value;
     }
     let mut half = CHUNK / 2;
     while half > 0 {
         for lane in 0..half {
-            lanes[lane] = lanes[lane] + lanes[lane + half];
+            lanes[lane] += lanes[lane + half];
         }
         half /= 2;
     }
@@ -208,7 +208,7 @@ fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
         return;
     }
     for z in &mut *z {
-        *z = *z / sum;
+        *z /= sum;
     }
 }
 

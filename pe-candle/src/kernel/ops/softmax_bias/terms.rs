@@ -136,7 +136,7 @@ impl Term {
             Read::Strided { start, row } => {
                 let first = (*start as isize + query as isize * row) as usize + keys.start;
                 for (z, value) in z.iter_mut().zip(&part[first..][..keys.len()]) {
-                    *z = *z + *value;
+                    *z += *value;
                 }
             }
             Read::KeyRows { keys: rows, width } => {
@@ -144,7 +144,7 @@ impl Term {
                 for (row, _, run) in runs(*width, keys) {
                     let value = values[row];
                     for z in &mut z[run] {
-                        *z = *z + value;
+                        *z += value;
                     }
                 }
             }
@@ -152,7 +152,7 @@ impl Term {
                 let values = &part[query * width..][..*width];
                 for (_, first, run) in runs(*width, keys) {
                     for (z, value) in z[run].iter_mut().zip(&values[first..]) {
-                        *z = *z + *value;
+                        *z += *value;
                     }
                 }
             }
@@ -164,7 +164,7 @@ impl Term {
                 let values = &part[query * width..][..*width];
                 let index = &index[start - query + keys.start..][..keys.len()];
                 for (z, index) in z.iter_mut().zip(index) {
-                    *z = *z + values[*index as usize];
+                    *z += values[*index as usize];
                 }
             }
             Read::GatherColumn {
@@ -175,7 +175,7 @@ impl Term {
                 let index = &index[start - query + keys.start..][..keys.len()];
                 let rows = part[keys.start * width..].chunks_exact(*width);
                 for ((z, index), row) in z.iter_mut().zip(index).zip(rows) {
-                    *z = *z + row[*index as usize];
+                    *z += row[*index as usize];
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Term {
             Read::Strided { start, row } => {
                 let first = (*start as isize + query as isize * row) as usize + keys.start;
                 for (value, dz) in part[first..][..keys.len()].iter_mut().zip(dz) {
-                    *value = *value + *dz;
+                    *value += *dz;
                 }
             }
             Read::KeyRows { keys: rows, width } => {
@@ -208,7 +208,7 @@ impl Term {
                 let values = &mut part[query * width..][..*width];
                 for (_, first, run) in runs(*width, keys) {
                     for (value, dz) in values[first..].iter_mut().zip(&dz[run]) {
-                        *value = *value + *dz;
+                        *value += *dz;
                     }
                 }
             }
@@ -220,7 +220,7 @@ impl Term {
                 let values = &mut part[query * width..][..*width];
                 let index = &index[start - query + keys.start..][..keys.len()];
                 for (dz, index) in dz.iter().zip(index) {
-                    values[*index as usize] = values[*index as usize] + *dz;
+                    values[*index as usize] += *dz;
                 }
             }
             Read::GatherColumn {
@@ -231,7 +231,7 @@ impl Term {
                 let index = &index[start - query + keys.start..][..keys.len()];
                 let rows = part[keys.start * width..].chunks_exact_mut(*width);
                 for ((dz, index), row) in dz.iter().zip(index).zip(rows) {
-                    row[*index as usize] = row[*index as usize] + *dz;
+                    row[*index as usize] += *dz;
                 }
             }
         }
