@@ -3,6 +3,7 @@
 use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
+use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
 use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::learned::LearnedPositional;
@@ -68,6 +69,12 @@ impl Planned for PositionalEncoding {
 impl Planned for LearnedPositional {
     fn plan(&mut self) -> &mut Plan {
         &mut self.adding.plan
+    }
+}
+
+impl Planned for AttentionBias {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
     }
 }
 
