@@ -158,7 +158,7 @@ pub use families::bias::toeplitz::relative_distances;
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    mrope_position_ids, vision_position_ids,
+    ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
