@@ -159,14 +159,16 @@ pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
     LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
     PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
-    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    RotaryFrequencies, RotaryRecipe, ScoreTemperature, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, Spacing, Table, Xpos, XposConfig, YarnScaling, hf_config, mrope_position_ids,
+    permute_rows, vision_position_ids,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
+pub use tensors::temperature::{score_temperature_at, score_temperature_tensor};
 
 /// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -167,6 +167,7 @@ pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
+pub use rows::angles::{cos_sin_of_angles, cos_sin_of_angles_f64};
 pub use rows::element::Element;
 pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};
