@@ -27,7 +27,7 @@ fn all() -> Vec<Bad> {
 }
 
 #[test]
-fn every_hostile_file_is_refused_with_its_reason() {
+fn hostile_files_are_rejected_with_their_reason() {
     let (dir, path) = temp();
     let mut classes: Vec<&str> = Vec::new();
     let (bad, mut missing) = (all(), Vec::new());
@@ -60,7 +60,7 @@ fn every_hostile_file_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_file_that_begins_anywhere_in_memory_is_read() {
+fn file_that_begins_anywhere_in_memory_is_read() {
     // Headers of any length: the entries stand at any address modulo eight.
     let (_dir, path) = temp();
     for padding in 0..16 {

@@ -11,7 +11,7 @@ fn missing_files_are_named() {
 }
 
 #[test]
-fn every_header_accepted_here_is_accepted_by_the_crate_below() {
+fn headers_accepted_here_are_accepted_by_the_safetensors_crate() {
     // Random edits of a good file: whatever passes here passes there, with the same tensors.
     let (_dir, path) = temp();
     let a = exact(8, 2, DType::F32);
@@ -99,7 +99,7 @@ fn limits_are_kept() {
 }
 
 #[test]
-fn a_table_in_a_file_larger_than_memory_limits_is_read_alone() {
+fn table_in_a_file_larger_than_memory_limits_is_read_alone() {
     // A sparse file of 64 GiB: only the header and the table are read.
     let (_dir, path) = temp();
     let big = 1u64 << 36;
@@ -167,7 +167,7 @@ fn widths_up_to_their_limit_are_read() {
 
 /// What a file holds is listed, up to sixteen tensors.
 #[test]
-fn what_is_there_instead_is_listed() {
+fn tensors_in_place_of_the_table_are_listed() {
     let (_dir, path) = temp();
     let vector = Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap();
     for count in [0, 1, 16, 17, 20] {
@@ -189,8 +189,8 @@ fn what_is_there_instead_is_listed() {
 /// place on the disk, read by a process that may have 2 GiB.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_table_larger_than_memory_is_an_error() {
-    const NAME: &str = "malformed::a_table_larger_than_memory_is_an_error";
+fn table_larger_than_memory_is_an_error() {
+    const NAME: &str = "malformed::table_larger_than_memory_is_an_error";
     if let Some(path) = again::given() {
         let error = load_error(Path::new(&path));
         assert!(

@@ -73,7 +73,7 @@ fn expected(spec: &RotarySpec) -> [Vec<f64>; 3] {
 }
 
 #[test]
-fn every_scaling_comes_back_in_every_type_with_equal_bytes() {
+fn scalings_come_back_in_every_type_with_equal_bytes() {
     let (dir, path) = temp();
     for config in configs() {
         for dtype in FLOATS {
@@ -157,7 +157,7 @@ fn begins(bytes: &[u8], name: &str) -> usize {
 }
 
 #[test]
-fn one_wrong_bit_anywhere_is_found_and_named() {
+fn wrong_bits_are_found_and_named() {
     let (_dir, path) = temp();
     let config = &configs()[3];
     for dtype in FLOATS {
@@ -235,7 +235,7 @@ fn cosines_are_wrong_before_sines() {
 }
 
 #[test]
-fn the_first_wrong_entry_is_the_first_by_position() {
+fn first_wrong_entry_is_the_first_by_position() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 100, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
@@ -276,7 +276,7 @@ fn the_first_wrong_entry_is_the_first_by_position() {
 }
 
 #[test]
-fn a_sample_finds_what_is_in_its_rows() {
+fn sample_finds_what_is_in_its_rows() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 1000, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
@@ -342,7 +342,7 @@ fn json_without_the_optional_fields_is_the_default() {
 }
 
 #[test]
-fn what_does_not_fit_a_specification_is_refused_by_name() {
+fn tensors_that_do_not_fit_a_specification_are_rejected_by_name() {
     let (_dir, path) = temp();
     let spec = rotary(&RotaryConfig::new(16), 0, 4, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
@@ -403,7 +403,7 @@ fn what_does_not_fit_a_specification_is_refused_by_name() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_refused() {
+fn tables_that_were_not_asked_for_are_rejected() {
     let (_dir, path) = temp();
     let spec = rotary(&configs()[1], 8, 4, DType::F32);
     checkpoint::export(&path, &spec).unwrap();
@@ -445,7 +445,7 @@ fn what_was_not_asked_for_is_refused() {
 }
 
 #[test]
-fn a_specification_that_makes_no_sense_cannot_be_built() {
+fn specification_that_makes_no_sense_cannot_be_built() {
     let of = RotaryConfig::new;
     let custom = |attention_factor| RotaryConfig {
         scaling: RopeScaling::Custom {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_preset_round_trips_through_json() {
+fn presets_round_trip_through_json() {
     for preset in Preset::ALL {
         for dtype in FLOATS {
             let spec = SinusoidalSpec::new(preset.config(64), 7, 20, dtype).unwrap();
@@ -17,7 +17,7 @@ fn every_preset_round_trips_through_json() {
 
 proptest! {
     #[test]
-    fn any_base_round_trips_through_json(bits in any::<u64>(), rate in any::<bool>()) {
+    fn bases_round_trip_through_json(bits in any::<u64>(), rate in any::<bool>()) {
         let value = f64::from_bits(bits);
         let base = if rate { Base::MinRate(value) } else { Base::Value(value) };
         let config = SinusoidalConfig { base, ..SinusoidalConfig::new(8) };
@@ -42,7 +42,7 @@ fn json_without_the_optional_fields_is_the_paper() {
 }
 
 #[test]
-fn a_specification_that_is_not_valid_cannot_be_built() {
+fn specification_that_is_not_valid_cannot_be_built() {
     let nan = SinusoidalConfig {
         base: Base::Value(f64::NAN),
         ..SinusoidalConfig::new(8)
@@ -63,7 +63,7 @@ fn a_specification_that_is_not_valid_cannot_be_built() {
 }
 
 #[test]
-fn the_last_position_is_the_last() {
+fn last_position_is_the_last() {
     let (_dir, path) = temp();
     let last = spec_of(8, (1 << 32) - 4, 4, DType::F32);
     checkpoint::export(&path, &last).unwrap();

@@ -9,12 +9,15 @@ pub mod isa;
 pub mod peers;
 #[cfg(feature = "demo")]
 pub mod program;
+pub mod resize;
 pub mod rotary;
 pub mod server;
+pub mod snapshot;
 pub mod table;
 #[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;
+pub mod watchdog;
 
 /// The examples of the README at the root, compiled and run with the documentation tests.
 #[cfg(all(doctest, feature = "candle"))]

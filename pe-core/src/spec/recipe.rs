@@ -31,8 +31,13 @@ pub enum Recipe {
     PowF32,
 }
 
+impl_names!(Recipe, "recipe");
+
 impl Recipe {
-    /// Returns the name used in messages and on command lines.
+    /// All recipes.
+    pub const ALL: [Self; 3] = [Self::Exact, Self::ExpF32, Self::PowF32];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -64,8 +69,13 @@ pub enum RotaryRecipe {
     HfF32,
 }
 
+impl_names!(RotaryRecipe, "rotary recipe");
+
 impl RotaryRecipe {
-    /// Returns the name used in messages and on command lines.
+    /// All recipes.
+    pub const ALL: [Self; 2] = [Self::Exact, Self::HfF32];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

@@ -12,13 +12,13 @@ use crate::kernel::isa::{Isa, Level, Work};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
 use crate::kernel::token_rows::TokenRows;
 
-/// Elements from which on a second thread pays: as for the additive kernels.
+/// Number of elements at which a second thread starts to pay, as for the additive kernels.
 const PARALLEL: usize = 1 << 18;
 
 /// Positions of a run that are rotated at a time where runs of many heads are written side by side.
 const TILE: usize = 32;
 
-/// Rotates the rows `first .. end` of a tensor, whose elements are those of a stream from an index on.
+/// Rotates the rows `first .. end` of a tensor. The stream starts at the element with index `offset`.
 pub(super) trait RowPass<T>: Sync {
     fn rotate(&self, first: usize, end: usize, offset: usize, stream: &mut Stream<'_, T>);
 }
@@ -85,7 +85,7 @@ fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T
     });
 }
 
-/// Returns how many rows a thread takes at a time, if there is work for several.
+/// Returns the number of rows that a thread rotates at a time, if several threads pay.
 fn share(rows: usize, width: usize) -> Option<usize> {
     let threads = threads();
     (rows * width >= PARALLEL && threads > 1).then(|| rows.div_ceil(4 * threads))
