@@ -7,7 +7,7 @@ use pe_core::{
     CosSin, Element, RopeScaling, RotaryConfig, RotaryRecipe, Xpos, XposConfig, YarnScaling, bf16,
     f16,
 };
-use pe_tests::golden;
+use pe_tests::{golden, tolerance};
 
 #[test]
 fn entries_are_the_nearest_floats() {
@@ -115,7 +115,10 @@ fn scores_depend_on_the_distance_alone() {
     let wanted = score(0.0, 100, 40);
     for (center, p, q) in [(0.0, 60, 0), (512.0, 1060, 1000), (-7.25, 2060, 2000)] {
         let found = score(center, p, q);
-        assert!((found - wanted).abs() < 1e-13, "{found} {wanted}");
+        assert!(
+            (found - wanted).abs() < tolerance::XPOS_SCORE,
+            "{found} {wanted}"
+        );
     }
     assert!(score(0.0, 600, 0).abs() < score(0.0, 0, 0));
 }
