@@ -9,7 +9,6 @@ use pe_core::PairLayout;
 use super::RotaryEmbedding;
 use super::given::check_same;
 use super::ids::{per_token, picked};
-use super::input::check_own;
 use super::tables::Angles;
 use crate::kernel::{Plan, Rotation, TokenRows};
 use crate::tensors::axes::HeadOrder;
@@ -348,8 +347,8 @@ fn check_two(q: &Tensor, k: &Tensor) -> Result<()> {
     if q.id() == k.id() {
         bail!("query and key are one tensor, which would be rotated twice in place");
     }
-    check_own(q)?;
-    check_own(k)
+    memory::own("rotate", q)?;
+    memory::own("rotate", k)
 }
 
 fn rotate_two_in_place(rotation: Option<Rotation>, q: &Tensor, k: &Tensor) -> Result<()> {
