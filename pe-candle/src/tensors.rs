@@ -7,3 +7,4 @@ pub(crate) mod dtypes;
 pub(crate) mod memory;
 pub(crate) mod positions;
 pub(crate) mod reals;
+pub(crate) mod temperature;
