@@ -121,7 +121,9 @@ pub(crate) enum Set {
 
 /// The part of the specification that every scaling needs.
 pub(crate) struct Context {
+    /// Width in the exponents.
     pub(crate) rotary_dim: usize,
+    pub(crate) pairs: usize,
     pub(crate) base: f64,
     pub(crate) max_position_embeddings: Option<usize>,
     pub(crate) seq_len: usize,
@@ -129,7 +131,7 @@ pub(crate) struct Context {
 
 impl Context {
     fn pairs(&self) -> usize {
-        self.rotary_dim / 2
+        self.pairs
     }
 
     /// Returns the unscaled frequencies `f_i`.

@@ -313,7 +313,8 @@ fn wrong_kinds_of_values_are_errors() {
             "partial_rotary_factor 7 is not within 0..=1",
         ),
         (
-            json!({"hidden_size": null}),
+            // The class of this type is not in transformers, and has no defaults.
+            json!({"model_type": "minicpm", "hidden_size": null}),
             "head_dim is missing, and so is hidden_size or num_attention_heads",
         ),
         (

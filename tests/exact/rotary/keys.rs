@@ -67,7 +67,8 @@ fn parts_of_a_head_end_at_the_whole() {
 fn heads_that_are_none() {
     let none = error(&json!({"num_attention_heads": 0}));
     assert_eq!(none, "config.json: num_attention_heads is 0");
-    let missing = error(&json!({"hidden_size": null, "num_attention_heads": 0}));
+    let missing =
+        error(&json!({"model_type": "minicpm", "hidden_size": null, "num_attention_heads": 0}));
     assert!(missing.contains("head_dim is missing"), "{missing}");
 }
 

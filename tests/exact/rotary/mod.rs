@@ -10,6 +10,7 @@ mod frequencies;
 mod golden;
 mod hostile;
 mod keys;
+mod layer_types;
 mod permute;
 mod rerotate;
 mod schemes;
