@@ -322,6 +322,12 @@ pub enum Error {
         /// The keys, each with the reason.
         keys: Vec<String>,
     },
+    /// A GGUF file is malformed or not understood.
+    #[error("GGUF: {}", escape(problem))]
+    Gguf {
+        /// The problem, with key or tensor.
+        problem: String,
+    },
     /// A model encodes positions in another way than by a rotary embedding.
     #[error(
         "config.json: {} has no rotary embedding (scheme: {})",

@@ -295,8 +295,15 @@ fn sizes_that_a_file_leaves_out_are_those_of_the_class() {
         (layer.head_dim, layer.rotary.max_position_embeddings),
         (128, Some(4096))
     );
-    let bare = read(&json!({"model_type": "llava", "text_config": {"model_type": "llama"}}));
-    assert_eq!(bare.layers[0].rotary.max_position_embeddings, Some(2048));
+    let dynamic =
+        json!({"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}});
+    for (text, longest) in [
+        (dynamic, Some(2048)),
+        (json!({"model_type": "llama"}), None),
+    ] {
+        let bare = read(&json!({"model_type": "llava", "text_config": text}));
+        assert_eq!(bare.layers[0].rotary.max_position_embeddings, longest);
+    }
     let unknown = json!({"model_type": "llava", "text_config": {"hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e4}});
     assert!(error(&unknown).contains("text_config.model_type (is missing: half-split pairs"));
 }

@@ -7,6 +7,7 @@ mod direction;
 mod errors;
 mod families;
 mod frequencies;
+mod gguf;
 mod golden;
 mod hostile;
 mod keys;

@@ -139,12 +139,10 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
         layout,
         theta,
         partial,
-        longest: reader
-            .first_count(
-                &["max_position_embeddings", "n_positions", "max_seq_len"],
-                "the longest sequence",
-            )?
-            .or(family.positions),
+        longest: reader.first_count(
+            &["max_position_embeddings", "n_positions", "max_seq_len"],
+            "the longest sequence",
+        )?,
         original: reader.count(
             "original_max_position_embeddings",
             "the original training length",
@@ -426,12 +424,17 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         )?
         .or(common.partial);
     let around = Surroundings {
-        longest: common.longest,
+        longest: common.longest.or(common.family.positions),
         original: common.original,
     };
     let scaling = parameters.scaling(reader, &around, stated)?;
     let mrope = parameters.mrope(reader, common.family.mrope)?;
     parameters.finish(reader);
+    // The length of the class matters only to scalings that need one.
+    let longest = match scaling.depends_on_seq_len() {
+        true => around.longest,
+        false => common.longest,
+    };
     let rotary_dim = match scaling {
         RopeScaling::Proportional { .. } => set.head_dim,
         _ if common.separate => set.head_dim,
@@ -472,7 +475,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             rotary_dim,
             base: base.unwrap_or(set.theta),
             scaling,
-            max_position_embeddings: common.longest,
+            max_position_embeddings: longest,
             recipe: RotaryRecipe::Exact,
             direction: common.family.direction,
             exponent_dim,
