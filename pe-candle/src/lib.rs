@@ -150,6 +150,8 @@ pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
@@ -158,9 +160,10 @@ pub use pe_core;
 pub use pe_core::{
     AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
     LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
-    YarnScaling, gguf, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig,
+    ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table, YarnScaling, gguf, hf_config,
+    mrope_position_ids, permute_rows, vision_position_ids,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

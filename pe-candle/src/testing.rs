@@ -4,6 +4,8 @@ use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
+use crate::layers::grid::learned::LearnedGrid;
+use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
 
 /// An instruction set of this machine.
@@ -37,6 +39,7 @@ pub trait Planned: Clone {
 
     /// Returns the same layer by its reference path.
     fn by_reference(&self, route: Route) -> Self {
+        Paths::link();
         let mut layer = self.clone();
         layer.plan().reference = Some(route);
         layer
@@ -44,6 +47,12 @@ pub trait Planned: Clone {
 }
 
 impl Planned for Dropout {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for LearnedGrid {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

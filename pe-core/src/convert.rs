@@ -6,3 +6,4 @@ pub mod gguf;
 pub mod hf_config;
 pub(crate) mod permute;
 pub(crate) mod preset;
+pub(crate) mod resize_preset;

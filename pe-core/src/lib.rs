@@ -146,7 +146,19 @@ pub use convert::gguf;
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
+pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
+pub use families::bias::alibi::{
+    AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
+};
+pub use families::bias::buckets::{
+    BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
+};
+pub use families::bias::clip::{clipped_index, windowed_index};
+pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
+pub use families::bias::toeplitz::relative_distances;
+pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
@@ -154,7 +166,7 @@ pub use families::rotary::{
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
-pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
+pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};

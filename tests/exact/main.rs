@@ -1,5 +1,6 @@
 //! Tests of pe-core.
 
+mod bias;
 mod errors;
 mod frequencies;
 mod golden;
@@ -8,6 +9,7 @@ mod parity;
 mod presets;
 mod properties;
 mod recipes;
+mod resize;
 mod rotary;
 mod seeds;
 mod shifts;

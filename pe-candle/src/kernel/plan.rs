@@ -1,4 +1,4 @@
-//! How the calls of a layer are computed.
+//! The path that computes the calls of a layer.
 
 use candle_core::Tensor;
 
@@ -8,16 +8,16 @@ use super::isa::Level;
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub(crate) level: Level,
-    /// The reference path that is taken instead of the kernels.
+    /// The reference path that is used instead of the kernels.
     pub(crate) reference: Option<Route>,
 }
 
-/// How a reference path is composed.
+/// The composition of a reference path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Of `candle_nn::rotary_emb`, whose operations have no backward pass. Only rotations have this route.
+    /// The operations of `candle_nn::rotary_emb`, which have no backward pass. Only rotations have this route.
     Rope,
-    /// Of products and sums, which gradients flow through.
+    /// Products and sums, which gradients flow through.
     Operations,
 }
 

@@ -5,6 +5,7 @@ use std::mem::take;
 
 use candle_core::Layout;
 
+use super::dispatch::Input;
 use super::element::Activation;
 use super::raw::{Run, Stream, fresh, share_out, threads};
 
@@ -14,7 +15,7 @@ const BLOCK: usize = 1024;
 /// The fewest elements of rows that are not gathered.
 const SHORT: usize = 64;
 
-/// Elements from which on a second thread pays, where each is only loaded, added to and stored.
+/// Number of elements at which a second thread starts to pay, if each is only loaded, added to, and stored.
 /// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
 /// one thread and 43 or more on two, 1024 Ki some 140 on either.
 pub(crate) const PARALLEL: usize = 1 << 20;
@@ -25,21 +26,23 @@ pub(crate) const PARALLEL_MASK: usize = 1 << 18;
 
 /// An operation on each element by itself.
 pub(crate) trait Pass<T>: Sync {
-    /// Returns the number of elements from which on threads pay.
+    /// Returns the number of elements at which threads start to pay.
     fn parallel_from(&self) -> usize;
 
     /// Returns the number of elements after which the same entries of a table are read again, if those are too many to
     /// stay in a near cache until then.
     fn period(&self) -> Option<usize>;
 
-    /// Replaces the run of the stream, whose first element has the index `first` in row-major order.
+    /// Replaces the run of the stream. Its first element has the index `first` in row-major order.
     fn apply(&self, first: usize, stream: &mut Stream<'_, T>);
 }
 
 /// The elements of a tensor in memory: rows of `width`, numbered in two levels.
 #[derive(Debug, Clone, Copy)]
-struct View {
+pub(crate) struct View {
     start: usize,
+    count: usize,
+    contiguous: bool,
     /// Rows per step of the outer stride.
     inner: usize,
     width: usize,
@@ -49,25 +52,20 @@ struct View {
 
 impl View {
     /// Returns `None` for more than three axes in another order than theirs.
-    fn new(layout: &Layout) -> Option<Self> {
-        let start = layout.start_offset();
+    pub(crate) fn new(layout: &Layout) -> Option<Self> {
         let count = layout.shape().elem_count();
-        if layout.is_contiguous() {
-            return Some(Self {
-                start,
-                inner: 1,
-                width: count.max(1),
-                strides: [0, 0, 1],
-            });
-        }
+        let contiguous = layout.is_contiguous();
         let (inner, width, strides) = match (layout.dims(), layout.stride()) {
+            _ if contiguous => (1, count.max(1), [0, 0, 1]),
             ([_, inner, width], [a, b, c]) => (*inner, *width, [*a, *b, *c]),
             ([inner, width], [b, c]) => (*inner, *width, [0, *b, *c]),
             ([width], [c]) => (1, *width, [0, 0, *c]),
             _ => return None,
         };
         Some(Self {
-            start,
+            start: layout.start_offset(),
+            count,
+            contiguous,
             inner,
             width,
             strides,
@@ -115,21 +113,41 @@ impl View {
             }
         }
     }
-}
 
-/// Returns the elements of a tensor after a pass, in row-major order; `None` if the tensor has more than three axes and
-/// is not contiguous.
-pub(crate) fn map<T: Activation>(xs: &[T], layout: &Layout, pass: &dyn Pass<T>) -> Option<Vec<T>> {
-    let view = View::new(layout)?;
-    let count = layout.shape().elem_count();
-    let piece = if threads_pay(count, pass) {
-        piece(count)
-    } else {
-        count
-    };
-    Some(fresh(xs, count, piece, &|first, stream| {
-        view.pass(first, first + stream.room(), stream, pass);
-    }))
+    /// Passes through all elements. Returns the results in row-major order, or `None` if they replaced the elements: then
+    /// no two elements may share their memory.
+    pub(crate) fn map<T: Activation>(
+        &self,
+        xs: Input<'_, [T]>,
+        pass: &dyn Pass<T>,
+    ) -> Option<Vec<T>> {
+        let (count, threads_pay) = (self.count, threads_pay(self.count, pass));
+        let share = |count| if threads_pay { piece(count) } else { count };
+        let xs = match xs {
+            Input::Read(xs) => {
+                return Some(fresh(xs, count, share(count), &|first, stream| {
+                    self.pass(first, first + stream.room(), stream, pass);
+                }));
+            }
+            Input::InPlace(xs) => xs,
+        };
+        if !self.contiguous {
+            self.pass(0, count, &mut Stream::in_place(xs), pass);
+            return None;
+        }
+        let xs = &mut xs[self.start..self.start + count];
+        if let Some(period) = pass.period() {
+            side_by_side(xs, period, share(period), pass);
+        } else if threads_pay {
+            let piece = share(count);
+            share_out(xs.chunks_mut(piece).enumerate(), |(index, xs)| {
+                pass.apply(index * piece, &mut Stream::in_place(xs));
+            });
+        } else {
+            pass.apply(0, &mut Stream::in_place(xs));
+        }
+        None
+    }
 }
 
 /// Bytes of a walk that are replaced before those of the next one: less than a page, since the CPU reads ahead within
@@ -184,45 +202,13 @@ fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: 
     share_out(shares.into_iter(), walk);
 }
 
-/// Passes over a tensor's own memory, and returns whether there is a way to: not for more than three axes that are not
-/// contiguous. No two elements may share their memory.
-pub(crate) fn map_in_place<T: Activation>(
-    xs: &mut [T],
-    layout: &Layout,
-    pass: &dyn Pass<T>,
-) -> bool {
-    let Some(view) = View::new(layout) else {
-        return false;
-    };
-    let count = layout.shape().elem_count();
-    if let Some((start, end)) = layout.contiguous_offsets() {
-        let xs = &mut xs[start..end];
-        let threads_pay = threads_pay(count, pass);
-        if let Some(period) = pass.period() {
-            let piece = if threads_pay { piece(period) } else { period };
-            side_by_side(xs, period, piece, pass);
-        } else if threads_pay {
-            let piece = piece(count);
-            let pieces = xs.chunks_mut(piece).enumerate();
-            share_out(pieces, |(index, xs)| {
-                pass.apply(index * piece, &mut Stream::in_place(xs));
-            });
-        } else {
-            pass.apply(0, &mut Stream::in_place(xs));
-        }
-    } else {
-        view.pass(0, count, &mut Stream::in_place(xs), pass);
-    }
-    true
-}
-
-/// Returns how many elements a thread takes at a time.
+/// Returns the number of elements that a thread processes at a time.
 fn piece(count: usize) -> usize {
     let pieces = 4 * threads();
     count.div_ceil(pieces).next_multiple_of(BLOCK)
 }
 
-/// Returns whether there is work for several threads. Their number is asked for last, since the first question starts
+/// Returns whether several threads pay. Their number is requested last, because the first request starts
 /// rayon's pool.
 fn threads_pay<T>(count: usize, pass: &dyn Pass<T>) -> bool {
     count >= pass.parallel_from() && threads() > 1

@@ -8,6 +8,8 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use crate::kernel::raw::has_memory;
+
 /// Smallest size in bytes for which memory is reserved on trial. Smaller views are never dangerous.
 const TRIAL: usize = 1 << 30;
 
@@ -24,7 +26,7 @@ pub(crate) fn declared(what: &str, tensor: &Tensor) -> Result<usize> {
 pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> {
     let size = bytes(what, tensor.dims(), dtype)?;
     let empty = tensor.dims().contains(&0);
-    if !empty && size >= TRIAL && Vec::<u8>::new().try_reserve_exact(size).is_err() {
+    if !empty && size >= TRIAL && !has_memory::<u8>(size) {
         let dims = tensor.dims();
         bail!("{what}: no memory for {size} bytes, shape {dims:?}");
     }
@@ -34,6 +36,29 @@ pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> 
 /// Checks that memory can hold a result with the shape and type of a tensor.
 pub(crate) fn for_result(what: &str, tensor: &Tensor) -> Result<()> {
     for_copy(what, tensor, tensor.dtype())
+}
+
+/// Checks that an input can be changed in place: to `work`, such as "add".
+pub(crate) fn own(work: &str, xs: &Tensor) -> Result<()> {
+    if !xs.device().is_cpu() {
+        let location = xs.device().location();
+        bail!("only the cpu can {work} in place, the input is on {location:?}");
+    }
+    if xs.track_op() {
+        let what = match xs.is_variable() {
+            true => "is a variable",
+            false => "was computed from a variable",
+        };
+        bail!("the input {what}: take a copy (detach, then copy) to {work} in place");
+    }
+    if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
+        let (dims, strides) = (xs.dims(), xs.stride());
+        bail!(
+            "elements of the input share their places: shape {dims:?} with strides {strides:?} \
+             cannot be changed in place"
+        );
+    }
+    Ok(())
 }
 
 fn bytes(what: &str, dims: &[usize], dtype: DType) -> Result<usize> {

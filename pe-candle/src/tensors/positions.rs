@@ -98,7 +98,7 @@ pub fn position_ids_for_packed(lengths: &[usize], device: &Device) -> Result<Ten
 
 /// Position ids on the host, each below a limit.
 pub(crate) struct CheckedIds {
-    /// In row-major order.
+    /// The ids in row-major order.
     pub(crate) ids: Vec<u32>,
     /// `[T]`, or `[B, T]` with `B` other than 1.
     pub(crate) dims: Vec<usize>,

@@ -10,6 +10,7 @@ use crate::rows::plan::{Method, Plan};
 use crate::rows::recurrence::{BLOCK, Recurrence};
 use crate::rows::single::{self, Limbs};
 use crate::rows::threads;
+use crate::sincos::factor::Factor;
 use crate::sincos::{self, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
@@ -41,7 +42,7 @@ pub(crate) struct Rows {
     pub(crate) columns: Columns,
     pub(crate) source: Source,
     /// Factor that multiplies every entry.
-    pub(crate) factor: f64,
+    pub(crate) factor: Factor,
     /// Position of the row of zeros.
     pub(crate) padding_idx: Option<u32>,
 }
@@ -55,12 +56,12 @@ impl Rows {
                 limbs: Limbs::new(&frequencies),
                 frequencies,
             },
-            factor: 1.0,
+            factor: Factor::ONE,
             padding_idx: None,
         }
     }
 
-    /// Creates the rows of f32 frequencies, whose angles are rounded to f32.
+    /// Creates the rows of f32 frequencies, with angles rounded to f32.
     pub(crate) fn recipe(inv_freq: Vec<f32>, columns: Columns) -> Self {
         Self {
             columns,
@@ -68,12 +69,12 @@ impl Rows {
                 inv_freq,
                 radian: Frequency::one(),
             },
-            factor: 1.0,
+            factor: Factor::ONE,
             padding_idx: None,
         }
     }
 
-    /// Builds the tables of a range of positions; the second is empty unless cosines and sines are
+    /// Builds the tables of a range of positions. The second is empty unless cosines and sines are
     /// apart.
     pub(crate) fn tables<T: Lane>(
         &self,
@@ -126,7 +127,7 @@ impl Rows {
         plan.threads.piece(rows, columns * size_of::<T>(), BLOCK)
     }
 
-    /// Returns the number of rows that `out` holds, if they are complete and, from `start` on, end
+    /// Returns the number of rows that `out` holds, if they are complete and, starting at `start`, end
     /// by the last position.
     pub(crate) fn check<T>(&self, start: u64, out: &Out<'_, T>) -> Result<u64> {
         let rows = (out.len() / self.columns.width.max(1)) as u64;
@@ -176,7 +177,7 @@ impl Rows {
             (Source::Exact { frequencies, limbs }, Position::Integer(position))
                 if !matches!(plan.method, Method::Entries(_)) =>
             {
-                let (arch, factor) = (plan.backend.arch(), self.factor);
+                let (arch, factor) = (plan.backend.arch(), &self.factor);
                 let row = row.reborrow();
                 single::fill_row(arch, frequencies, limbs, columns, factor, position, row)
             }
@@ -201,7 +202,7 @@ impl Rows {
             first[column] = self.entry(position, rungs, column);
         } else if let Some(unrotated) = sin.get_mut(self.columns.pairs..) {
             unrotated.fill(T::default());
-            first[self.columns.pairs..].fill(T::rounded(self.factor));
+            first[self.columns.pairs..].fill(self.factor.rounded());
         }
     }
 
@@ -216,14 +217,14 @@ impl Rows {
     pub(crate) fn pair<T: Lane>(&self, pair: usize, position: Position, rungs: Rungs) -> [T; 2] {
         match &self.source {
             Source::Exact { frequencies, .. } => {
-                sincos::sin_cos(&frequencies[pair], position, self.factor, rungs)
+                sincos::sin_cos(&frequencies[pair], position, &self.factor, rungs)
             }
             Source::Recipe { inv_freq, radian } => {
                 let position = match position {
                     Position::Integer(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
-                f32_recipe::entry_pair(radian, inv_freq[pair], position, self.factor as f32)
+                f32_recipe::entry_pair(radian, inv_freq[pair], position, self.factor.value as f32)
             }
         }
     }
@@ -249,7 +250,7 @@ pub(crate) struct Writer<'a, T> {
 }
 
 impl<'a, T: Lane> Writer<'a, T> {
-    /// Creates the writer of `count` rows from position `start` on.
+    /// Creates the writer of `count` rows starting at position `start`.
     pub(crate) fn new(rows: &'a Rows, plan: Plan, start: u64, count: u64) -> Self {
         let columns = &rows.columns;
         let recurrence = match &rows.source {
@@ -257,7 +258,7 @@ impl<'a, T: Lane> Writer<'a, T> {
                 if columns.complete_pairs() > 0 && plan.recurs::<T>(count) =>
             {
                 let arch = plan.backend.arch();
-                Recurrence::new(arch, frequencies, columns, rows.factor, start)
+                Recurrence::new(arch, frequencies, columns, &rows.factor, start)
             }
             _ => None,
         };

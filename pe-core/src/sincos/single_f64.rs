@@ -12,7 +12,7 @@ use pulp::Simd;
 pub(crate) fn sin_cos<S: Simd>(angle: u64) -> [f64; 2] {
     // 2 pi / 2^66.
     const UNIT: f64 = std::f64::consts::TAU / 73_786_976_294_838_206_464.0;
-    // In the low bits of the first, 32 bits h are 2^84 + 2^32 h; of the second, 2^52 + h.
+    // In the low bits of the first, 32 bits h are 2^84 + 2^32 h. Of the second, 2^52 + h.
     const TWO_84: u64 = 0x4530_0000_0000_0000;
     const TWO_52: u64 = 0x4330_0000_0000_0000;
     // 2^84 + 2^63 + 2^52.
@@ -27,7 +27,7 @@ pub(crate) fn sin_cos<S: Simd>(angle: u64) -> [f64; 2] {
     let y = x * x;
     let s = fused::<S>(x * y, polynomial::<S>(y, &SIN), x).to_bits();
     let c = fused::<S>(y, polynomial::<S>(y, &COS), 1.0).to_bits();
-    // Its upper two bits are the quadrant; in odd ones sine and cosine change places.
+    // Its upper two bits are the quadrant. In odd ones sine and cosine change places.
     let ahead = angle.wrapping_add(1 << 61);
     let odd = ((ahead << 1) as i64 >> 63) as u64;
     let change = (s ^ c) & odd;

@@ -1,18 +1,14 @@
 //! Reading `config.json`: what each key does, and what is reported.
 
-use pe_core::hf_config::{self, HfRotary, UnknownKeys};
-use pe_core::{MropeArrangement, PairLayout, RopeScaling, Rotary, RotaryConfig, YarnScaling};
+use pe_core::hf_config::{self, HfLayer, HfModel, HfPositions, HfRotary, UnknownKeys};
+use pe_core::{Error, MropeArrangement, Result, RopeScaling, Rotary, RotaryConfig, YarnScaling};
+use pe_tests::configs;
 use pe_tests::rotary::cases;
+use pe_tests::table::matches;
 use serde_json::{Value, json};
 
 fn read(value: &Value) -> HfRotary {
     hf_config::read(&value.to_string(), UnknownKeys::Reject).unwrap()
-}
-
-fn error(value: &Value) -> String {
-    hf_config::read(&value.to_string(), UnknownKeys::Reject)
-        .unwrap_err()
-        .to_string()
 }
 
 fn with(more: Value) -> Value {
@@ -44,63 +40,96 @@ fn released_models_are_understood_wholly() {
     }
 }
 
+/// The facts of `kit/configs.txt`.
 #[test]
-fn layouts_follow_the_model_type() {
-    for (model_type, layout) in [
-        ("llama", PairLayout::HalfSplit),
-        ("gpt_neox", PairLayout::HalfSplit),
-        ("qwen3", PairLayout::HalfSplit),
-        ("gptj", PairLayout::Interleaved),
-        ("cohere", PairLayout::Interleaved),
-        ("glm4", PairLayout::Interleaved),
-        ("llama4_text", PairLayout::Interleaved),
-        ("deepseek_v3", PairLayout::Interleaved),
-    ] {
-        let model = read(&with(json!({"model_type": model_type, "head_dim": 64})));
-        assert_eq!(model.layers[0].layout, layout, "{model_type}");
+fn config_json_cases_have_their_facts() {
+    let cases = configs::all();
+    for case in &cases {
+        let [warn, reject] = [UnknownKeys::Warn, UnknownKeys::Reject]
+            .map(|unknown| hf_config::read_model(case.text.as_str(), unknown));
+        for (name, wanted) in &case.facts {
+            let about = format!("{} => {name} {wanted}", case.text);
+            if *name == "error" {
+                for read in [&warn, &reject] {
+                    let error = read.as_ref().expect_err(&about).to_string();
+                    assert!(matches(&error, wanted), "{about}\n{error}");
+                }
+                continue;
+            }
+            // Of `inspect`: `program/rotary/config.rs`.
+            if *name == "says" {
+                continue;
+            }
+            let found = match warn.as_ref().expect(&about) {
+                HfModel::Rotary(model) => rotary_fact(model, name, &reject),
+                HfModel::Other(model) => other_fact(model, name, &case.text),
+            };
+            assert!(matches(&found, wanted), "{about}\n{found}");
+            let strict = !["ignored", "rotary", "schemes", "warns"].contains(name)
+                && case.facts("ignored").next().is_none();
+            assert!(!strict || reject.is_ok(), "{about}");
+        }
     }
-    let stated = with(
-        json!({"model_type": "deepseek_v3", "qk_rope_head_dim": 64, "rope_interleave": false}),
-    );
-    assert_eq!(read(&stated).layers[0].layout, PairLayout::HalfSplit);
+    assert_eq!(cases.len(), 148);
+}
+
+fn rotary_fact(model: &HfRotary, name: &str, reject: &Result<HfModel>) -> String {
+    let each = |fact: fn(&HfLayer) -> String| {
+        let facts: Vec<String> = model.layers.iter().map(fact).collect();
+        facts.join(", ")
+    };
+    match name {
+        "head_dim" => each(|layer| layer.head_dim.to_string()),
+        "rotary_dim" => each(|layer| layer.rotary.rotary_dim.to_string()),
+        "layout" => each(|layer| layer.layout.name().to_owned()),
+        "types" => each(|layer| layer.layer_type.clone().unwrap_or("none".to_owned())),
+        "base" => each(|layer| layer.rotary.base.to_string()),
+        "scaling" => {
+            for layer in &model.layers {
+                Rotary::new(layer.rotary.clone()).unwrap();
+            }
+            each(|layer| format!("{:?}", layer.rotary.scaling))
+        }
+        "original" => each(|layer| match &layer.rotary.scaling {
+            RopeScaling::Yarn(yarn) => yarn.original_max_position_embeddings.to_string(),
+            other => panic!("{other:?}"),
+        }),
+        "key" => {
+            let keys = model.keys.iter();
+            let keys = keys.map(|key| format!("{}: {}", key.path, key.meaning));
+            keys.collect::<Vec<_>>().join(", ")
+        }
+        "rotary" => String::new(),
+        // Reported with every key that would be ignored.
+        "ignored" => {
+            let ignored = model.warnings.join(", ");
+            let error = reject.as_ref().unwrap_err().to_string();
+            let wanted = format!("config.json: has keys that would be ignored: {ignored}");
+            assert_eq!(error, wanted);
+            ignored
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn other_fact(model: &HfPositions, name: &str, text: &str) -> String {
+    match name {
+        "schemes" => {
+            let error = hf_config::read(text, UnknownKeys::Warn).unwrap_err();
+            let Error::NotRotary { scheme, .. } = &error else {
+                panic!("{text}: {error}");
+            };
+            assert_eq!(*scheme, model.name());
+            let schemes = model.schemes.iter().map(|scheme| format!("{scheme:?}"));
+            schemes.collect::<Vec<_>>().join(", ")
+        }
+        "warns" => model.warnings.join(", "),
+        other => panic!("{other}"),
+    }
 }
 
 #[test]
-fn widths_come_from_many_keys() {
-    for (more, head_dim, rotary_dim) in [
-        (json!({}), 128, 128),
-        (json!({"head_dim": 64}), 64, 64),
-        (json!({"head_dim": null}), 128, 128),
-        (json!({"partial_rotary_factor": 0.5}), 128, 64),
-        (json!({"rotary_pct": 0.25}), 128, 32),
-        (json!({"rotary_dim": 96}), 128, 96),
-        (json!({"rotary_dim": 128}), 128, 128),
-        (json!({"qk_rope_head_dim": 64, "head_dim": 192}), 64, 64),
-        (json!({"model_type": "gpt_neox"}), 128, 32),
-        (
-            json!({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rotary_dim": 64, "hidden_size": null,
-                "num_attention_heads": null}),
-            256,
-            64,
-        ),
-        (
-            json!({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.25}}),
-            128,
-            32,
-        ),
-    ] {
-        let model = read(&with(more.clone()));
-        let layer = &model.layers[0];
-        assert_eq!(
-            (layer.head_dim, layer.rotary.rotary_dim),
-            (head_dim, rotary_dim),
-            "{more}"
-        );
-    }
-}
-
-#[test]
-fn both_generations_of_files_mean_the_same() {
+fn config_json_of_both_generations_means_the_same() {
     let old =
         with(json!({"rope_theta": 500000.0, "rope_scaling": {"type": "linear", "factor": 4.0}}));
     let new = with(
@@ -146,20 +175,6 @@ fn layers_have_their_own_parameters() {
             .any(|key| key.path == "text_config.rope_local_base_freq")
     );
 
-    let nested = read(&with(json!({"rope_parameters": {
-        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-        "linear_attention": null}})));
-    assert_eq!(nested.layers.len(), 2);
-    let full = nested.layer(Some("full_attention")).unwrap();
-    assert_eq!(full.rotary.rotary_dim, 128);
-    assert_eq!(
-        full.rotary.scaling,
-        RopeScaling::Proportional {
-            partial_rotary_factor: 0.25,
-            factor: 1.0
-        }
-    );
     // One set serves any type of layers.
     assert!(
         read(&with(json!({})))
@@ -186,177 +201,6 @@ fn sections_of_time_height_and_width() {
         interleaved.layers[0].mrope.unwrap().arrangement,
         MropeArrangement::Interleaved
     );
-    assert_eq!(
-        error(&with(
-            json!({"rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 20]}})
-        )),
-        "mrope_section [16, 24, 20] does not sum to 64 pairs"
-    );
-    assert_eq!(
-        error(&with(
-            json!({"rope_scaling": {"type": "mrope", "mrope_section": [32, 32]}})
-        )),
-        "config.json: rope_scaling.mrope_section has 2 entries, not 3"
-    );
-}
-
-#[test]
-fn unknown_types_are_errors() {
-    assert_eq!(
-        error(&with(
-            json!({"rope_scaling": {"rope_type": "spiral", "factor": 2.0}})
-        )),
-        "config.json: rope_scaling.rope_type is \"spiral\", which is unknown; known: default, mrope, \
-         linear, dynamic, yarn, longrope, su, llama3, proportional"
-    );
-    assert_eq!(
-        error(&with(
-            json!({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2.0}})
-        )),
-        "config.json: rope_scaling.type \"yarn\" contradicts rope_type \"linear\""
-    );
-    assert_eq!(
-        error(&with(json!({"model_type": "falcon", "alibi": true}))),
-        "config.json: model_type \"falcon\" has no rotary embedding (scheme: ALiBi)"
-    );
-}
-
-#[test]
-fn keys_without_effect_are_errors_or_listed() {
-    for (more, expected) in [
-        (
-            json!({"rope_scaling": {"rope_type": "linear", "factor": 2.0, "beta_fast": 32}}),
-            "rope_scaling.beta_fast (has no effect with this rope type)",
-        ),
-        (
-            json!({"rope_scaling": {"rope_type": "default", "factor": 2.0}}),
-            "rope_scaling.factor (has no effect with this rope type)",
-        ),
-        (json!({"rope_magic": 3}), "rope_magic (has no effect)"),
-        (
-            json!({"use_rotary_something": true}),
-            "use_rotary_something (has no effect)",
-        ),
-        (
-            json!({"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_theta": 5.0}}),
-            "rope_parameters (is not used, because rope_scaling is there too)",
-        ),
-        (
-            json!({"model_type": "brand_new", "rotary_pct": 1.0}),
-            "model_type (\"brand_new\" is not known: half-split pairs over the whole head, and a \
-             base of 10000 where the file has none, are assumed)",
-        ),
-    ] {
-        let config = with(more);
-        assert_eq!(
-            error(&config),
-            format!("config.json: has keys that would be ignored: {expected}")
-        );
-        let model = hf_config::read(&config.to_string(), UnknownKeys::Warn).unwrap();
-        assert_eq!(model.warnings, [expected]);
-    }
-    let outside = json!({"rope_theta": 5.0, "text_config": with(json!({"rope_theta": 10000.0}))});
-    assert!(error(&outside).contains("rope_theta (is outside the text model's settings)"));
-    let same = json!({"rope_theta": 10000.0, "text_config": with(json!({"rope_theta": 10000.0}))});
-    assert_eq!(
-        read(&same).keys[0].meaning,
-        "the same as text_config.rope_theta"
-    );
-}
-
-#[test]
-fn wrong_kinds_of_values_are_errors() {
-    for (more, expected) in [
-        (
-            json!({"model_type": "chatglm", "rope_ratio": 0}),
-            "rope_ratio is 0: the base would be 0",
-        ),
-        (
-            json!({"rope_theta": "big"}),
-            "rope_theta is \"big\", not a number",
-        ),
-        (
-            json!({"head_dim": 64.5}),
-            "head_dim is 64.5, not an integer",
-        ),
-        (
-            json!({"num_attention_heads": 0}),
-            "num_attention_heads is 0",
-        ),
-        (
-            json!({"rope_scaling": 4}),
-            "rope_scaling is not a dictionary",
-        ),
-        (
-            json!({"rope_scaling": {"type": 4}}),
-            "rope_scaling.type is not a name",
-        ),
-        (
-            json!({"rope_scaling": {"type": "linear"}}),
-            "rope_scaling.factor is missing",
-        ),
-        (
-            json!({"rope_scaling": {"type": "longrope", "short_factor": 3}}),
-            "rope_scaling.short_factor is not a list of numbers",
-        ),
-        (
-            json!({"rope_scaling": {"type": "yarn", "factor": 2.0, "truncate": 1}}),
-            "rope_scaling.truncate is neither true nor false",
-        ),
-        (
-            json!({"rotary_dim": 256}),
-            "rotary_dim 256 exceeds head_dim 128",
-        ),
-        (json!({"partial_rotary_factor": 0.6}), ""),
-        (
-            json!({"partial_rotary_factor": 7.0}),
-            "partial_rotary_factor 7 is not within 0..=1",
-        ),
-        (
-            // The class of this type is not in transformers, and has no defaults.
-            json!({"model_type": "minicpm", "hidden_size": null}),
-            "head_dim is missing, and so is hidden_size or num_attention_heads",
-        ),
-        (
-            json!({"head_dim": 130, "partial_rotary_factor": 0.5}),
-            "rotary_dim 65 is not an even number above 0 (head_dim 130, partial_rotary_factor 0.5)",
-        ),
-    ] {
-        let config = with(more.clone());
-        if expected.is_empty() {
-            // int(128 x 0.6) = 76.
-            assert_eq!(read(&config).layers[0].rotary.rotary_dim, 76);
-            continue;
-        }
-        assert_eq!(error(&config), format!("config.json: {expected}"), "{more}");
-    }
-    assert!(error(&json!([1])).contains("is not a JSON object"));
-    let broken = hf_config::read("{\"a\": ", UnknownKeys::Warn).unwrap_err();
-    assert!(
-        broken
-            .to_string()
-            .starts_with("config.json: the text is not JSON: ")
-    );
-}
-
-/// The trained length stands at the model's level, in the dictionary, or nowhere.
-#[test]
-fn the_trained_length_comes_from_three_places() {
-    let original = |more: Value| {
-        let model = hf_config::read(&with(more).to_string(), UnknownKeys::Warn).unwrap();
-        let RopeScaling::Yarn(yarn) = model.layers[0].rotary.scaling else {
-            panic!("not yarn");
-        };
-        (yarn.original_max_position_embeddings, model.warnings.len())
-    };
-    let inner = json!({"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 2048});
-    let bare = json!({"type": "yarn", "factor": 2.0});
-    assert_eq!(original(json!({"rope_scaling": inner})), (2048, 0));
-    assert_eq!(original(json!({"rope_scaling": bare})), (8192, 0));
-    let outer = json!({"rope_scaling": bare, "original_max_position_embeddings": 1024});
-    assert_eq!(original(outer), (1024, 0));
-    let both = json!({"rope_scaling": inner, "original_max_position_embeddings": 1024});
-    assert_eq!(original(both), (1024, 1));
 }
 
 /// A specification survives JSON, and unknown fields do not pass.
@@ -387,19 +231,4 @@ fn specifications_come_back_from_json() {
             "{wrong}"
         );
     }
-}
-
-/// A whole head that turns is a part of 1, no more, also where the part goes on into the scaling.
-#[test]
-fn a_rotary_dim_of_the_whole_head_is_a_part_of_one() {
-    let whole = with(json!({"rotary_dim": 128, "rope_scaling": {"rope_type": "proportional"}}));
-    let rotary = read(&whole).layers[0].rotary.clone();
-    assert_eq!(
-        rotary.scaling,
-        RopeScaling::Proportional {
-            partial_rotary_factor: 1.0,
-            factor: 1.0
-        }
-    );
-    Rotary::new(rotary).unwrap();
 }

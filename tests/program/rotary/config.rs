@@ -1,8 +1,12 @@
 //! `pe-demo inspect config.json` explains a model's positional encoding.
 
+use pe_core::hf_config::{self, HfModel, UnknownKeys};
+use pe_tests::configs;
+use pe_tests::table::matches;
 use serde_json::Value;
 
 use super::{case, config_file};
+use crate::refusals::refused;
 use crate::util::{arg, run, run_error, run_json};
 
 fn inspect(name: &str) -> (String, Value) {
@@ -191,138 +195,70 @@ fn models_of_every_kind_are_explained() {
     }
 }
 
-/// Models without a rotary embedding are named with the scheme that they have, and nothing is
-/// drawn or exported for them.
+/// `inspect` prints what the reader of `kit/configs.txt` finds. For a model without a rotary embedding it names the
+/// scheme, and nothing is drawn or exported.
 #[test]
-fn other_schemes_are_explained_and_no_rotation_is_invented() {
-    for (config, scheme, words) in [
-        (
-            r#"{"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12,
-                "max_position_embeddings": 512, "position_embedding_type": "absolute"}"#,
-            "learned absolute positions",
-            &[
-                "learned absolute positions: a trained vector for each position is added",
-                "max_position_embeddings = 512: rows of the trained table",
-            ][..],
-        ),
-        (
-            r#"{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_positions": 1024}"#,
-            "learned absolute positions",
-            &["n_positions = 1024: rows of the trained table"],
-        ),
-        (
-            r#"{"model_type": "opt", "hidden_size": 768, "num_attention_heads": 12,
-                "max_position_embeddings": 2048}"#,
-            "learned absolute positions",
-            &["row 2 of the table is position 0 (an offset of 2)"],
-        ),
-        (
-            r#"{"model_type": "bloom", "n_embed": 1024, "num_attention_heads": 16}"#,
-            "ALiBi",
-            &["num_attention_heads = 16: the number of heads, each with a slope of its own"],
-        ),
-        (
-            r#"{"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "alibi": true}"#,
-            "ALiBi",
-            &["alibi = true: adds ALiBi's biases"],
-        ),
-        (
-            r#"{"model_type": "t5", "d_model": 512, "num_heads": 8,
-                "relative_attention_num_buckets": 32}"#,
-            "relative position buckets",
-            &["relative_attention_num_buckets = 32: the number of buckets"],
-        ),
-        (
-            r#"{"model_type": "whisper", "d_model": 384, "max_source_positions": 1500,
-                "max_target_positions": 448}"#,
-            "sinusoidal absolute positions and learned absolute positions",
-            &[
-                "the encoder's positions are sinusoidal, the decoder's learned",
-                "max_source_positions = 1500: positions of the encoder",
-                "max_target_positions = 448: positions of the decoder",
-            ],
-        ),
-        (
-            r#"{"model_type": "mamba", "hidden_size": 768}"#,
-            "no positional encoding",
-            &["the order comes from recurrent layers"],
-        ),
-    ] {
-        let (guard, path) = config_file(config);
-        let text = run(&format!("inspect {}", arg(&path)));
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
+fn config_json_cases_are_explained_or_rejected() {
+    for case in configs::all() {
+        let (guard, path) = config_file(&case.text);
+        let path = arg(&path);
+        if let Some(wanted) = case.facts("error").next() {
+            for line in [
+                &format!("inspect {path}"),
+                &format!("export -o OUT --scheme rotary --max-seq-len 3 --config {path}"),
+                &format!(
+                    "export -o OUT --scheme rotary --max-seq-len 3 --unknown-keys warn --config {path}"
+                ),
+                &format!("plot -o NEW rotary-wavelengths --config {path}"),
+            ] {
+                let error = refused(line, run_error);
+                let wanted = wanted.trim_start_matches("config.json: ");
+                assert!(
+                    matches(error.trim_end(), &format!("…{wanted}")),
+                    "{wanted}\n{error}"
+                );
+                assert!(error.contains("config.json: "), "{error}");
+                assert_eq!(error.lines().count(), 1, "{error}");
+            }
+            continue;
+        }
+        let text = run(&format!("inspect {path}"));
+        let wide = text.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_says(&flat, words);
+        let report = run_json(&format!("inspect {path}"));
+        for ignored in case.facts("ignored").chain(case.facts("warns")) {
+            let found = report["not_understood"].as_array().unwrap();
+            assert_eq!(found.len(), 1, "{ignored}: {found:?}");
+            assert!(matches(found[0].as_str().unwrap(), ignored), "{found:?}");
+        }
+        assert_says(&flat, &case.facts("says").collect::<Vec<_>>());
+        let Ok(HfModel::Other(positions)) =
+            hf_config::read_model(case.text.as_str(), UnknownKeys::Warn)
+        else {
+            assert!(report["layers"][0]["head_dim"].is_u64(), "{report}");
+            continue;
+        };
         assert_says(&flat, &["Positions --------- no rotary embedding"]);
         assert!(!flat.contains("turn takes"), "{flat}");
-        let report = run_json(&format!("inspect {}", arg(&path)));
         assert_eq!(report["layers"], serde_json::json!([]));
-        assert!(scheme.starts_with(report["schemes"][0]["name"].as_str().unwrap()));
-
-        let model_type = report["model_type"].as_str().unwrap();
-        let refusal =
-            format!("model_type \"{model_type}\" has no rotary embedding (scheme: {scheme})");
-        let out = guard.path().join("out");
-        for args in [
-            &[
-                "export",
-                "--scheme",
-                "rotary",
-                "--config",
-                arg(&path),
-                "-o",
-                arg(&out),
-            ][..],
-            &[
-                "plot",
-                "rotary-frequencies",
-                "--config",
-                arg(&path),
-                "-o",
-                arg(&out),
-            ],
-            &["plot", "--config", arg(&path), "-o", arg(&out)],
+        let schemes = report["schemes"].as_array().unwrap();
+        let names: Vec<_> = schemes
+            .iter()
+            .map(|s| s["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names.join(" and "), positions.name());
+        let refusal = format!("has no rotary embedding (scheme: {})", positions.name());
+        for line in [
+            &format!("export -o OUT --scheme rotary --config {path}"),
+            &format!("plot -o NEW rotary-frequencies --config {path}"),
+            &format!("plot -o NEW --config {path}"),
         ] {
-            let error = run_error(args);
+            let error = refused(line, run_error);
             assert!(error.contains(&refusal), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
-        assert!(!out.exists());
-    }
-}
-
-#[test]
-fn unknown_models_without_rotary_keys_are_refused() {
-    let (guard, path) = config_file(
-        r#"{"model_type": "brand_new", "hidden_size": 768, "num_attention_heads": 12}"#,
-    );
-    let out = guard.path().join("out");
-    for args in [
-        &["inspect", arg(&path)][..],
-        &[
-            "export",
-            "--scheme",
-            "rotary",
-            "--config",
-            arg(&path),
-            "-o",
-            arg(&out),
-        ],
-        &[
-            "plot",
-            "rotary-wavelengths",
-            "--config",
-            arg(&path),
-            "-o",
-            arg(&out),
-        ],
-    ] {
-        let error = run_error(args);
-        let words = "model_type \"brand_new\" is unknown, and no rotary key";
-        assert!(error.contains(words), "{error}");
+        drop(guard);
     }
 }
 
@@ -348,7 +284,7 @@ fn keys_that_were_not_understood_are_listed() {
 
 /// JSON by its first character or its name; safetensors by a zero among the first eight bytes.
 #[test]
-fn a_config_is_told_from_a_table_by_its_first_bytes() {
+fn config_is_distinguished_from_a_table_by_its_first_bytes() {
     let (guard, _) = config_file("");
     let at = |name: &str, content: &[u8]| {
         let path = guard.path().join(name);

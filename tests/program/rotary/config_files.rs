@@ -41,34 +41,9 @@ fn types_of_layers_must_be_known_and_the_message_lists_them() {
 
 /// What is wrong with a file is a failure, by `export --config` and by `inspect` alike.
 #[test]
-fn a_config_that_cannot_be_read_is_one_line_of_error() {
+fn config_that_cannot_be_read_is_one_line_of_error() {
     let huge = format!("{{\"a\": \"{}\"}}", "x".repeat(16 << 20));
     for (content, words) in [
-        ("", "is not JSON"),
-        ("not json", "is not JSON"),
-        ("{\"hidden_size\": 4096,", "is not JSON"),
-        ("[1, 2]", "is not a JSON object"),
-        ("{}", "the text has no model_type and no rotary key"),
-        (
-            "{\"rope_theta\": 1e4}",
-            "head_dim is missing, and so is hidden_size or num_attention_heads",
-        ),
-        (
-            "{\"head_dim\": 7, \"rope_theta\": 1e4}",
-            "rotary_dim 7 is not an even number",
-        ),
-        (
-            "{\"head_dim\": \"x\", \"rope_theta\": 1e4}",
-            "head_dim is \"x\", not an integer",
-        ),
-        (
-            "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"zigzag\"}}",
-            "is \"zigzag\", which is unknown; known: default, mrope, linear",
-        ),
-        (
-            "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"linear\"}}",
-            "rope_scaling.factor is missing",
-        ),
         (
             "{\"head_dim\": 8, \"rope_scaling\": {\"type\": \"linear\", \"factor\": -1}}",
             "factor -1.0 is not a positive finite number",

@@ -3,8 +3,8 @@
 use candle_core::{ModuleT, Result, Tensor, bail};
 
 use super::PositionalEncoding;
-use crate::kernel::{AddEncoding, TokenRows};
-use crate::layers::reference;
+use crate::kernel::{AddEncoding, Fused, TokenRows};
+use crate::layers::reference::Paths;
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
@@ -41,9 +41,11 @@ impl PositionalEncoding {
         }
         if self.plan.has_kernel(xs) {
             let table = self.shared.rows.at_least(end)?;
-            return self.fused(TokenRows::From(offset), train).apply(xs, &table);
+            return self
+                .fused(TokenRows::From(offset), train)
+                .apply(xs, &[&table]);
         }
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
+        self.by_reference(xs, &self.broadcast_rows(offset, time)?, train)
     }
 
     /// Adds the encodings of the positions starting at `offset` to `xs` in place, without dropout, for
@@ -79,32 +81,14 @@ impl PositionalEncoding {
     /// error.
     pub fn forward_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check_input(xs)?;
-        if !xs.device().is_cpu() {
-            let location = xs.device().location();
-            bail!("adding in place works on the cpu only, the input is on {location:?}");
-        }
-        if xs.track_op() {
-            let what = if xs.is_variable() {
-                "is a variable"
-            } else {
-                "was computed from a variable"
-            };
-            bail!("the input {what}: take a copy (detach, then copy) to add in place");
-        }
-        if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
-            let (dims, strides) = (xs.dims(), xs.stride());
-            bail!(
-                "elements of the input share their places: shape {dims:?} with strides \
-                 {strides:?} cannot be added to in place"
-            );
-        }
+        memory::own("add", xs)?;
         let end = self.end_of(offset, time)?;
         if xs.elem_count() == 0 {
             return Ok(());
         }
         let table = self.shared.rows.at_least(end)?;
         let op = self.fused(TokenRows::From(offset), false);
-        op.apply_in_place(xs, &table)
+        op.apply_in_place(xs, &[&table])
     }
 
     /// Adds the encoding of each token's own position.
@@ -156,20 +140,20 @@ impl PositionalEncoding {
             }
         };
         let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        if checked.ids.is_empty() {
+        if checked.ids.is_empty() || xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
         let table = self.shared.rows.at_least(checked.rows)?;
-        if xs.elem_count() != 0 && self.plan.has_kernel(xs) {
+        if self.plan.has_kernel(xs) {
             let ids = checked.ids.into();
             let rows = if per_sequence {
                 TokenRows::PerToken(ids)
             } else {
                 TokenRows::PerStep(ids)
             };
-            return self.fused(rows, train).apply(xs, &table);
+            return self.fused(rows, train).apply(xs, &[&table]);
         }
-        self.add(xs, &self.gathered(&table, checked)?, train)
+        self.by_reference(xs, &self.gathered(&table, checked)?, train)
     }
 
     /// Returns the operation that computes everything in one pass. A training call uses the next step.
@@ -181,6 +165,11 @@ impl PositionalEncoding {
             masking: self.dropout.next_masking(train),
             level: self.plan.level,
         }
+    }
+
+    /// Adds these rows by Candle's own operations.
+    fn by_reference(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
+        (Paths::get(&self.plan)?.add)(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// Returns the rows starting at `offset`, in a shape that broadcasts to the input's.
@@ -195,20 +184,13 @@ impl PositionalEncoding {
     /// Returns the rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let pe = reference::gather(table, checked.ids)?;
+        let pe = (Paths::get(&self.plan)?.gather)(table, checked.ids)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
             (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1),
             _ => Ok(pe),
         }
-    }
-
-    fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
-        if xs.elem_count() == 0 {
-            return self.dropout.forward(xs, train);
-        }
-        reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// Checks shape, type, and device, and returns batch and time.

@@ -175,26 +175,3 @@ impl TokenRows {
         }
     }
 }
-
-/// Checks that an input can be changed in place.
-pub(super) fn check_own(xs: &Tensor) -> Result<()> {
-    if !xs.device().is_cpu() {
-        let location = xs.device().location();
-        bail!("rotating in place works on the cpu only, the input is on {location:?}");
-    }
-    if xs.track_op() {
-        let what = match xs.is_variable() {
-            true => "is a variable",
-            false => "was computed from a variable",
-        };
-        bail!("the input {what}: take a copy (detach, then copy) to rotate in place");
-    }
-    if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
-        let (dims, strides) = (xs.dims(), xs.stride());
-        bail!(
-            "elements of the input share their places: shape {dims:?} with strides {strides:?} \
-             cannot be rotated in place"
-        );
-    }
-    Ok(())
-}

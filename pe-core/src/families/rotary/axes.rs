@@ -191,7 +191,7 @@ impl RotaryFrequencies {
             Source::Exact { radians } => Set::Exact(pairs.iter().map(|p| radians[*p]).collect()),
             Source::F32(inv_freq) => Set::F32(pairs.iter().map(|p| inv_freq[*p]).collect()),
         };
-        Ok(Self::new(set, self.attention_factor())?.rotating(self.direction))
+        Ok(Self::new(set, *self.factor())?.rotating(self.direction))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the rows of a tensor of heads are in memory.
+//! Addresses of the rows of a tensor of heads.
 
 use candle_core::Layout;
 
@@ -9,11 +9,11 @@ use crate::tensors::axes::HeadOrder;
 pub(super) struct Heads {
     pub(super) start: usize,
     order: HeadOrder,
-    /// Of the outer three axes, in their order.
+    /// Sizes of the outer three axes, in their order.
     dims: [usize; 3],
     strides: [usize; 3],
     pub(super) width: usize,
-    /// From element to element.
+    /// Stride between elements.
     pub(super) step: usize,
 }
 
@@ -23,7 +23,7 @@ impl Heads {
         let (&[i, j, k, width], &[a, b, c, step]) = (layout.dims(), layout.stride()) else {
             return None;
         };
-        // With one position, as in decoding, the order makes no difference; time-first rows
+        // With one position, as in decoding, the order has no effect. Time-first rows
         // come in longer runs.
         let (order, dims, strides) = match order {
             HeadOrder::HeadFirst if k == 1 => (HeadOrder::TimeFirst, [i, 1, j], [a, c, b]),

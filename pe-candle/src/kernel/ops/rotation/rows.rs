@@ -6,24 +6,40 @@ use pe_core::PairLayout;
 
 use super::heads::Heads;
 use super::pairs::rotate_row;
+use crate::kernel::dispatch::Input;
 use crate::kernel::element::{Activation, Entry};
 use crate::kernel::isa::{Isa, Level, Work};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
 use crate::kernel::token_rows::TokenRows;
 
-/// Elements from which on a second thread pays: as for the additive kernels.
+/// Number of elements at which a second thread starts to pay, as for the additive kernels.
 const PARALLEL: usize = 1 << 18;
 
 /// Positions of a run that are rotated at a time where runs of many heads are written side by side.
 const TILE: usize = 32;
 
-/// Rotates the rows `first .. end` of a tensor, whose elements are those of a stream from an index on.
+/// Rotates the rows `first .. end` of a tensor. The stream starts at the element with index `offset`.
 pub(super) trait RowPass<T>: Sync {
     fn rotate(&self, first: usize, end: usize, offset: usize, stream: &mut Stream<'_, T>);
 }
 
-/// Returns the rotated rows in row-major order.
-pub(super) fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>) -> Vec<T> {
+/// Returns the rotated rows in row-major order, or `None` if they replaced the others. In place, no two elements may share
+/// their memory.
+pub(super) fn run<T: Activation>(
+    heads: &Heads,
+    xs: Input<'_, [T]>,
+    pass: &dyn RowPass<T>,
+) -> Option<Vec<T>> {
+    match xs {
+        Input::Read(xs) => Some(map(heads, xs, pass)),
+        Input::InPlace(xs) => {
+            map_in_place(heads, xs, pass);
+            None
+        }
+    }
+}
+
+fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>) -> Vec<T> {
     let (rows, width) = (heads.rows(), heads.width);
     let count = rows * width;
     let share = share(rows, width).unwrap_or(rows);
@@ -47,8 +63,7 @@ pub(super) fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>)
     })
 }
 
-/// Rotates the rows where they are. No two elements may share a place.
-pub(super) fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T>) {
+fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T>) {
     let (rows, width) = (heads.rows(), heads.width);
     let Some(share) = share(rows, width).filter(|_| heads.contiguous()) else {
         pass.rotate(0, rows, 0, &mut Stream::in_place(xs));
@@ -63,7 +78,7 @@ pub(super) fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dy
     });
 }
 
-/// Returns how many rows a thread takes at a time, if there is work for several.
+/// Returns the number of rows that a thread rotates at a time, if several threads pay.
 fn share(rows: usize, width: usize) -> Option<usize> {
     let threads = threads();
     (rows * width >= PARALLEL && threads > 1).then(|| rows.div_ceil(4 * threads))
