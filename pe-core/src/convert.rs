@@ -3,6 +3,8 @@
 #[cfg(feature = "hf-config")]
 pub mod gguf;
 #[cfg(feature = "hf-config")]
+pub(crate) mod hf_bias;
+#[cfg(feature = "hf-config")]
 pub mod hf_config;
 pub(crate) mod permute;
 pub(crate) mod preset;

@@ -143,6 +143,8 @@ mod turns;
 #[cfg(feature = "hf-config")]
 pub use convert::gguf;
 #[cfg(feature = "hf-config")]
+pub use convert::hf_bias::{HfBias, bias_from_hf_config};
+#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;

@@ -7,7 +7,7 @@ use candle_core::utils::{cuda_is_available, metal_is_available};
 use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
 use pe_core::RowTaps;
 
-use crate::kernel::{Plan, Rotation, Route};
+use crate::kernel::{Plan, Rotation, Route, SoftmaxBias};
 use crate::layers::dropout::{Dropout, DropoutOp};
 use crate::layers::grid::reference::gather_sum;
 
@@ -20,6 +20,7 @@ pub(crate) struct Paths {
     pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
     pub(crate) sum: fn(&Tensor, &RowTaps) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(super) weigh: fn(&SoftmaxBias, &Tensor, [&Tensor; 2]) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
 
@@ -28,6 +29,7 @@ static PATHS: Paths = Paths {
     gather,
     sum: gather_sum,
     rotate: Rotation::by_reference,
+    weigh: SoftmaxBias::by_reference,
     drop: DropoutOp::on_backend,
 };
 
