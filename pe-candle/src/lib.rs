@@ -189,11 +189,13 @@ pub use pe_core::{
     SinusoidalConfig, Spacing, T5BucketsConfig, Table, YarnScaling, gguf, hf_config,
     mrope_position_ids, permute_rows, vision_position_ids,
 };
+pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
+pub use tensors::temperature::{score_temperature_at, score_temperature_tensor};
 
 /// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]

@@ -338,6 +338,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {

@@ -81,6 +81,9 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
+pub const XPOS_SCORE: f64 = 1e-13;
+
 /// Sums of f32 attention weights: a softmax over some tens of keys errs by a few units of
 /// 2^-24 per weight.
 pub const F32_SOFTMAX_SUM: f64 = 1e-6;

@@ -19,3 +19,5 @@ mod rerotate;
 mod schemes;
 mod specification;
 mod tables;
+mod temperature;
+mod xpos;
