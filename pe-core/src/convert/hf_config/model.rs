@@ -232,7 +232,7 @@ fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
     )?;
     match (hidden.or(family.hidden), heads.or(family.heads)) {
         (Some(hidden), Some(heads)) => hidden
-            .saturating_mul(1 + usize::from(family.twice))
+            .saturating_mul(if family.twice { 2 } else { 1 })
             .checked_div(heads)
             .ok_or_else(|| error(reader.path("num_attention_heads"), "is 0")),
         _ => Err(error(
