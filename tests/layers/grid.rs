@@ -8,9 +8,12 @@ mod dropout;
 mod ids;
 mod rotary;
 
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use candle_core::{DType, Device, Result, Tensor};
+
+use pe_tests::layers::{bits, changed, copy_with_strides, steps};
 
 use crate::util::{f64s, numbers};
 
@@ -83,21 +86,27 @@ impl Tally {
         }
     }
 
+    /// Runs a case that must be rejected.
+    fn refused(&mut self, what: impl Display, found: impl FnOnce() -> Result<Tensor>) {
+        self.case(|| what.to_string(), Wanted::Refused, found);
+    }
+
+    /// Runs a case that has a result.
+    fn right(
+        &mut self,
+        what: impl Display,
+        wanted: Result<Tensor>,
+        found: impl FnOnce() -> Result<Tensor>,
+    ) {
+        self.case(|| what.to_string(), Wanted::Right(wanted), found);
+    }
+
     fn join(&mut self, other: Self) {
         self.errors += other.errors;
         self.right += other.right;
         self.panics += other.panics;
         self.faults.extend(other.faults);
     }
-}
-
-/// Bits of all elements; every NaN alike.
-fn bits(tensor: &Tensor) -> Vec<u64> {
-    if tensor.elem_count() == 0 {
-        return Vec::new();
-    }
-    let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
-    f64s(tensor).into_iter().map(bits).collect()
 }
 
 /// What stands in an input.
@@ -188,12 +197,7 @@ fn wide(dtype: DType) -> DType {
 
 /// `xs` declared to be of another shape, without the memory for it.
 fn declared(shape: &[usize], dtype: DType) -> Tensor {
-    let ones = vec![1; shape.len()];
-    let kept: Vec<usize> = shape
-        .iter()
-        .zip(ones)
-        .map(|(dim, one)| one.min(*dim))
-        .collect();
+    let kept: Vec<usize> = shape.iter().map(|dim| 1.min(*dim)).collect();
     Tensor::zeros(kept, dtype, CPU)
         .unwrap()
         .broadcast_as(shape)
