@@ -1,4 +1,4 @@
-//! A grid over shapes, strides, types, positions, values and configurations: each case is refused
+//! A grid over shapes, strides, types, positions, values and configurations: each case is rejected
 //! with a message where it must be, or gives what Candle's own operations give, bit for bit. Which of
 //! the two is said beforehand, by the case and not by the code under test. Panics are counted.
 
@@ -19,10 +19,10 @@ use crate::util::{f64s, numbers};
 
 const CPU: &Device = &Device::Cpu;
 
-/// What became of the cases.
+/// Outcomes of the cases.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Refused, as they had to be.
+    /// Rejected, as they had to be.
     errors: usize,
     /// Right to the bit.
     right: usize,
@@ -31,7 +31,7 @@ struct Tally {
     panics: usize,
 }
 
-/// What a case must come to.
+/// Expected outcome of a case.
 enum Wanted {
     Refused,
     /// The numbers, by a plain way.
@@ -39,7 +39,7 @@ enum Wanted {
 }
 
 impl Tally {
-    /// Runs a case. `found` may panic; the count goes on.
+    /// Runs a case. `found` may panic; the count continues.
     fn case(
         &mut self,
         what: impl Fn() -> String,
@@ -109,7 +109,7 @@ impl Tally {
     }
 }
 
-/// What stands in an input.
+/// Values of an input.
 #[derive(Debug, Clone, Copy)]
 enum Values {
     Usual,
@@ -145,7 +145,7 @@ fn filled(shape: &[usize], dtype: DType, values: Values) -> Tensor {
     wide.to_dtype(dtype).unwrap()
 }
 
-/// How an input lies in memory.
+/// Layout of an input in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Strides {
     Contiguous,

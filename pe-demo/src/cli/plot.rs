@@ -65,7 +65,7 @@ pub(crate) enum DataArg {
     Csv,
 }
 
-/// Which figures to draw, and of which table.
+/// The figures to draw, and their table.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Names of figures, as listed below [default: all]
@@ -117,7 +117,7 @@ pub(crate) struct PlotArgs {
         allow_negative_numbers = true
     )]
     pub(crate) start: Option<u64>,
-    /// The number whose powers the frequencies are [default: 10000]
+    /// Base of the frequencies [default: 10000]
     #[arg(
         long,
         value_name = "B",
@@ -130,7 +130,7 @@ pub(crate) struct PlotArgs {
     pub(crate) config: Vec<PathBuf>,
 }
 
-/// Where to write the page.
+/// The file of the page.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// File to write

@@ -90,7 +90,7 @@ fn calls(
     let empty = xs.elem_count() == 0;
     for offset in [0, 1, ROWS - 5, ROWS, usize::MAX] {
         let fits = time == 0 || offset.checked_add(time).is_some_and(|end| end <= ROWS);
-        // An offset whose sum overflows is refused, tokens or none.
+        // An offset whose sum overflows is rejected, tokens or none.
         let fits = fits && offset.checked_add(time).is_some();
         let wanted = || match fits {
             false => Wanted::Refused,

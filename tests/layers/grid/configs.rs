@@ -1,4 +1,4 @@
-//! Configurations that are wrong in one place, for every type, beside those that are right.
+//! Configurations that are wrong in one place, for every type, next to those that are right.
 
 use candle_core::{DType, ModuleT, Result, Tensor};
 use pe_candle::{
