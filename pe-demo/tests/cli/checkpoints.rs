@@ -212,7 +212,7 @@ fn index_is_read_strictly() {
         ("{\"weight_map\": {\"a\": \"m.safetensors\"}} x", "trailing"),
         (
             "{\"weight_map\": {\"a\": \"m.safetensors\"}}",
-            "no tensor among 1 whose name ends in embeddings.word_embeddings.weight",
+            "no tensor among 1 with a name that ends in embeddings.word_embeddings.weight",
         ),
         (
             "{\"weight_map\": {\"a.embeddings.word_embeddings.weight\": \"m.safetensors\", \
