@@ -1,8 +1,10 @@
 //! Layers: configuration, layer, and its reference composed of Candle's own operations.
 
 pub(crate) mod additive;
+pub mod bias;
 pub(crate) mod config;
 pub(crate) mod dropout;
+pub(crate) mod grid;
 pub(crate) mod inference;
 pub(crate) mod published;
 pub(crate) mod reference;

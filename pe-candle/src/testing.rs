@@ -3,7 +3,9 @@
 use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
+use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
+use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
 
@@ -51,7 +53,19 @@ impl Planned for Dropout {
     }
 }
 
+impl Planned for LearnedGrid {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
 impl Planned for PositionalEncoding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AttentionBias {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

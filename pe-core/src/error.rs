@@ -70,7 +70,7 @@ pub enum Error {
         /// The given share.
         partial_rotary_factor: f64,
     },
-    /// A scaling depends on the length that the model was made for, which is missing.
+    /// A scaling depends on the trained length of the model, which is missing.
     #[error("{scaling} scaling is not defined for a model without max_position_embeddings")]
     MissingLength {
         /// Name of the scaling.
@@ -139,6 +139,74 @@ pub enum Error {
         columns: u32,
         /// Rows and columns of a square.
         merge: u32,
+    },
+    /// A side of a grid is zero or above [`MAX_GRID_SIDE`](crate::MAX_GRID_SIDE).
+    #[error("{name} {side} is outside 1..={max}", max = crate::limits::MAX_GRID_SIDE)]
+    GridSide {
+        /// Name of the side.
+        name: &'static str,
+        /// The given side.
+        side: usize,
+    },
+    /// The number of sides differs from the number of axes of the grid or the operation.
+    #[error("{name} has {sides} sides, {expected} are needed")]
+    GridSides {
+        /// Name of the list of sides.
+        name: &'static str,
+        /// The number of sides given.
+        sides: usize,
+        /// The required number.
+        expected: usize,
+    },
+    /// Nearest neighbors have neither antialiasing nor aligned corners.
+    #[error("{kernel} resizing is not defined with {option}")]
+    ResizeOption {
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// Name of the option.
+        option: &'static str,
+    },
+    /// A scale factor cannot be used.
+    #[error(
+        "the scale factor {numerator}/{denominator} cannot be used: both terms must be within 1..={max}",
+        max = crate::limits::MAX_TERM
+    )]
+    ResizeFactor {
+        /// Numerator of the factor.
+        numerator: u64,
+        /// Denominator of the factor.
+        denominator: u64,
+    },
+    /// No simple fraction is next to a scale factor.
+    #[error(
+        "the scale factor {value:?} is not within two ulp of a fraction with terms within 1..={max}",
+        max = crate::limits::MAX_TERM
+    )]
+    ScaleFactor {
+        /// The given factor.
+        value: f64,
+    },
+    /// A scale factor leads to another size.
+    #[error("the scale factor {numerator}/{denominator} resizes {from} to {found}, not to {to}")]
+    ResizedSide {
+        /// Numerator of the factor.
+        numerator: u64,
+        /// Denominator of the factor.
+        denominator: u64,
+        /// The side before.
+        from: usize,
+        /// The side that the factor leads to.
+        found: u64,
+        /// The requested side.
+        to: usize,
+    },
+    /// Resized grids of one call have too many rows, or too many rows contribute to them.
+    #[error("{taps} {name} exceed the limit of {max} in one call", max = crate::limits::MAX_TAPS)]
+    TooManyTaps {
+        /// The counted items.
+        name: &'static str,
+        /// The number.
+        taps: u64,
     },
     /// A parameter of an attention bias is out of its range.
     #[error("{name} {value} is not {allowed}")]
@@ -253,6 +321,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {
@@ -296,9 +394,9 @@ pub enum Error {
     /// An operator starts at another position than the one before it ends at.
     #[error("the operators do not compose: one ends at position {end}, the next starts at {start}")]
     ComposedPositions {
-        /// Where the first operator ends.
+        /// Last position of the first operator.
         end: i64,
-        /// Where the second operator starts.
+        /// First position of the second operator.
         start: i64,
     },
     /// A model's config.json states something that cannot be used.

@@ -141,9 +141,12 @@ pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]
+pub use convert::hf_bias::{HfBias, bias_from_hf_config};
+#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
+pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
 pub use families::bias::alibi::{
     AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
@@ -155,18 +158,20 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    mrope_position_ids, vision_position_ids,
+    ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
-pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
+pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
+pub use rows::angles::{cos_sin_of_angles, cos_sin_of_angles_f64};
 pub use rows::element::Element;
 pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};

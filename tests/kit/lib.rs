@@ -11,6 +11,7 @@ pub mod layers;
 pub mod peers;
 #[cfg(feature = "demo")]
 pub mod program;
+pub mod resize;
 pub mod rotary;
 pub mod server;
 pub mod snapshot;

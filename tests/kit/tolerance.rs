@@ -81,6 +81,9 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
+pub const XPOS_SCORE: f64 = 1e-13;
+
 /// Sums of f32 attention weights: a softmax over some tens of keys errs by a few units of
 /// 2^-24 per weight.
 pub const F32_SOFTMAX_SUM: f64 = 1e-6;
@@ -107,6 +110,30 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
+
+/// Grids resized by torch in f32, entries within -1..=1, sides up to 16: coordinates with an error of
+/// an ulp, 1e-6 times the kernel's slope, and sums of 4 or more products.
+pub const RESIZED_BY_TORCH: f64 = 3e-6;
+
+/// Grids resized by JAX in f32: weights that are normalized in f32, and their products with the grid.
+pub const RESIZED_BY_JAX: f64 = 1.2e-7;
+
+/// Gradients of resized grids against Candle's own, which add up to 20 products below 1.3 in another
+/// order: in f32.
+pub const GRID_GRADIENT: f64 = 2e-6;
+
+/// ... in f16, where Candle adds in f16 or f32, and ours rounds once.
+pub const GRID_GRADIENT_F16: f64 = 1e-2;
+
+/// ... and in bf16.
+pub const GRID_GRADIENT_BF16: f64 = 8e-2;
+
+/// Central differences with a step of 1e-5 of sums of cubes of terms below 8.
+pub const GRID_DIFFERENCES: f64 = 1e-7;
+
+/// Equal rows of f64 within -1..=1 after resizing: the sum of up to 64 weights, which are products of two
+/// rounded ones, and of rounded products.
+pub const EQUAL_ROWS_F64: f64 = 1e-14;
 
 /// Figures printed with ten decimals.
 pub const TEN_DECIMALS: f64 = 5e-11;
@@ -263,3 +290,25 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
+
+/// Biases and attention weights in f32 against transformers or Candle's composition: sums of a few products near 8 in another order,
+/// half a unit of 2^-21 each, and another exponential.
+pub const BIAS_F32: f64 = 4e-6;
+
+/// Biases of SAM with tables that torch resizes in f32: the place of a tap errs by 2^-22 rows, of values up to 2 and queries up to 2.
+pub const BIAS_RESIZED_F32: f64 = 2e-5;
+
+/// Sinusoids of distances below 10 by transformers in f32: the angle's rounding.
+pub const BIAS_SINUSOID_F32: f64 = 1e-6;
+
+/// Weights and gradients of the fused softmax in f64: sums of some 40 terms, and an exponential within 1 ulp.
+pub const BIAS_GRADIENT_F64: f64 = 2e-14;
+
+/// ... in f32, of biases up to some 100.
+pub const BIAS_GRADIENT_F32: f64 = 4e-5;
+
+/// ... in f16: the weights are rounded to 11 bits before the way back, and the reference rounds elsewhere.
+pub const BIAS_GRADIENT_F16: f64 = 8e-3;
+
+/// ... in bf16: 8 bits.
+pub const BIAS_GRADIENT_BF16: f64 = 6e-2;

@@ -16,6 +16,8 @@ mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod tables;
+mod temperature;
+mod xpos;
 
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 
 pub use tables::CosSin;
+pub use temperature::ScoreTemperature;
+pub use xpos::{Xpos, XposConfig};
 
 /// Specification of a rotary embedding: plain data, checked by [`Rotary::new`].
 ///

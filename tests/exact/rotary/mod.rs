@@ -17,3 +17,5 @@ mod rerotate;
 mod schemes;
 mod specification;
 mod tables;
+mod temperature;
+mod xpos;
