@@ -1,4 +1,4 @@
-//! Tables in safetensors files: read strictly, written whole or not at all.
+//! Tables in safetensors files: read strictly, written atomically.
 
 mod allocations;
 mod corpus;
