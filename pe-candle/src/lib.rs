@@ -192,7 +192,7 @@ pub use pe_core::{
     PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
     RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
     SinusoidalConfig, Spacing, T5BucketsConfig, Table, Timestep, TimestepConfig, TimestepPreset,
-    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    YarnScaling, gguf, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
 pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
 pub use tensors::axes::{AxisOrder, HeadOrder};
