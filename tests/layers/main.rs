@@ -3,6 +3,7 @@
 mod additive;
 mod bias;
 mod dropout;
+mod fourier;
 mod grid;
 mod isa;
 mod kernel;

@@ -2,7 +2,7 @@
 
 use crate::num::fixed::Fixed;
 use crate::num::float::{BigFloat, PI_OVER_4};
-use crate::turns::phase::{self, Reduced};
+use crate::turns::phase::{self, Reduced, WideReduced};
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
 pub(crate) struct SinCos128 {
@@ -53,7 +53,24 @@ pub(crate) fn sin_cos_320(
     exponent: i32,
 ) -> Option<[(bool, BigFloat); 2]> {
     let reduced = phase::reduce_wide(frequency, mantissa, exponent);
-    let x = reduced.remainder?.mul(BigFloat::two_pi());
+    reduced
+        .remainder
+        .is_some()
+        .then(|| sin_cos_reduced(reduced))
+}
+
+/// Computes both for a reduced angle. At multiples of a quarter turn they are 0, 1, and -1.
+pub(crate) fn sin_cos_reduced(reduced: WideReduced) -> [(bool, BigFloat); 2] {
+    let Some(remainder) = reduced.remainder else {
+        let (zero, one) = ((false, BigFloat::ZERO), BigFloat::ONE);
+        return match reduced.quadrant {
+            0 => [zero, (false, one)],
+            1 => [(false, one), zero],
+            2 => [zero, (true, one)],
+            _ => [(true, one), zero],
+        };
+    };
+    let x = remainder.mul(BigFloat::two_pi());
     let y = {
         // x is below one, so its exponent is at most 0.
         let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
@@ -62,12 +79,12 @@ pub(crate) fn sin_cos_320(
     let sine = BigFloat::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
     let cosine = BigFloat::normalized(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
-    Some(match reduced.quadrant {
+    match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],
         1 => [(false, cosine), (!negative, sine)],
         2 => [(!negative, sine), (true, cosine)],
         _ => [(true, cosine), (negative, sine)],
-    })
+    }
 }
 
 /// Evaluates c0 - y (c1 - y (c2 - ...)).
