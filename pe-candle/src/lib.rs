@@ -179,6 +179,7 @@ pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
+pub use layers::rotary::learned::{LearnedFrequencies, LearnedRotary, LearnedRotaryConfig};
 pub use pe_core;
 pub use pe_core::{
     AlibiConfig, AxialFrequencies, AxialRotary, Base, BucketDirection, CosSin,

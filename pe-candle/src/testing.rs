@@ -8,6 +8,7 @@ use crate::layers::dropout::Dropout;
 use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::learned::LearnedRotary;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +67,12 @@ impl Planned for PositionalEncoding {
 }
 
 impl Planned for AttentionBias {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for LearnedRotary {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -81,6 +81,17 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Rotations by learned frequencies and their gradients in f32, against f64 or the composition: some
+/// roundings of 2^-24 of numbers up to 8, of angles up to 100 (4e-6), and of sums of some of them.
+pub const LEARNED_ROTARY: f64 = 2e-5;
+
+/// ... in f64, sums of some tens of numbers up to 4.
+pub const LEARNED_ROTARY_F64: f64 = 1e-13;
+
+/// ... in 16-bit types, against the composition in f32: gradients of angles are computed from rounded
+/// results, 2^-9 of sums of six products of up to 20.
+pub const LEARNED_ROTARY_HALF: f64 = 0.25;
+
 /// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
 pub const XPOS_SCORE: f64 = 1e-13;
 
