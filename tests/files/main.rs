@@ -2,6 +2,7 @@
 
 mod allocations;
 mod corpus;
+mod gguf;
 mod hostile;
 mod inspect;
 mod interrupted;

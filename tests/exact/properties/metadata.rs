@@ -110,6 +110,7 @@ pub(super) fn rotary_configs() -> impl Strategy<Value = RotaryConfig> {
                     } else {
                         RotaryRecipe::Exact
                     },
+                    exponent_dim: clockwise.then_some(2 * pairs + 1),
                     direction: if clockwise {
                         Direction::Clockwise
                     } else {
