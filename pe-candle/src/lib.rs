@@ -176,10 +176,15 @@ pub use layers::dropout::Dropout;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
 pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
+pub use layers::learned::LearnedPositional;
+pub use layers::learned::config::{
+    LearnedPositionalConfig, LearnedPreset, LearnedRows, LearnedShape,
+};
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use layers::rotary::learned::{LearnedFrequencies, LearnedRotary, LearnedRotaryConfig};
+pub use layers::timestep::{TimestepEmbedding, TimestepEmbeddingConfig};
 pub use pe_core;
 pub use pe_core::{
     AlibiConfig, AxialFrequencies, AxialRotary, Base, BucketDirection, CosSin,
@@ -187,8 +192,8 @@ pub use pe_core::{
     MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder,
     PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
     RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
-    SinusoidalConfig, Spacing, T5BucketsConfig, Table, YarnScaling, hf_config, mrope_position_ids,
-    permute_rows, vision_position_ids,
+    SinusoidalConfig, Spacing, T5BucketsConfig, Table, Timestep, TimestepConfig, TimestepPreset,
+    YarnScaling, gguf, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
 pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
 pub use tensors::axes::{AxisOrder, HeadOrder};

@@ -141,6 +141,8 @@ pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]
+pub use convert::gguf;
+#[cfg(feature = "hf-config")]
 pub use convert::hf_bias::{HfBias, bias_from_hf_config};
 #[cfg(feature = "hf-config")]
 pub use convert::hf_config;
@@ -165,6 +167,7 @@ pub use families::rotary::{
     ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
+pub use families::timestep::{Timestep, TimestepConfig, TimestepPreset};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

@@ -1,7 +1,9 @@
 //! The rotation by angles that gradients flow to.
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Storage, Tensor, WithDType, bail};
-use pe_core::PairLayout;
+use candle_core::{
+    CpuStorage, CustomOp2, DType, Device, Layout, Result, Shape, Storage, Tensor, WithDType, bail,
+};
+use pe_core::{PairLayout, cos_sin_of_angles, cos_sin_of_angles_f64};
 
 use crate::kernel::dispatch::{Fused, Input};
 use crate::kernel::element::{Activation, Compute};
@@ -22,12 +24,45 @@ use crate::tensors::axes::HeadOrder;
 pub(crate) struct AngleRotation(pub(crate) Rotation);
 
 impl AngleRotation {
+    /// Computes the cosines and sines of angles on the CPU, of a shape.
+    pub(crate) fn cos_sin(angles: &Tensor, shape: &[usize]) -> Result<[Tensor; 2]> {
+        match angles.dtype() {
+            DType::F64 => cos_sin(angles, shape, cos_sin_of_angles_f64),
+            _ => cos_sin(angles, shape, cos_sin_of_angles),
+        }
+    }
+
     pub(crate) fn apply(self, xs: &Tensor, angles: &Tensor) -> Result<Tensor> {
         match xs.track_op() || angles.track_op() {
             true => xs.apply_op2(angles, self),
             false => xs.apply_op2_no_bwd(angles, &self),
         }
     }
+}
+
+/// Computes cosines and sines, by several threads if there are many.
+fn cos_sin<T: WithDType + Default>(
+    angles: &Tensor,
+    shape: &[usize],
+    compute: impl Fn(&[T], &mut [T], &mut [T]) -> pe_core::Result<()> + Sync,
+) -> Result<[Tensor; 2]> {
+    /// Angles of a thread at a time. Smaller tensors are computed by one thread.
+    const SHARE: usize = 1 << 14;
+    let angles = angles.flatten_all()?.to_vec1::<T>()?;
+    let (mut cos, mut sin) = (
+        vec![T::default(); angles.len()],
+        vec![T::default(); angles.len()],
+    );
+    let parts: Vec<_> = angles
+        .chunks(SHARE)
+        .zip(cos.chunks_mut(SHARE).zip(sin.chunks_mut(SHARE)))
+        .collect();
+    share_out(parts.into_iter(), |(angles, (cos, sin))| {
+        // The lengths agree.
+        let _ = compute(angles, cos, sin);
+    });
+    let tensor = |values| Tensor::from_vec(values, shape, &Device::Cpu);
+    Ok([tensor(cos)?, tensor(sin)?])
 }
 
 impl CustomOp2 for AngleRotation {

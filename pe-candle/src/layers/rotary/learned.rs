@@ -5,11 +5,10 @@
 
 use candle_core::{D, DType, Device, IndexOp, Result, Tensor, Var, bail};
 use candle_nn::{Init, VarBuilder};
-use pe_core::{PairLayout, Rotary, RotaryConfig, cos_sin_of_angles, cos_sin_of_angles_f64};
+use pe_core::{PairLayout, Rotary, RotaryConfig, cos_sin_of_angles};
 
 use super::tables::Angles;
 use crate::kernel::philox::philox4x32_10;
-use crate::kernel::raw::share_out;
 use crate::kernel::{AngleRotation, Plan, Rotation, TokenRows};
 use crate::layers::reference::Paths;
 use crate::tensors::axes::HeadOrder;
@@ -123,36 +122,8 @@ fn rotate(
         let angles = angles.reshape(shape)?;
         return (Paths::get(&plan)?.by_angles)(&rotation(angles.clone(), angles), xs);
     }
-    let [cos, sin] = match wanted {
-        DType::F64 => cos_sin(&angles.detach(), &shape, cos_sin_of_angles_f64)?,
-        _ => cos_sin(&angles.detach(), &shape, cos_sin_of_angles)?,
-    };
+    let [cos, sin] = AngleRotation::cos_sin(&angles.detach(), &shape)?;
     AngleRotation(rotation(cos, sin)).apply(xs, angles)
-}
-
-/// Computes the cosines and sines of angles on the CPU.
-fn cos_sin<T: candle_core::WithDType + Default>(
-    angles: &Tensor,
-    shape: &[usize],
-    compute: impl Fn(&[T], &mut [T], &mut [T]) -> pe_core::Result<()> + Sync,
-) -> Result<[Tensor; 2]> {
-    /// Angles of a thread at a time. Smaller tensors are computed by one thread.
-    const SHARE: usize = 1 << 14;
-    let angles = angles.flatten_all()?.to_vec1::<T>()?;
-    let (mut cos, mut sin) = (
-        vec![T::default(); angles.len()],
-        vec![T::default(); angles.len()],
-    );
-    let parts: Vec<_> = angles
-        .chunks(SHARE)
-        .zip(cos.chunks_mut(SHARE).zip(sin.chunks_mut(SHARE)))
-        .collect();
-    share_out(parts.into_iter(), |(angles, (cos, sin))| {
-        // The lengths agree.
-        let _ = compute(angles, cos, sin);
-    });
-    let tensor = |values| Tensor::from_vec(values, shape, &Device::Cpu);
-    Ok([tensor(cos)?, tensor(sin)?])
 }
 
 /// Frequencies that a [`LearnedRotary`] trains.
