@@ -153,14 +153,19 @@ pub use layers::dropout::Dropout;
 pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
+pub use layers::rotary::axial::{
+    AxialPositions, AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, CoordinateAxis,
+};
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    Base, CosSin, Direction, Element, FrequencyUnit, GridCoordinates, GridIndexing, Llama3Scaling,
     LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table,
-    YarnScaling, hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary,
+    RotaryAxis, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, Spacing, Table, VisionWindows, YarnScaling, hf_config, mrope_position_ids,
+    ntk_base, permute_rows, vision_position_ids, vision_windows,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

@@ -5,6 +5,7 @@ pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::axial::AxialRotaryEmbedding;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +57,12 @@ impl Planned for PositionalEncoding {
 }
 
 impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AxialRotaryEmbedding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

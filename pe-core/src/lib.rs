@@ -103,7 +103,7 @@
 //! ```
 //!
 //! `hf_config` (feature `hf-config`) reads a specification from a model's `config.json`. Positions
-//! of images and videos have several coordinates ([`Mrope`], [`AxialRotary`]). A [`Rerotation`]
+//! of images and videos have several coordinates ([`AxialRotary`], [`Mrope`]). A [`Rerotation`]
 //! moves vectors that are already rotated to other positions. [`permute_rows`] converts weights
 //! between the two pair layouts.
 //!
@@ -146,9 +146,11 @@ pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
 pub use families::rotary::{
-    AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
-    MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    mrope_position_ids, vision_position_ids,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, PatchGrid, PatchOrder, PatchPositions, Rotary, RotaryAxis,
+    RotaryConfig, RotaryFrequencies, VisionWindows, mrope_position_ids, ntk_base,
+    vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};

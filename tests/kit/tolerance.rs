@@ -74,6 +74,14 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Queries below 1.25 rotated by models' own f32 code at the small sizes and positions of `rotary_axial.json`: a frequency
+/// that differs by a unit of f32 times positions up to 900, in both terms. Where positions are that large, frequencies
+/// are at most 1.
+pub const AXIAL_ROTATED: f64 = 1.6e-4;
+
+/// ... and of LTX-Video, with frequencies up to 10000 quarter turns: the same relative error of angles up to 15,708.
+pub const AXIAL_LTX: f64 = 4e-3;
+
 /// Sums of f32 attention weights: a softmax over some tens of keys errs by a few units of
 /// 2^-24 per weight.
 pub const F32_SOFTMAX_SUM: f64 = 1e-6;
