@@ -53,6 +53,7 @@ mod token_rows;
 mod view;
 mod words;
 
+pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{AddEncoding, Direction, Rotation, ScaledDropout};

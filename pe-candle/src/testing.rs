@@ -4,6 +4,7 @@ use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
+use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
 use crate::layers::rotary::axial::AxialRotaryEmbedding;
 
@@ -38,6 +39,7 @@ pub trait Planned: Clone {
 
     /// Returns the same layer by its reference path.
     fn by_reference(&self, route: Route) -> Self {
+        Paths::link();
         let mut layer = self.clone();
         layer.plan().reference = Some(route);
         layer

@@ -192,6 +192,16 @@ pub enum Error {
         /// Rows and columns of a square.
         merge: u32,
     },
+    /// A parameter of an attention bias is out of its range.
+    #[error("{name} {value} is not {allowed}")]
+    Bias {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: u64,
+        /// The range.
+        allowed: &'static str,
+    },
     /// One call asks for positions of too many tokens.
     #[error("{tokens} tokens exceed the limit of {max} in one call", max = crate::limits::MAX_TOKENS)]
     TooManyTokens {

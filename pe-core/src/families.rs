@@ -1,5 +1,6 @@
 //! Encodings that users build: checked configurations and their tables.
 
+pub(crate) mod bias;
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;
 pub mod testing;

@@ -145,6 +145,16 @@ pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use error::{Error, Result};
+pub use families::bias::alibi::{
+    AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
+};
+pub use families::bias::buckets::{
+    BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
+};
+pub use families::bias::clip::{clipped_index, windowed_index};
+pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
+pub use families::bias::toeplitz::relative_distances;
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,

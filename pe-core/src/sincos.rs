@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod double_f64;
+pub(crate) mod factor;
 pub(crate) mod fixed;
 pub(crate) mod hi_lo;
 mod ladder;

@@ -1,6 +1,7 @@
 //! Frequencies and wavelengths: how bases and spacings make them, and where they end.
 
 use pe_core::{Base, Error, Sinusoidal, SinusoidalConfig, Spacing};
+use pe_tests::tolerance;
 
 fn encoding(d_model: usize, base: Base, spacing: Spacing) -> Result<Sinusoidal, Error> {
     Sinusoidal::new(SinusoidalConfig {
@@ -16,7 +17,7 @@ fn power_of_two(power: i32) -> f64 {
 }
 
 #[test]
-fn a_rate_is_one_over_its_base() {
+fn rate_is_one_over_its_base() {
     assert_eq!(Base::Value(10000.0).value(), 10000.0);
     assert_eq!(Base::MinRate(power_of_two(-13)).value(), 8192.0);
     assert_eq!(Base::MinRate(1e-4).value(), 10000.0);
@@ -55,7 +56,7 @@ fn wavelengths_of_powers_of_two_are_two_pi_times_them() {
 
 /// The exponents are i/(n - s): n pairs shifted by s are the first n of n - s pairs that are not.
 #[test]
-fn whole_shifts_are_other_numbers_of_pairs() {
+fn shifted_spacings_are_other_numbers_of_pairs() {
     let of = |pairs: usize, shift: f64| {
         let made = encoding(2 * pairs, Base::default(), Spacing::Shifted(shift));
         made.unwrap().inv_freq()
@@ -119,7 +120,7 @@ fn frequencies_end_where_the_error_says() {
     // rounding of the shift, 2^-53, moves k by no more than 0.001.
     let made = |k: f64| encoding(4, Base::Value(2.0), Spacing::Shifted(2.0 - 1.0 / k));
     let small = made(1000.0).unwrap().inv_freq()[1] / power_of_two(-1000);
-    assert!((small - 1.0).abs() < 1e-9, "{small}");
+    assert!((small - 1.0).abs() < tolerance::SHIFTED_SPACING, "{small}");
     assert_eq!(made(1_499_999.5).unwrap().inv_freq(), [1.0, 0.0]);
     for k in [1_500_000.5, 1_500_001.5, 1_510_000.5] {
         let error = Error::Frequency { base: 2.0, pair: 1 };

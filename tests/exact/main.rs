@@ -1,5 +1,6 @@
 //! Tests of pe-core.
 
+mod bias;
 mod errors;
 mod frequencies;
 mod golden;

@@ -89,7 +89,7 @@ fn exhaustive_at_length() {
 
 /// Every layout, odd width and spacing, with remainders of every vector width.
 #[test]
-fn every_specification_and_width() {
+fn specifications_of_every_kind_and_width() {
     let layouts = [
         SinusoidLayout::Interleaved,
         SinusoidLayout::Concatenated,
@@ -262,7 +262,7 @@ fn blocks_agree_with_the_table() {
 
 /// Tables made on rayon's pool, of any number of threads, inside it and outside.
 #[test]
-fn any_number_of_pool_threads_gives_the_same_bits() {
+fn pool_threads_do_not_change_the_bits() {
     fn check<T: Element>(encoding: &Sinusoidal, start: u64, rows: usize) {
         let width = encoding.d_model();
         let mut alone = vec![T::default(); rows * width];

@@ -1,6 +1,9 @@
 //! Every preset against the numbers of its reference.
 
-use pe_core::{Element, Preset, Sinusoidal, SinusoidalConfig};
+use pe_core::{
+    Direction, Element, OddWidth, PairLayout, Preset, Recipe, RotaryRecipe, SinusoidLayout,
+    Sinusoidal, SinusoidalConfig,
+};
 use pe_tests::{golden, tolerance};
 use serde_json::Value;
 
@@ -122,6 +125,24 @@ fn fairseq_padding_row() {
     }
 }
 
+/// Checks that names parse to the values that they name, that JSON spells them in the same way, and that an unknown name is
+/// an error that lists them.
+fn check_names<T>(kind: &str, all: &[T])
+where
+    T: Copy + std::fmt::Debug + PartialEq + std::fmt::Display + serde::Serialize,
+    T: std::str::FromStr<Err = pe_core::Error>,
+{
+    let names: Vec<String> = all.iter().map(T::to_string).collect();
+    for (value, name) in all.iter().zip(&names) {
+        assert_eq!(name.parse(), Ok(*value));
+        assert_eq!(serde_json::to_value(value).unwrap(), *name);
+    }
+    assert_eq!(
+        "papre".parse::<T>().unwrap_err().to_string(),
+        format!("unknown {kind} \"papre\"; known: {}", names.join(", "))
+    );
+}
+
 #[test]
 fn names_parse_to_what_they_name() {
     for preset in Preset::ALL {
@@ -132,6 +153,12 @@ fn names_parse_to_what_they_name() {
         error.contains("\"papre\"") && error.contains("whisper"),
         "{error}"
     );
+    check_names("layout", &SinusoidLayout::ALL);
+    check_names("treatment of odd widths", &OddWidth::ALL);
+    check_names("recipe", &Recipe::ALL);
+    check_names("pair layout", &PairLayout::ALL);
+    check_names("rotary recipe", &RotaryRecipe::ALL);
+    check_names("direction", &Direction::ALL);
 }
 
 /// Every preset survives the trip through JSON.

@@ -5,6 +5,7 @@ use pe_core::{
     bf16, f16,
     testing::{Rungs, entry_pair},
 };
+use pe_tests::tolerance;
 use proptest::prelude::*;
 
 mod metadata;
@@ -57,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_split_of_a_range_gives_the_same_bits(
+    fn splits_of_a_range_give_the_same_bits(
         config in configs(),
         start in 0u64..(1 << 32) - 200,
         cuts in proptest::collection::vec(0u64..200, 0..4),
@@ -76,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn every_rung_gives_the_same_bits(
+    fn rungs_give_the_same_bits(
         config in configs(),
         position in prop_oneof![
             (0u32..).prop_map(f64::from),
@@ -135,7 +136,7 @@ proptest! {
         let mut row = at(position);
         shift.apply(&mut row).unwrap();
         for (found, expected) in row.iter().zip(at((i64::from(position) + a) as u32)) {
-            prop_assert!((found - expected).abs() <= 4e-16, "{} {}", found, expected);
+            prop_assert!((found - expected).abs() <= tolerance::SHIFTED, "{} {}", found, expected);
         }
         other.apply(&mut row).unwrap();
         let both = shift.compose(&other).unwrap();
@@ -143,14 +144,14 @@ proptest! {
         let mut at_once = at(position);
         both.apply(&mut at_once).unwrap();
         for (found, expected) in row.iter().zip(&at_once) {
-            prop_assert!((found - expected).abs() <= 8e-16);
+            prop_assert!((found - expected).abs() <= tolerance::SHIFTED_TWICE);
         }
         let norm: f64 = row.iter().map(|x| x * x).sum();
-        prop_assert!((norm - d as f64 / 2.0).abs() <= d as f64 * 8e-16);
+        prop_assert!((norm - d as f64 / 2.0).abs() <= d as f64 * tolerance::SHIFTED_TWICE);
         prop_assert_eq!(both.inverse(), encoding.shift(-a - b).unwrap());
         both.inverse().apply(&mut at_once).unwrap();
         for (found, expected) in at_once.iter().zip(at(position)) {
-            prop_assert!((found - expected).abs() <= 8e-16);
+            prop_assert!((found - expected).abs() <= tolerance::SHIFTED_TWICE);
         }
     }
 
@@ -185,7 +186,7 @@ proptest! {
             let there = encoding.similarity(of, p, q).unwrap();
             prop_assert_eq!(there, encoding.similarity(of, q, p).unwrap());
         }
-        let limit = encoding.pairs() as f64 * (1.0 + 1e-15);
+        let limit = encoding.pairs() as f64 * (1.0 + tolerance::DOT_BOUND);
         prop_assert!(encoding.similarity(Similarity::Dot, p, q).unwrap().abs() <= limit);
         prop_assert_eq!(encoding.similarity(Similarity::Sse, p, p).unwrap(), 0.0);
     }

@@ -145,7 +145,7 @@ fn frequencies_are_rounded_where_the_recipe_rounds() {
 /// fairseq's and Whisper's own tables, in f32 by torch: the recipe has them but for a unit of some functions'
 /// results, of which exact entries are thousands away.
 #[test]
-fn the_inclusive_recipe_is_that_of_fairseq_and_whisper() {
+fn inclusive_recipe_is_that_of_fairseq_and_whisper() {
     let golden: serde_json::Value = serde_json::from_str(&golden::text("presets.json")).unwrap();
     let (mut of_recipe, mut of_exact, mut equal, mut all) = (0.0, 0.0, 0, 0);
     for case in golden["cases"].as_array().unwrap() {
@@ -240,9 +240,7 @@ fn e3_the_f32_recipe_errs_by_some_1e_4_and_ours_does_not() {
     };
     let recipe_error = worst(&recipe);
     assert!((2e-4..6e-4).contains(&recipe_error), "{recipe_error}");
-    // Half a unit in the last place of numbers below one.
-    const HALF_ULP: f64 = 1.0 / (1u64 << 25) as f64;
-    assert!(worst(&exact) <= HALF_ULP * (1.0 + 1e-8));
+    assert!(worst(&exact) <= tolerance::HALF_ULP_BELOW_ONE);
     // The recipe is thousands of units away, as documented.
     let off = recipe
         .as_slice()
@@ -261,6 +259,9 @@ fn wavelengths_of_a_recipe() {
     let wanted = [std::f64::consts::TAU, 135.3671, 2916.3967];
     assert_eq!(found.len(), 3);
     for (found, wanted) in found.iter().zip(wanted) {
-        assert!((found / wanted - 1.0).abs() < 1e-6, "{found} {wanted}");
+        assert!(
+            (found / wanted - 1.0).abs() < tolerance::SEVEN_DIGITS,
+            "{found} {wanted}"
+        );
     }
 }

@@ -36,7 +36,7 @@ fn a1_notebook_table_is_50_x_512() {
     let spelt = Sinusoidal::new(spelt).unwrap();
     for (a, b) in spelt.inv_freq().iter().zip(notebook().inv_freq()) {
         // The f64 nearest to 1e-4 differs from it by a relative 5e-17.
-        assert_near(a / b, 1.0, 4e-16);
+        assert_near(a / b, 1.0, tolerance::RATE_OF_A_DECIMAL);
     }
 }
 
@@ -44,15 +44,19 @@ fn a1_notebook_table_is_50_x_512() {
 fn a2_rates_include_the_end_point() {
     let rates = notebook().inv_freq();
     let golden = seeds("A2");
-    assert_near(rates[1], 0.9645255256, 5e-11);
-    assert_near(rates[1], golden["rate_1"].as_f64().unwrap(), 2e-16);
+    assert_near(rates[1], 0.9645255256, tolerance::TEN_DECIMALS);
+    assert_near(
+        rates[1],
+        golden["rate_1"].as_f64().unwrap(),
+        tolerance::RATE_NUMPY,
+    );
     assert_eq!(rates[255], 1e-4);
     let paper = Sinusoidal::paper(512).unwrap().inv_freq();
-    assert_near(paper[255], 1.036633e-4, 5e-11);
+    assert_near(paper[255], 1.036633e-4, tolerance::TEN_DECIMALS);
     assert_near(
         paper[255],
         golden["paper_rate_last"].as_f64().unwrap(),
-        2e-19,
+        tolerance::SMALL_RATE_NUMPY,
     );
 }
 
@@ -78,14 +82,22 @@ fn a3_columns_are_all_sines_then_all_cosines() {
 fn a4_angles_in_degrees_are_not_halved() {
     // 49 radians are 287.49 degrees modulo a turn, which the table must reflect.
     let degrees = seeds("A4")["degrees_49_0"].as_f64().unwrap();
-    assert_near(degrees, 287.49, 5e-3);
+    assert_near(degrees, 287.49, tolerance::TWO_DECIMALS);
     let table = notebook().table::<f64>(49..50).unwrap();
     let turned = Sinusoidal::paper(2)
         .unwrap()
         .table_at_reals::<f64>(&[degrees * (std::f64::consts::PI / 180.0)])
         .unwrap();
-    assert_near(table.as_slice()[0], turned.as_slice()[0], 1e-14);
-    assert_near(table.as_slice()[256], turned.as_slice()[1], 1e-14);
+    assert_near(
+        table.as_slice()[0],
+        turned.as_slice()[0],
+        tolerance::SINE_OF_DEGREES,
+    );
+    assert_near(
+        table.as_slice()[256],
+        turned.as_slice()[1],
+        tolerance::SINE_OF_DEGREES,
+    );
 }
 
 #[test]
@@ -180,8 +192,11 @@ fn a7_transition_matrix_moves_all_rows_by_minus_ten() {
         }
     }
     // The document reaches 5.4e-15 and 1.2e-7.
-    assert!(worst <= 5e-16, "{worst}");
-    assert!(worst_single <= 1.2e-7, "{worst_single}");
+    assert!(worst <= tolerance::SHIFTED_BY_MATRIX, "{worst}");
+    assert!(
+        worst_single <= tolerance::SHIFTED_BY_MATRIX_F32,
+        "{worst_single}"
+    );
 
     // [[C, -S], [S, C]] in the document's column order.
     let rotations = encoding.shift(-10).unwrap().rotations().to_vec();
@@ -210,10 +225,10 @@ fn a7_transition_matrix_moves_all_rows_by_minus_ten() {
         .unwrap();
     for (index, entry) in product(&m(3), &transposed).iter().enumerate() {
         let identity = f64::from(u8::from(index / 512 == index % 512));
-        assert_near(*entry, identity, 2.3e-16);
+        assert_near(*entry, identity, tolerance::ORTHOGONAL);
     }
     for (entry, expected) in product(&m(3), &m(4)).iter().zip(m(7).as_slice()) {
-        assert_near(*entry, *expected, 3.4e-16);
+        assert_near(*entry, *expected, tolerance::COMPOSED);
     }
 }
 
@@ -232,7 +247,11 @@ fn b1_four_columns_with_n_100() {
     let golden = &seeds("B1")["rows"];
     for (position, row) in table.iter_rows().enumerate() {
         for (column, found) in row.iter().enumerate() {
-            assert_near(*found, golden[position][column].as_f64().unwrap(), 1.2e-16);
+            assert_near(
+                *found,
+                golden[position][column].as_f64().unwrap(),
+                tolerance::ENTRY_NUMPY,
+            );
         }
     }
 }
@@ -241,14 +260,18 @@ fn b1_four_columns_with_n_100() {
 fn b2_wavelengths_are_geometric_and_end_below_two_pi_n() {
     let waves = Sinusoidal::paper(512).unwrap().wavelengths();
     assert_eq!(waves[0], std::f64::consts::TAU);
-    assert_near(waves[255], 60611.477, 5e-4);
+    assert_near(waves[255], 60611.477, tolerance::THREE_DECIMALS);
     assert_near(
         waves[255],
         seeds("B2")["longest_wavelength"].as_f64().unwrap(),
-        1e-10,
+        tolerance::WAVELENGTH_NUMPY,
     );
     for three in waves.windows(3) {
-        assert_near(three[1] / three[0], three[2] / three[1], 1e-15);
+        assert_near(
+            three[1] / three[0],
+            three[2] / three[1],
+            tolerance::WAVELENGTH_RATIO,
+        );
     }
     // Within 0.51 units in the last place of 2 pi 10000^(2i/512); from mpmath.
     for (pair, expected) in [
@@ -260,7 +283,11 @@ fn b2_wavelengths_are_geometric_and_end_below_two_pi_n() {
     }
     // With the end point included it is 2 pi n.
     let inclusive = notebook().wavelengths();
-    assert_near(inclusive[255], 1e4 * std::f64::consts::TAU, 1e-11);
+    assert_near(
+        inclusive[255],
+        1e4 * std::f64::consts::TAU,
+        tolerance::WAVELENGTH_END,
+    );
 }
 
 #[test]
@@ -343,18 +370,22 @@ fn document_c() -> Sinusoidal {
 fn c3_neighbours_are_equally_far_apart() {
     let encoding = document_c();
     let distance = encoding.neighbor_distance().unwrap();
-    assert_near(distance, 3.671985659248809, 1e-13);
+    assert_near(distance, 3.671985659248809, tolerance::DOCUMENT_DISTANCE);
     assert_near(
         distance,
         seeds("C3")["closed_form"].as_f64().unwrap(),
-        3e-15,
+        tolerance::CLOSED_FORM,
     );
     // And so are the rows of the table, by plain subtraction.
     let table = encoding.table::<f64>(0..1001).unwrap();
     let rows: Vec<&[f64]> = table.iter_rows().collect();
     for pair in rows.windows(2) {
         let squares = pair[0].iter().zip(pair[1]).map(|(a, b)| (a - b) * (a - b));
-        assert_near(squares.sum::<f64>().sqrt(), distance, 1.2e-13);
+        assert_near(
+            squares.sum::<f64>().sqrt(),
+            distance,
+            tolerance::DISTANCE_BY_ROWS,
+        );
     }
 }
 
@@ -458,7 +489,7 @@ fn c4_similarities_are_as_accurate_as_documented() {
             dot,
             5.0 * d as f64 * f64::EPSILON / 2.0,
         );
-        assert_near(of(Similarity::Sse), sse, sse * 1e-15);
+        assert_near(of(Similarity::Sse), sse, sse * tolerance::SSE_F64);
     }
 }
 
@@ -517,7 +548,7 @@ fn d2_the_same_rotation_moves_every_position_by_three() {
         let column = table.row(from).unwrap();
         for (row, expected) in matrix.iter_rows().zip(table.row(from + 3).unwrap()) {
             let sum: f64 = row.iter().zip(column).map(|(m, x)| m * x).sum();
-            assert_near(sum, *expected, 5e-16);
+            assert_near(sum, *expected, tolerance::SHIFTED_BY_MATRIX);
         }
     }
     // [[c, s], [-s, c]] per pair, the transpose of A7.

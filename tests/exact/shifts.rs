@@ -3,6 +3,7 @@
 use pe_core::{
     Base, OddWidth, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, VectorConvention,
 };
+use pe_tests::tolerance;
 
 fn odd(d_model: usize, layout: SinusoidLayout) -> Sinusoidal {
     Sinusoidal::new(SinusoidalConfig {
@@ -22,7 +23,7 @@ const LAYOUTS: [SinusoidLayout; 3] = [
 /// A shift by no steps rotates nothing: its sines are +0 and its cosines 1, bit for bit, backward
 /// too, and its matrices are the identity without a -0.
 #[test]
-fn by_no_steps_all_turns_are_one_and_plus_zero() {
+fn shifts_by_no_steps_are_one_and_plus_zero() {
     let shift = odd(7, LAYOUTS[0]).shift(0).unwrap();
     let twice = shift.inverse().inverse();
     for shift in [&shift, &shift.inverse(), &twice] {
@@ -74,7 +75,10 @@ fn matrices_of_odd_widths_keep_the_padding_column() {
             assert_eq!(by_column.get(c, r), Some(entry(r, c)));
             let product: f64 = (0..width).map(|k| entry(r, k) * entry(c, k)).sum();
             let identity = f64::from(u8::from(r == c));
-            assert!((product - identity).abs() < 1e-15, "{width} {r} {c}");
+            assert!(
+                (product - identity).abs() < tolerance::ANGLE_ADDITION,
+                "{width} {r} {c}"
+            );
             if r == width - 1 || c == width - 1 {
                 assert_eq!(entry(r, c), identity, "{width} {layout:?} {r} {c}");
             }
@@ -90,7 +94,10 @@ fn matrices_of_odd_widths_keep_the_padding_column() {
         for found in [&multiplied, &row] {
             assert_eq!(found[width - 1], 0.625);
             for (found, expected) in found[..width - 1].iter().zip(&there) {
-                assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+                assert!(
+                    (found - expected).abs() < tolerance::ANGLE_ADDITION,
+                    "{found} {expected}"
+                );
             }
         }
     }

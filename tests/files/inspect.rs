@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn any_safetensors_file_can_be_inspected() {
+fn safetensors_files_can_be_inspected() {
     let (_dir, path) = temp();
     let dtypes = [
         ("BOOL", 8),
@@ -83,7 +83,7 @@ fn ten_thousand_tensors_are_listed() {
 }
 
 #[test]
-fn the_report_says_what_the_specification_is() {
+fn inspect_prints_the_specification() {
     let (_dir, path) = temp();
     let good = SinusoidalSpec::new(Preset::Fairseq.config(33), 0, 9, DType::BF16).unwrap();
     checkpoint::export(&path, &good).unwrap();
@@ -131,7 +131,7 @@ fn the_report_says_what_the_specification_is() {
 }
 
 #[test]
-fn a_comparison_with_another_shape_is_an_error() {
+fn comparison_with_another_shape_is_an_error() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(16, 4)).unwrap();
     let error = checkpoint::compare(&path, &spec(16, 3))

@@ -59,7 +59,7 @@ fn writer(test: &str, path: &Path) -> Child {
 }
 
 #[test]
-fn a_writer_killed_at_any_time_leaves_a_whole_file_and_nothing_else() {
+fn writer_killed_at_any_time_leaves_a_complete_file_and_nothing_else() {
     const KILLS: usize = 110;
     if let Some(path) = std::env::var_os(PLACE) {
         println!("writing");
@@ -81,7 +81,7 @@ fn a_writer_killed_at_any_time_leaves_a_whole_file_and_nothing_else() {
     let mut left = 0;
     for kill in 0..KILLS as u64 {
         let mut child = writer(
-            "a_writer_killed_at_any_time_leaves_a_whole_file_and_nothing_else",
+            "writer_killed_at_any_time_leaves_a_complete_file_and_nothing_else",
             &path,
         );
         // Without a pattern.
@@ -112,8 +112,8 @@ fn limited(script: &str, test: &str, path: &Path) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_leaves_the_old_one() {
-    let name = "a_limit_on_the_size_of_files_leaves_the_old_one";
+fn limit_on_the_size_of_files_leaves_the_old_one() {
+    let name = "limit_on_the_size_of_files_leaves_the_old_one";
     if let Some(path) = std::env::var_os(PLACE) {
         let error = checkpoint::export(&path, &large(0)).unwrap_err();
         println!("refused: {error}");
@@ -143,8 +143,8 @@ fn a_limit_on_the_size_of_files_leaves_the_old_one() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_leaves_the_old_file() {
-    let name = "a_full_disk_leaves_the_old_file";
+fn full_disk_leaves_the_old_file() {
+    let name = "full_disk_leaves_the_old_file";
     if let Some(path) = std::env::var_os(PLACE) {
         let path = Path::new(&path);
         checkpoint::export(path, &spec(8, 2)).unwrap();
@@ -199,8 +199,8 @@ fn drafts(folder: &Path) -> Vec<std::path::PathBuf> {
 /// file systems without `O_TMPFILE`.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill() {
-    let name = "a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill";
+fn file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill() {
+    let name = "file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill";
     if let Some(path) = std::env::var_os(PLACE) {
         let path = Path::new(&path);
         let folder = path.parent().unwrap();
@@ -269,7 +269,7 @@ fn a_file_that_needs_a_name_loses_it_by_errors_and_is_known_by_it_after_a_kill()
 }
 
 #[test]
-fn a_thousand_saves_of_a_table_are_one_file() {
+fn thousand_saves_of_a_table_are_one_file() {
     let (dir, path) = temp();
     let table = exact(16, 10, DType::F32);
     let spec = spec(16, 10);
@@ -286,8 +286,8 @@ fn a_thousand_saves_of_a_table_are_one_file() {
 }
 
 #[test]
-fn two_programs_at_once_leave_one_whole_result_for_every_reader() {
-    let name = "two_programs_at_once_leave_one_whole_result_for_every_reader";
+fn programs_at_once_leave_one_complete_result_for_every_reader() {
+    let name = "programs_at_once_leave_one_complete_result_for_every_reader";
     if let Some(path) = std::env::var_os(PLACE) {
         println!("writing");
         let start = std::process::id() as u64 % 2 * 100;
@@ -317,7 +317,7 @@ fn two_programs_at_once_leave_one_whole_result_for_every_reader() {
 }
 
 #[test]
-fn other_names_of_the_old_file_keep_the_old_content() {
+fn hard_links_of_the_old_file_keep_the_old_content() {
     let (dir, path) = temp();
     fs::write(&path, "old").unwrap();
     let other = dir.path().join("other");
@@ -328,7 +328,7 @@ fn other_names_of_the_old_file_keep_the_old_content() {
 }
 
 #[test]
-fn a_replaced_file_stays_its_owners() {
+fn replaced_file_stays_its_owners() {
     use std::os::unix::fs::{MetadataExt, chown};
     let (_dir, path) = temp();
     fs::write(&path, "old").unwrap();
@@ -342,7 +342,7 @@ fn a_replaced_file_stays_its_owners() {
 }
 
 #[test]
-fn a_reader_never_sees_a_file_of_no_bytes() {
+fn reader_never_sees_a_file_of_no_bytes() {
     // Between the old file and the new there is no moment without one.
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(8, 2)).unwrap();

@@ -76,7 +76,7 @@ fn conversion_rounds_once() {
 }
 
 #[test]
-fn a_conversion_that_makes_an_infinity_is_an_error_unless_accepted() {
+fn conversion_that_makes_an_infinity_is_an_error_unless_accepted() {
     let (_dir, path) = temp();
     // 65520 is the first number that becomes infinite in f16.
     for (value, from, to, shown) in [
@@ -272,7 +272,7 @@ fn tables_of_others_are_taken_in_every_shape_and_under_any_name() {
 }
 
 #[test]
-fn the_table_is_found_among_other_tensors_or_they_are_listed() {
+fn table_is_found_among_other_tensors_or_they_are_listed() {
     let (_dir, path) = temp();
     let table = exact(16, 10, DType::F32);
     let bias = Tensor::zeros(16, DType::F32, &Device::Cpu).unwrap();

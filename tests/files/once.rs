@@ -14,7 +14,7 @@ fn counted<R>(call: impl FnOnce() -> R) -> (u64, R) {
 }
 
 #[test]
-fn a_sinusoidal_specification_computes_its_frequencies_once() {
+fn sinusoidal_specification_computes_its_frequencies_once() {
     let (_dir, path) = temp();
     let (built, spec) = counted(|| spec(64, 300));
     assert_eq!(built, 1);
@@ -51,7 +51,7 @@ fn a_sinusoidal_specification_computes_its_frequencies_once() {
 }
 
 #[test]
-fn a_rotary_specification_computes_each_set_of_frequencies_once() {
+fn rotary_specification_computes_each_set_of_frequencies_once() {
     let (_dir, path) = temp();
     let linear = RopeScaling::Linear { factor: 4.0 };
     let dynamic = RopeScaling::Dynamic { factor: 2.0 };

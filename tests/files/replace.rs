@@ -4,7 +4,7 @@ use super::*;
 use crate::again;
 
 #[test]
-fn a_failed_save_leaves_the_old_file_and_no_temporary() {
+fn failed_save_leaves_the_old_file_and_no_temporary() {
     let (dir, path) = temp();
     fs::write(&path, "old").unwrap();
     let table = exact(16, 4, DType::F32);
@@ -59,7 +59,7 @@ mod unix {
     }
 
     #[test]
-    fn a_new_file_has_the_mode_of_any_new_file() {
+    fn new_file_has_the_mode_of_any_new_file() {
         let (dir, path) = temp();
         let other = dir.path().join("other");
         fs::write(&other, "").unwrap();
@@ -68,7 +68,7 @@ mod unix {
     }
 
     #[test]
-    fn a_replaced_file_keeps_its_mode() {
+    fn replaced_file_keeps_its_mode() {
         let (_dir, path) = temp();
         for kept in [0o600, 0o640, 0o666, 0o755] {
             fs::write(&path, "old").unwrap();
@@ -80,7 +80,7 @@ mod unix {
     }
 
     #[test]
-    fn the_umask_of_another_process_is_kept() {
+    fn umask_of_another_process_is_kept() {
         // The umask belongs to the process, so the test runs itself again.
         const CHILD: &str = "PE_TEST_UMASK_CHILD";
         if let Ok(path) = std::env::var(CHILD) {
@@ -93,7 +93,7 @@ mod unix {
                 .args(["-c", "umask $0; exec \"$1\" --exact \"$2\""])
                 .arg(umask)
                 .arg(std::env::current_exe().unwrap())
-                .arg("replace::unix::the_umask_of_another_process_is_kept")
+                .arg("replace::unix::umask_of_another_process_is_kept")
                 .env(CHILD, &path)
                 .stdout(std::process::Stdio::null())
                 .status()
@@ -104,7 +104,7 @@ mod unix {
     }
 
     #[test]
-    fn a_symbolic_link_stays_and_its_target_is_written() {
+    fn symbolic_link_stays_and_its_target_is_written() {
         let (dir, path) = temp();
         let sub = dir.path().join("sub");
         fs::create_dir(&sub).unwrap();
@@ -210,7 +210,7 @@ mod unix {
     }
 
     #[test]
-    fn a_reader_that_has_the_old_file_open_keeps_it() {
+    fn reader_that_has_the_old_file_open_keeps_it() {
         use std::io::Read;
         let (_dir, path) = temp();
         fs::write(&path, "old").unwrap();
@@ -241,8 +241,8 @@ fn writers_at_once_leave_one_whole_result() {
 
 /// A name without a directory is one in the working directory, which a process of its own has.
 #[test]
-fn a_name_alone_is_one_in_the_working_directory() {
-    const NAME: &str = "replace::a_name_alone_is_one_in_the_working_directory";
+fn name_alone_is_one_in_the_working_directory() {
+    const NAME: &str = "replace::name_alone_is_one_in_the_working_directory";
     if again::given().is_some() {
         checkpoint::save("table.safetensors", &exact(8, 4, DType::F32), &spec(8, 4)).unwrap();
         return;
@@ -258,7 +258,7 @@ fn a_name_alone_is_one_in_the_working_directory() {
 /// What the system says of a place stays what it says.
 #[cfg(unix)]
 #[test]
-fn a_place_below_a_file_is_not_a_directory() {
+fn place_below_a_file_is_not_a_directory() {
     let (dir, path) = temp();
     fs::write(&path, "a file").unwrap();
     let error = checkpoint::replace(&path.join("below"), |file| file.write_all(b"x")).unwrap_err();
@@ -274,9 +274,9 @@ fn a_place_below_a_file_is_not_a_directory() {
 /// A directory that may be written but not read cannot be synced, and is no less good for that.
 #[cfg(unix)]
 #[test]
-fn a_directory_that_may_not_be_read_takes_files() {
+fn directory_that_may_not_be_read_takes_files() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    const NAME: &str = "replace::a_directory_that_may_not_be_read_takes_files";
+    const NAME: &str = "replace::directory_that_may_not_be_read_takes_files";
     let (dir, path) = temp();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o300)).unwrap();
     if fs::read_dir(dir.path()).is_ok() {

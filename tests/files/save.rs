@@ -73,7 +73,7 @@ fn blocks_do_not_show_in_the_file() {
 }
 
 #[test]
-fn a_tensor_that_is_not_what_the_specification_says_is_not_written() {
+fn tensor_that_is_not_what_the_specification_says_is_not_written() {
     let (dir, path) = temp();
     let table = exact(16, 4, DType::F32);
     for (bad, message) in [
@@ -134,7 +134,7 @@ fn awkward_tensor_names_come_back() {
 }
 
 #[test]
-fn an_empty_table_is_a_table() {
+fn empty_table_is_a_table() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(8, 0)).unwrap();
     let loaded = checkpoint::load(&path, &Device::Cpu).unwrap();

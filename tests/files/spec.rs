@@ -1,9 +1,9 @@
-//! The specification as JSON.
+//! The specification as JSON. Texts that are none are in `hostile/refused.txt`.
 
 use super::*;
 
 #[test]
-fn every_preset_round_trips_through_json() {
+fn presets_round_trip_through_json() {
     for preset in Preset::ALL {
         for dtype in FLOATS {
             let spec = SinusoidalSpec::new(preset.config(64), 7, 20, dtype).unwrap();
@@ -17,7 +17,7 @@ fn every_preset_round_trips_through_json() {
 
 proptest! {
     #[test]
-    fn any_base_round_trips_through_json(bits in any::<u64>(), rate in any::<bool>()) {
+    fn bases_round_trip_through_json(bits in any::<u64>(), rate in any::<bool>()) {
         let value = f64::from_bits(bits);
         let base = if rate { Base::MinRate(value) } else { Base::Value(value) };
         let config = SinusoidalConfig { base, ..SinusoidalConfig::new(8) };
@@ -35,92 +35,14 @@ proptest! {
 fn json_without_the_optional_fields_is_the_paper() {
     let json = r#"{"format":1,"scheme":"sinusoidal","config":{"d_model":16},"start":0,"rows":4,"dtype":"f32"}"#;
     assert_eq!(SinusoidalSpec::from_json(json).unwrap(), spec(16, 4));
+    let other = spec(16, 4).to_json().unwrap();
+    let other = other.replacen("\"exact\"", "\"exp-f32\"", 1);
+    let other = SinusoidalSpec::from_json(&other).unwrap();
+    assert_eq!(other.config().recipe, Recipe::ExpF32);
 }
 
 #[test]
-fn json_that_is_not_understood_says_why() {
-    let good = spec(16, 4).to_json().unwrap();
-    for (from, to, message) in [
-        ("\"format\":1", "\"format\":2", "format 2 is not known"),
-        ("\"format\":1", "\"format\":\"1\"", "invalid type: string"),
-        ("\"format\":1,", "", "missing field `format`"),
-        (
-            "\"sinusoidal\"",
-            "\"alibi\"",
-            "the scheme is \"alibi\", \"sinusoidal\" was asked for",
-        ),
-        (
-            "\"sinusoidal\"",
-            "\"rotary\"",
-            "the scheme is \"rotary\", \"sinusoidal\" was asked for",
-        ),
-        (
-            "\"start\":0",
-            "\"start\":0,\"stop\":4",
-            "unknown field `stop`",
-        ),
-        (
-            "\"start\":0",
-            "\"start\":0,\"start\":0",
-            "duplicate field `start`",
-        ),
-        ("\"start\":0", "\"start\":-1", "invalid value: integer `-1`"),
-        ("\"start\":0", "\"start\":4294967295", "run past 4294967296"),
-        (
-            "\"start\":0",
-            "\"start\":18446744073709551615",
-            "run past 4294967296",
-        ),
-        ("\"rows\":4", "\"rows\":4294967296", "exceeds the limit"),
-        ("\"rows\":4", "\"rows\":4.5", "invalid type: floating point"),
-        ("\"f32\"", "\"f8\"", "dtype \"f8\" is not one of"),
-        (
-            "\"d_model\":16",
-            "\"d_model\":16,\"theta\":1",
-            "unknown field `theta`",
-        ),
-        ("\"d_model\":16", "\"d_model\":17", "d_model 17 is odd"),
-        ("\"d_model\":16", "\"d_model\":0", "d_model 0 is outside"),
-        ("\"value\":10000.0", "\"value\":-1", "base -1"),
-        ("\"value\":10000.0", "\"value\":null", "invalid type: null"),
-        (
-            "\"value\":10000.0",
-            "\"value\":1e999",
-            "number out of range",
-        ),
-        (
-            "\"interleaved\"",
-            "\"sideways\"",
-            "unknown variant `sideways`",
-        ),
-        ("\"recipe\":\"exact\"", "\"recipe\":\"exp-f32\"", ""),
-        (good.as_str(), "", "EOF"),
-        (good.as_str(), "[1]", "invalid"),
-        ("}", "} x", "trailing"),
-    ] {
-        let bad = if from == "}" {
-            format!("{good} x")
-        } else {
-            good.replacen(from, to, 1)
-        };
-        assert_ne!(bad, good, "{from} is not in {good}");
-        match SinusoidalSpec::from_json(&bad) {
-            Ok(_) => assert_eq!(message, "", "{bad}"),
-            Err(error) => {
-                let error = error.to_string();
-                assert!(
-                    !message.is_empty() && error.contains(message),
-                    "{error}\n{message}"
-                );
-                assert!(error.starts_with("specification: "), "{error}");
-                assert_eq!(error.matches("specification: ").count(), 1, "{error}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_specification_that_is_not_valid_cannot_be_built() {
+fn specification_that_is_not_valid_cannot_be_built() {
     let nan = SinusoidalConfig {
         base: Base::Value(f64::NAN),
         ..SinusoidalConfig::new(8)
@@ -141,7 +63,7 @@ fn a_specification_that_is_not_valid_cannot_be_built() {
 }
 
 #[test]
-fn the_last_position_is_the_last() {
+fn last_position_is_the_last() {
     let (_dir, path) = temp();
     let last = spec_of(8, (1 << 32) - 4, 4, DType::F32);
     checkpoint::export(&path, &last).unwrap();
@@ -165,12 +87,4 @@ fn specifications_up_to_the_largest_table_are_valid() {
     of(1 << 20).unwrap();
     let error = of((1 << 20) + 1).unwrap_err().to_string();
     assert!(error.contains("exceeds the limit"), "{error}");
-}
-
-#[test]
-fn what_is_no_object_is_said_to_be_none() {
-    for text in ["[1]", "7", "null"] {
-        let error = SinusoidalSpec::from_json(text).unwrap_err().to_string();
-        assert!(error.contains("expected an object"), "{error}");
-    }
 }

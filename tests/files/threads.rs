@@ -33,7 +33,7 @@ fn put(path: &Path, at: usize, value: f32) {
 }
 
 #[test]
-fn the_entries_stand_in_their_places() {
+fn entries_are_in_their_places() {
     let (_dir, path, _, _) = large();
     let wanted = exact(WIDTH, ROWS as u64, DType::F32);
     for (dtype, verify) in [

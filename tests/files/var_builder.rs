@@ -5,7 +5,7 @@ use super::*;
 const CPU: Device = Device::Cpu;
 
 #[test]
-fn a_varmap_without_the_table_stays_empty_and_it_is_computed() {
+fn varmap_without_the_table_stays_empty_and_it_is_computed() {
     for dtype in FLOATS {
         let variables = VarMap::new();
         let vb = VarBuilder::from_varmap(&variables, dtype, &CPU);
@@ -20,7 +20,7 @@ fn a_varmap_without_the_table_stays_empty_and_it_is_computed() {
 }
 
 #[test]
-fn a_builder_that_claims_everything_is_not_believed() {
+fn var_builder_that_claims_every_tensor_is_checked() {
     let vb = VarBuilder::zeros(DType::F32, &CPU);
     let (table, origin) =
         checkpoint::from_var_builder(&vb, "pe", &SinusoidalConfig::new(16), 10).unwrap();
@@ -29,7 +29,7 @@ fn a_builder_that_claims_everything_is_not_believed() {
 }
 
 #[test]
-fn a_checkpoint_with_the_table_gives_it_in_every_shape() {
+fn checkpoint_with_the_table_gives_it_in_every_shape() {
     let config = SinusoidalConfig {
         recipe: Recipe::ExpF32,
         ..SinusoidalConfig::new(16)
@@ -92,7 +92,7 @@ fn a_checkpoint_with_the_table_gives_it_in_every_shape() {
 }
 
 #[test]
-fn a_stored_table_is_rounded_once() {
+fn stored_table_is_rounded_once() {
     // Entries next to the midpoint of two bf16 values are put a shade beyond it: rounded to
     // f32 first they would be the midpoint itself.
     let mut values = bits(&exact(2, 5000, DType::F64));
@@ -201,7 +201,7 @@ fn another_base_is_told_apart_as_far_as_documented() {
 }
 
 #[test]
-fn what_a_var_builder_cannot_be_asked_for_is_an_error() {
+fn var_builder_rejects_what_it_cannot_give() {
     let vb = VarBuilder::zeros(DType::F32, &CPU);
     let config = SinusoidalConfig::new(15);
     checkpoint::from_var_builder(&vb, "pe", &config, 10).unwrap_err();

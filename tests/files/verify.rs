@@ -1,5 +1,7 @@
 //! Files that are not what they say, or not what was asked for.
 
+use pe_tests::tolerance;
+
 use super::*;
 
 /// Changes the entry at an index of the flat f32 table in a file.
@@ -37,7 +39,9 @@ fn entries_that_differ_from_the_specification_are_counted_and_the_first_is_named
         (Some(1007), 7, 3, 1)
     );
     assert_eq!(first.expected, right[16 * 7 + 3]);
-    assert!(comparison.max_difference > 0.0 && comparison.max_difference < 1e-6);
+    assert!(
+        comparison.max_difference > 0.0 && comparison.max_difference < tolerance::FIVE_ULPS_F32
+    );
 
     let error = load_error(&path);
     for part in [
@@ -53,7 +57,7 @@ fn entries_that_differ_from_the_specification_are_counted_and_the_first_is_named
     // Within a tolerance they pass; unverified, too.
     for options in [
         LoadOptions {
-            tolerance: 1e-6,
+            tolerance: tolerance::FIVE_ULPS_F32,
             ..LoadOptions::default()
         },
         LoadOptions {
@@ -116,7 +120,7 @@ fn ulps_count_representable_values_through_zero() {
 }
 
 #[test]
-fn the_sign_of_a_zero_counts_unless_there_is_a_tolerance() {
+fn sign_of_a_zero_counts_unless_there_is_a_tolerance() {
     let (_dir, path) = temp();
     let plain = SinusoidalConfig::new(6);
     let zero_pad = SinusoidalConfig {
@@ -162,7 +166,7 @@ fn the_sign_of_a_zero_counts_unless_there_is_a_tolerance() {
 }
 
 #[test]
-fn the_tolerance_is_the_largest_difference_that_passes() {
+fn tolerance_is_the_largest_difference_that_passes() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(2, 1)).unwrap();
     change(&path, 1, 1.0 - 1.0 / 1024.0);
@@ -176,7 +180,7 @@ fn the_tolerance_is_the_largest_difference_that_passes() {
 }
 
 #[test]
-fn the_first_infinite_entry_of_many_blocks_is_named() {
+fn first_infinite_entry_of_many_blocks_is_named() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(2, 400_000)).unwrap();
     change(&path, 700_000, f32::NAN);
@@ -225,7 +229,7 @@ fn infinite_and_nan_entries_are_an_error_unless_accepted() {
 }
 
 #[test]
-fn a_file_that_is_not_what_was_asked_for_says_how() {
+fn file_that_was_not_asked_for_names_the_difference() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec_of(16, 3, 10, DType::F32)).unwrap();
     let config = SinusoidalConfig::new(16);
@@ -316,7 +320,7 @@ fn a_file_that_is_not_what_was_asked_for_says_how() {
 }
 
 #[test]
-fn a_foreign_table_is_compared_with_what_was_asked_for() {
+fn foreign_table_is_compared_with_what_was_asked_for() {
     let (_dir, path) = temp();
     let recipe = SinusoidalConfig {
         recipe: Recipe::ExpF32,
@@ -422,7 +426,7 @@ fn metadata_and_tensor_must_agree() {
 }
 
 #[test]
-fn a_loaded_table_becomes_a_layer_of_the_same_encoding() {
+fn loaded_table_becomes_a_layer_of_the_same_encoding() {
     let (_dir, path) = temp();
     checkpoint::export(&path, &spec(16, 12)).unwrap();
     let config = PositionalEncodingConfig::new(16);

@@ -200,15 +200,16 @@ def rounded(factor, ball, formats):
     return round_ball_all(factor * ball, formats)
 
 
-def entry(exact, pair, position, factor, formats):
+def entry(exact, pair, position, formats):
+    """Bit patterns of the sine and the cosine, each times the attention factor, a real number."""
     bits = 200
     while True:
         ctx.prec = bits + 100
-        freqs, _ = exact()
+        freqs, attention = exact()
         f = freqs[pair]
         ctx.prec = bits + 64
         s, c = (f * position).sin_cos() if position and not f == 0 else (arb(0), arb(1))
-        a, b = rounded(arb(factor), s, formats), rounded(arb(factor), c, formats)
+        a, b = rounded(attention, s, formats), rounded(attention, c, formats)
         if a is not None and b is not None:
             return a, b
         bits *= 2
@@ -261,7 +262,7 @@ def main():
 
     sources = [(f"{n}|{l or ''}|{s or ''}", *known[n, l, s]) for n, l, s in ENTRIES]
     for name, freqs, factor in CUSTOM:
-        sources.append((name, lambda freqs=freqs: ([arb(f) for f in freqs], None), len(freqs), factor))
+        sources.append((name, lambda freqs=freqs, factor=factor: ([arb(f) for f in freqs], arb(factor)), len(freqs), factor))
     head = ("source,factor,pair,position," + ",".join(f"sin_{f.name},cos_{f.name}" for f in ORDER))
     rows = [f"# attention_factor x sine and cosine, one rounding; made by make_rotary.py with {versions()}",
             "# source: model|layer type|sequence length of rotary.json, or custom frequencies (see make_rotary.py)", head]
@@ -270,7 +271,7 @@ def main():
             for pair in range(pairs):
                 if pairs > 100 and 3 < pair < pairs - 2 and pair % 16:
                     continue
-                s, c = entry(exact, pair, position, factor, ORDER)
+                s, c = entry(exact, pair, position, ORDER)
                 cells = [f"{a:0{DIGITS[f.name]}x},{b:0{DIGITS[f.name]}x}" for f, a, b in zip(ORDER, s, c)]
                 rows.append(f"{source},{factor!r},{pair},{position}," + ",".join(cells))
     (HERE / "rotary_entries.csv").write_text("\n".join(rows) + "\n")
@@ -283,15 +284,15 @@ def main():
         for start, count in ((0, 600), (2**32 - 300, 300)):
             tables = [[np.empty((count, pairs), unsigned[f.name]) for f in ORDER] for _ in range(2)]
             ctx.prec = 300
-            freqs, _ = exact()
+            freqs, attention = exact()
             for pair in range(pairs):
                 for row in range(count):
                     ctx.prec = 264
                     position = start + row
                     s, c = (freqs[pair] * position).sin_cos() if position else (arb(0), arb(1))
-                    a, b = rounded(arb(factor), s, ORDER), rounded(arb(factor), c, ORDER)
+                    a, b = rounded(attention, s, ORDER), rounded(attention, c, ORDER)
                     if a is None or b is None:
-                        a, b = entry(exact, pair, position, factor, ORDER)
+                        a, b = entry(exact, pair, position, ORDER)
                     for k in range(4):
                         tables[0][k][row, pair], tables[1][k][row, pair] = b[k], a[k]
             for k, fmt in enumerate(ORDER):

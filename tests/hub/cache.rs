@@ -16,7 +16,7 @@ fn offline_without_the_file_makes_no_request() {
 }
 
 #[test]
-fn a_branch_that_moved_is_followed_on_demand() {
+fn branch_that_moved_is_followed_on_demand() {
     let other = "f".repeat(40);
     let first = with_file(Reply::file(&table()));
     let moved = Reply::file(b"{}")
@@ -37,7 +37,7 @@ fn a_branch_that_moved_is_followed_on_demand() {
 
 #[cfg(unix)]
 #[test]
-fn a_cache_that_cannot_be_written_is_an_error() {
+fn cache_that_cannot_be_written_is_an_error() {
     let server = with_file(Reply::file(&table()));
     let (dir, mut hub) = hub(&server);
     let blocked = dir.path().join("file");
@@ -52,7 +52,7 @@ fn a_cache_that_cannot_be_written_is_an_error() {
 
 #[cfg(unix)]
 #[test]
-fn a_dangling_link_in_the_cache_is_mended() {
+fn dangling_link_in_the_cache_is_mended() {
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     hub.fetch(&file()).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_table_is_fetched_once_and_loaded_from_the_cache_after_that() {
+fn table_is_fetched_once_and_loaded_from_the_cache_after_that() {
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     let loaded = hub.load(&file(), &LoadOptions::default()).unwrap();
@@ -119,7 +119,7 @@ fn content_of_unknown_length_is_taken_up_to_the_limit() {
 }
 
 #[test]
-fn many_at_once_get_the_file() {
+fn concurrent_callers_get_the_file() {
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     thread::scope(|scope| {

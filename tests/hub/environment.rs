@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_environment_describes_the_hub() {
+fn environment_describes_the_hub() {
     // The environment belongs to the process, so the test runs itself again.
     const CHILD: &str = "PE_TEST_HUB_CHILD";
     if std::env::var(CHILD).is_ok() {
@@ -37,7 +37,7 @@ fn the_environment_describes_the_hub() {
         }
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "environment::the_environment_describes_the_hub"])
+            .args(["--exact", "environment::environment_describes_the_hub"])
             .env(CHILD, "1")
             .env("HF_HOME", dir.path())
             .env("HF_ENDPOINT", "http://127.0.0.1:9")

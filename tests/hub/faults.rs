@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_missing_file_says_so() {
+fn missing_file_says_so() {
     let server = with_file(Reply::file(&table()));
     let (dir, hub) = hub(&server);
     let missing = HubFile::new("owner/name", "other.safetensors").revision("v1");
@@ -19,7 +19,7 @@ fn a_missing_file_says_so() {
 }
 
 #[test]
-fn without_a_server_the_message_is_clear() {
+fn server_that_is_not_there_is_reported() {
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -59,12 +59,12 @@ fn faults_of_the_server_poison_nothing() {
     let zeros = "0".repeat(64);
     let stalled = Reply {
         sent: 100,
-        linger: Duration::from_secs(12),
+        linger: 2 * PATIENCE,
         ..Reply::file(&good)
     };
     let silent = Reply {
         sent: 0,
-        linger: Duration::from_secs(12),
+        linger: 2 * PATIENCE,
         ..Reply::file(&good)
             .without("content-length")
             .with("Transfer-Encoding", "chunked")
@@ -247,21 +247,23 @@ fn faults_of_the_server_poison_nothing() {
         ),
     ];
     assert_eq!(faults.len(), 36);
+    let _watchdog = Watchdog::new("faults of the server");
     thread::scope(|scope| {
         for (name, fault, message) in &faults {
             let good = &good;
             scope.spawn(move || {
-                let fault = fault.clone();
-                let bad = with_file(fault);
+                let bad = with_file(fault.clone());
                 let (dir, mut hub) = hub(&bad);
                 hub.max_bytes = 100_000;
-                let start = Instant::now();
+                if !fault.linger.is_zero() {
+                    hub.timeouts = hasty();
+                }
                 let error = hub.fetch(&file()).unwrap_err().to_string();
                 assert!(error.contains(message), "{name}: {error}\n{message}");
-                assert!(start.elapsed() < Duration::from_secs(8), "{name}");
                 assert!(files_below(dir.path()).is_empty(), "{name}");
                 let server = with_file(Reply::file(good));
                 hub.endpoint = server.address.clone();
+                hub.timeouts = patient();
                 hub.load(&file(), &LoadOptions::default()).unwrap();
             });
         }
@@ -269,7 +271,7 @@ fn faults_of_the_server_poison_nothing() {
 }
 
 #[test]
-fn a_slow_server_is_cut_off_in_the_end() {
+fn slow_server_is_cut_off_in_the_end() {
     // A byte now and then: never stalled, never done.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -289,32 +291,31 @@ fn a_slow_server_is_cut_off_in_the_end() {
     };
     let (dir, mut hub) = hub(&server);
     hub.timeouts.total = Duration::from_millis(700);
-    let start = Instant::now();
+    let _watchdog = Watchdog::new("slow server");
     let error = hub.fetch(&file()).unwrap_err().to_string();
     assert!(error.contains("timeout"), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(8));
     assert!(files_below(dir.path()).is_empty());
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up_before_the_whole_time_is_over() {
+fn server_that_falls_silent_is_given_up_before_the_whole_time_is_over() {
     let good = table();
     let before_headers = Server::new(|_| {
-        thread::sleep(Duration::from_secs(12));
+        thread::sleep(2 * PATIENCE);
         Reply::new(404, b"")
     });
     let in_the_body = with_file(Reply {
         sent: 100,
-        linger: Duration::from_secs(12),
+        linger: 2 * PATIENCE,
         ..Reply::file(&good)
     });
     for server in [before_headers, in_the_body] {
         let (dir, mut hub) = hub(&server);
-        hub.timeouts.total = Duration::from_secs(3600);
-        let start = Instant::now();
+        hub.timeouts.stall = hasty().stall;
+        hub.timeouts.total = 10 * PATIENCE;
+        let _watchdog = Watchdog::new("silent server");
         let error = hub.fetch(&file()).unwrap_err().to_string();
         assert!(error.contains("time"), "{error}");
-        assert!(start.elapsed() < Duration::from_secs(8), "{error}");
         assert!(files_below(dir.path()).is_empty());
     }
 }

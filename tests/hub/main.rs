@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candle_core::{DType, Device};
 use pe_candle::checkpoint::{self, LoadOptions, SinusoidalSpec};
@@ -30,21 +30,34 @@ use tempfile::TempDir;
 
 use pe_tests::again;
 use pe_tests::server::{COMMIT, Reply, Server};
+use pe_tests::watchdog::{PATIENCE, Watchdog};
 
 const TABLE: &str = "/owner/name/resolve/main/table.safetensors";
 
-/// A hub at the server, with a cache of its own and short waits.
+/// Returns a hub at the server, with a cache of its own. It waits as long as a busy machine may need.
 fn hub(server: &Server) -> (TempDir, Hub) {
     let dir = tempfile::tempdir().unwrap();
     let mut hub = Hub::new(dir.path().join("hub"));
     hub.endpoint = server.address.clone();
-    hub.timeouts = Timeouts {
-        connect: Duration::from_secs(5),
-        // Long enough for an answer that comes at once, on a machine that is busy.
+    hub.timeouts = patient();
+    (dir, hub)
+}
+
+fn patient() -> Timeouts {
+    Timeouts {
+        connect: PATIENCE / 5,
+        stall: PATIENCE / 5,
+        total: PATIENCE / 2,
+    }
+}
+
+/// Timeouts for servers that never end an answer.
+fn hasty() -> Timeouts {
+    Timeouts {
         stall: Duration::from_millis(1000),
         total: Duration::from_secs(3),
-    };
-    (dir, hub)
+        ..patient()
+    }
 }
 
 /// A hub with one file at [`TABLE`].

@@ -107,9 +107,8 @@ fn each_is_refused(etag: &str, name: &str, things: &[&str]) {
         }
         .unwrap();
         let before = fs::symlink_metadata(&place).unwrap().file_type();
-        let start = Instant::now();
+        let _watchdog = Watchdog::new("things in place of files");
         ground.refused(&place, thing);
-        assert!(start.elapsed() < Duration::from_secs(8), "{thing}");
         assert_eq!(fs::symlink_metadata(&place).unwrap().file_type(), before);
         match before.is_dir() {
             true => fs::remove_dir(&place),
@@ -122,7 +121,7 @@ fn each_is_refused(etag: &str, name: &str, things: &[&str]) {
 }
 
 #[test]
-fn a_part_is_written_through_no_link_and_is_a_file_of_its_own() {
+fn part_is_written_through_no_link_and_is_a_file_of_its_own() {
     let hash = sha256(&table());
     each_is_refused(
         &hash,
@@ -140,7 +139,7 @@ fn a_part_is_written_through_no_link_and_is_a_file_of_its_own() {
 }
 
 #[test]
-fn a_reference_is_written_through_no_link_and_named_where_it_is_none() {
+fn reference_is_written_through_no_link_and_named_where_it_is_none() {
     each_is_refused(
         "etag-1",
         "refs/main",
@@ -156,7 +155,7 @@ fn a_reference_is_written_through_no_link_and_named_where_it_is_none() {
 }
 
 #[test]
-fn a_content_that_is_no_file_is_named() {
+fn content_that_is_no_file_is_named() {
     each_is_refused(
         "etag-1",
         "blobs/etag-1",
@@ -171,7 +170,7 @@ fn a_content_that_is_no_file_is_named() {
 }
 
 #[test]
-fn an_entry_that_is_no_file_of_the_repository_is_named() {
+fn entry_that_is_no_file_of_the_repository_is_named() {
     for offline in [false, true] {
         for thing in ["link", "link to a device", "folder", "pipe"] {
             let mut ground = Ground::new("etag-1");
@@ -227,7 +226,7 @@ fn folders_of_the_repository_that_lead_elsewhere_are_named() {
 }
 
 #[test]
-fn a_reference_is_not_read_through_a_folder_that_leads_elsewhere() {
+fn reference_is_not_read_through_a_folder_that_leads_elsewhere() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("main"), COMMIT).unwrap();
     let mut ground = Ground::new("etag-1");
@@ -241,7 +240,7 @@ fn a_reference_is_not_read_through_a_folder_that_leads_elsewhere() {
 }
 
 #[test]
-fn an_etag_that_names_what_is_not_a_content_is_refused() {
+fn etag_that_names_what_is_not_a_content_is_refused() {
     let hash = sha256(&table());
     for etag in [
         format!("{hash}.pe-part"),
@@ -263,7 +262,7 @@ fn an_etag_that_names_what_is_not_a_content_is_refused() {
 }
 
 #[test]
-fn a_file_pinned_to_a_commit_does_not_change() {
+fn file_pinned_to_a_commit_does_not_change() {
     // Another commit, whose file is another, says the same ETag that is no hash.
     let other = "f".repeat(40);
     let mut longer = table();

@@ -60,7 +60,7 @@ fn begun(content: &[u8], range: fn(String) -> Option<String>) -> (TempDir, Hub, 
 }
 
 #[test]
-fn what_came_of_a_large_file_is_not_fetched_again() {
+fn received_part_of_a_large_file_is_not_fetched_again() {
     let content = content();
     let (dir, mut hub, server) = begun(&content, Some);
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -91,7 +91,7 @@ fn what_came_of_a_large_file_is_not_fetched_again() {
 }
 
 #[test]
-fn a_server_without_ranges_gives_the_whole_again() {
+fn server_without_ranges_gives_the_whole_again() {
     let content = content();
     let (dir, hub, _server) = begun(&content, |_| None);
     assert_eq!(fs::read(hub.fetch(&asked()).unwrap()).unwrap(), content);
@@ -99,7 +99,7 @@ fn a_server_without_ranges_gives_the_whole_again() {
 }
 
 #[test]
-fn a_part_that_is_damaged_costs_a_download_and_nothing_else() {
+fn part_that_is_damaged_costs_a_download_and_nothing_else() {
     let content = content();
     let (dir, hub, _server) = begun(&content, Some);
     let part = part(&dir, &content);
@@ -119,7 +119,7 @@ fn a_part_that_is_damaged_costs_a_download_and_nothing_else() {
 }
 
 #[test]
-fn a_range_that_is_not_the_one_asked_for_is_refused() {
+fn range_that_is_not_the_one_asked_for_is_refused() {
     let content = content();
     for range in [
         |_| Some("bytes 0-5/6".to_owned()),
@@ -134,7 +134,7 @@ fn a_range_that_is_not_the_one_asked_for_is_refused() {
 }
 
 #[test]
-fn many_who_go_on_at_once_all_get_the_file() {
+fn concurrent_resumed_downloads_all_get_the_file() {
     let content = content();
     let (dir, hub, _server) = begun(&content, Some);
     thread::scope(|scope| {

@@ -11,10 +11,12 @@ pub mod peers;
 pub mod program;
 pub mod rotary;
 pub mod server;
+pub mod snapshot;
 pub mod table;
 #[cfg(feature = "candle")]
 pub mod tensors;
 pub mod tolerance;
+pub mod watchdog;
 
 /// The examples of the README at the root, compiled and run with the documentation tests.
 #[cfg(all(doctest, feature = "candle"))]

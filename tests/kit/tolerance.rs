@@ -53,6 +53,13 @@ pub const RECIPE_TABLE_NUMPY: f64 = 1e-3;
 /// last place, from torch's power, which is not correctly rounded in one case out of 100.
 pub const ROTARY_INV_FREQ_ULP: u32 = 1;
 
+/// ... for drawn settings: one unit from torch's power, and one or two from the operations after it.
+pub const ROTARY_DRAWN_ULP: u32 = 3;
+
+/// ... and this much more per unit of llama3's factor, between its fast and its slow pairs: a difference
+/// near 0, with the errors of its terms, is multiplied by up to `factor` times the result.
+pub const ROTARY_LLAMA3_ULP: u32 = 1;
+
 /// inv_freq of transformers' rotary classes, run once by `make_rotary_classes.py` on a processor with
 /// AVX-512: the division after torch's vectorized power rounds once more.
 pub const ROTARY_CLASS_ULP: u32 = 2;
@@ -78,6 +85,10 @@ pub const AXIAL_TABLE: f64 = 1.3e-6;
 /// that differs by a unit of f32 times positions up to 900, in both terms. Where positions are that large, frequencies
 /// are at most 1.
 pub const AXIAL_ROTATED: f64 = 1.6e-4;
+
+/// ... and the scores of rotated queries and keys of 192 columns in f64 at equal differences of positions: sums of terms below
+/// 16, whose cosines err by half a unit of f64.
+pub const AXIAL_SCORE: f64 = 1e-11;
 
 /// ... and of LTX-Video, with frequencies up to 10000 quarter turns: the same relative error of angles up to 15,708.
 pub const AXIAL_LTX: f64 = 4e-3;
@@ -108,3 +119,159 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
+
+/// Figures printed with ten decimals.
+pub const TEN_DECIMALS: f64 = 5e-11;
+
+/// ... with three.
+pub const THREE_DECIMALS: f64 = 5e-4;
+
+/// ... with two.
+pub const TWO_DECIMALS: f64 = 5e-3;
+
+/// ... with seven significant digits, relative.
+pub const SEVEN_DIGITS: f64 = 1e-6;
+
+/// A rate just below 1 against the power of NumPy in f64: one unit in the last place.
+pub const RATE_NUMPY: f64 = 2e-16;
+
+/// ... and near 1e-4: 15 units.
+pub const SMALL_RATE_NUMPY: f64 = 2e-19;
+
+/// Rates of a smallest rate given in decimals, relative: 1e-4 in f64 is wrong by 5e-17.
+pub const RATE_OF_A_DECIMAL: f64 = 4e-16;
+
+/// Entries at an angle that was converted to degrees and back: units of an angle of 49.
+pub const SINE_OF_DEGREES: f64 = 1e-14;
+
+/// Entries against NumPy in f64 at positions below 4: one unit in the last place.
+pub const ENTRY_NUMPY: f64 = 1.2e-16;
+
+/// The longest wavelength, 60611, against NumPy in f64: a few units of a power times 2 pi.
+pub const WAVELENGTH_NUMPY: f64 = 1e-10;
+
+/// ... against 2 pi 10000: one unit in the last place.
+pub const WAVELENGTH_END: f64 = 1e-11;
+
+/// Ratios of wavelengths and frequencies in f64: a few roundings.
+pub const WAVELENGTH_RATIO: f64 = 1e-15;
+
+/// ... against the power of the standard library, up to 1e6.
+pub const WAVELENGTH_POWER: f64 = 1e-14;
+
+/// The distance of neighbors as its document computes it, from 500 terms in f64.
+pub const DOCUMENT_DISTANCE: f64 = 1e-13;
+
+/// ... by its closed form in NumPy.
+pub const CLOSED_FORM: f64 = 3e-15;
+
+/// ... by subtraction of rows: the document states this spread over 1000 positions.
+pub const DISTANCE_BY_ROWS: f64 = 1.2e-13;
+
+/// Squared distances, relative: the terms are rounded, their sum is not.
+pub const SSE_F64: f64 = 1e-15;
+
+/// Dot products exceed the number of pairs by roundings only, relative.
+pub const DOT_BOUND: f64 = 1e-15;
+
+/// Entries of a row times a matrix of rotations in f64: two products each.
+pub const SHIFTED_BY_MATRIX: f64 = 5e-16;
+
+/// ... with a row in f32.
+pub const SHIFTED_BY_MATRIX_F32: f64 = 1.2e-7;
+
+/// ... as far as the document gets.
+pub const DOCUMENT_SHIFT: f64 = 5.4e-15;
+
+/// A matrix of rotations times its transpose: sine^2 + cosine^2 in f64.
+pub const ORTHOGONAL: f64 = 2.3e-16;
+
+/// Products of two such matrices: angle addition in f64.
+pub const COMPOSED: f64 = 3.4e-16;
+
+/// sine^2 + cosine^2 of entries rounded to f64.
+pub const PAIR_NORM: f64 = 4e-16;
+
+/// Entries after a shift in f64: angle addition, and the rounding of its four numbers.
+pub const SHIFTED: f64 = 4e-16;
+
+/// ... after two shifts. Also an entry's part of squared norms and dot products.
+pub const SHIFTED_TWICE: f64 = 8e-16;
+
+/// ... after four.
+pub const SHIFTED_FOUR_TIMES: f64 = 16e-16;
+
+/// Sines and cosines of a sum of angles, from f64 entries: two products and a sum.
+pub const ANGLE_ADDITION: f64 = 1e-15;
+
+/// Three rotations of numbers below 2 in f64, each with a few half units of error.
+pub const ROTATED_THRICE: f64 = 4e-15;
+
+/// ... by entries that a recipe rounds to f32: 2^-24 of at most 1.14, twice.
+pub const ROTATED_BY_F32_ENTRIES: f64 = 5e-7;
+
+/// A frequency of 2^-1000 from a shifted spacing, relative: the shift is rounded to 2^-53 of 2.
+pub const SHIFTED_SPACING: f64 = 1e-9;
+
+/// Half a unit of f32 in the last place of numbers below one, with the f64 rounding of the difference.
+pub const HALF_ULP_BELOW_ONE: f64 = 1.0 / (1u64 << 25) as f64 * (1.0 + 1e-8);
+
+/// Squared norms of rows of 64 entries by an f64 sum.
+pub const TABLE_NORM: f64 = 1e-12;
+
+/// Dot products of rows of 32 entries in f64.
+pub const TABLE_DOT: f64 = 1e-13;
+
+/// Attention scores of heads of 64 rotated columns below 4 in f64.
+pub const SCORE_F64: f64 = 1e-12;
+
+/// The f32 arithmetic of a rotation before its one rounding to a 16-bit type, for numbers below 8.
+pub const F32_BEFORE_HALF: f64 = 2e-6;
+
+/// f32 numbers below 4 rotated there and back.
+pub const F32_ROTATED_BACK: f64 = 2e-6;
+
+/// Central differences with a step of 1e-5 in f64, relative above one.
+pub const FINITE_DIFFERENCE: f64 = 1e-6;
+
+/// A gradient that is a multiple of the input, by rotations in f64.
+pub const GRADIENT_F64: f64 = 1e-12;
+
+/// The gradient of a sum of squares, twice the input below 4, through one rotation in f64.
+pub const GRADIENT_OF_SQUARES: f64 = 1e-14;
+
+/// Second derivatives by two backward passes in f64, relative above one.
+pub const SECOND_DERIVATIVE: f64 = 1e-9;
+
+/// Logits of a model in parts and at once: products of other shapes are summed in another order.
+pub const CACHED_LOGITS_F64: f64 = 1e-11;
+
+/// ... in f32.
+pub const CACHED_LOGITS_F32: f64 = 1e-3;
+
+/// Vectors of two orders of the same words in an encoder without positions, as the report prints them.
+pub const SAME_WITHOUT_POSITIONS: f64 = 1e-4;
+
+/// Not a tolerance: what must differ differs by at least this, far above all roundings.
+pub const VISIBLE: f64 = 1e-2;
+
+/// A norm of eight f32 numbers.
+pub const F32_NORM: f64 = 1e-6;
+
+/// A ratio of mean norms against one from numbers as they were printed.
+pub const NORM_RATIO: f64 = 1e-9;
+
+/// A correlation that is 1, from f32 vectors.
+pub const F32_CORRELATION: f64 = 1e-6;
+
+/// Correlations of vectors from batches of other shapes.
+pub const BATCHED_CORRELATION: f64 = 1e-5;
+
+/// Entries that are five units of f32 from the right ones, in tables below one.
+pub const FIVE_ULPS_F32: f64 = 1e-6;
+
+/// Slopes of ALiBi by BLOOM and MPT: powers of an f32 base with exponents up to 128, or f32 exponents.
+pub const ALIBI_SLOPE_ULP: u32 = 11;
+
+/// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
+pub const SWIN_V2_ULP: u32 = 3;

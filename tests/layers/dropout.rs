@@ -52,7 +52,7 @@ fn philox_gives_its_published_known_answers() {
 }
 
 #[test]
-fn every_element_follows_the_documented_mapping() -> Result<()> {
+fn elements_follow_the_documented_mapping() -> Result<()> {
     let large = u64::from(u32::MAX) + 12;
     for (seed, step) in [
         (0, 0),
@@ -85,7 +85,7 @@ fn every_element_follows_the_documented_mapping() -> Result<()> {
 }
 
 #[test]
-fn the_threshold_is_p_times_2_to_the_32_and_itself_kept() {
+fn threshold_is_p_times_2_to_the_32_and_itself_kept() {
     let word = |index: u64| philox([(index / 4) as u32, 0, 5, 0], [3, 0])[(index % 4) as usize];
     let p_of = |scaled: f64| (scaled / 4294967296.0) as f32;
     // Words with zeros at the end are thresholds of some p, exactly.
@@ -107,7 +107,7 @@ fn the_threshold_is_p_times_2_to_the_32_and_itself_kept() {
 }
 
 #[test]
-fn the_rate_is_p_and_the_mean_is_kept() -> Result<()> {
+fn rate_is_p_and_the_mean_is_kept() -> Result<()> {
     let count = 1 << 20;
     let xs = Tensor::ones(count, DType::F64, CPU)?;
     for p in [0.001f32, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999] {
@@ -162,7 +162,7 @@ fn neighbours_rows_steps_and_seeds_are_independent() {
 }
 
 #[test]
-fn the_mask_depends_on_the_logical_index_alone() -> Result<()> {
+fn mask_depends_on_the_logical_index_alone() -> Result<()> {
     let dropout = dropout(0.4, 8);
     for dtype in TYPES {
         // Shapes.
@@ -189,7 +189,7 @@ fn the_mask_depends_on_the_logical_index_alone() -> Result<()> {
 }
 
 #[test]
-fn the_mask_is_the_same_in_every_thread() -> Result<()> {
+fn mask_is_the_same_in_every_thread() -> Result<()> {
     let dropout = dropout(0.3, 77);
     let xs = numbers(&[64, 33], DType::F32, 3);
     let wanted: Vec<_> = (0..8)
@@ -226,7 +226,7 @@ fn the_mask_is_the_same_in_every_thread() -> Result<()> {
 }
 
 #[test]
-fn a_run_can_be_repeated_and_resumed() -> Result<()> {
+fn run_can_be_repeated_and_resumed() -> Result<()> {
     let xs = Tensor::ones((8, 16), DType::F32, CPU)?;
     let run = |dropout: &Dropout, steps: usize| -> Result<Vec<Vec<f64>>> {
         (0..steps)
@@ -270,7 +270,7 @@ fn evaluation_and_p_0_return_the_input_itself() -> Result<()> {
 }
 
 #[test]
-fn a_wrong_p_or_dtype_is_an_error_that_names_it() -> Result<()> {
+fn wrong_p_or_dtype_is_an_error_that_names_it() -> Result<()> {
     for p in [
         1.0,
         -f32::MIN_POSITIVE,
@@ -324,7 +324,7 @@ fn dropped_elements_are_zero_whatever_they_were() -> Result<()> {
 }
 
 #[test]
-fn the_gradient_has_the_mask_of_the_forward_pass() -> Result<()> {
+fn gradient_has_the_mask_of_the_forward_pass() -> Result<()> {
     for dtype in TYPES {
         for p in [0.1f32, 0.5, 0.9] {
             let dropout = dropout(p, 13);
@@ -350,12 +350,12 @@ fn the_gradient_has_the_mask_of_the_forward_pass() -> Result<()> {
 /// Candle detaches gradients unless told otherwise through the environment: the
 /// check runs in a process of its own.
 #[test]
-fn a_second_derivative_exists() {
+fn second_derivative_exists() {
     assert_passes_with_gradients_kept("dropout::second_derivative");
 }
 
 #[test]
-#[ignore = "started by a_second_derivative_exists"]
+#[ignore = "started by second_derivative_exists"]
 fn second_derivative() -> Result<()> {
     let (p, seed) = (0.5, 4);
     let dropout = dropout(p, seed);
@@ -371,7 +371,7 @@ fn second_derivative() -> Result<()> {
 }
 
 #[test]
-fn the_route_of_the_gpus_gives_the_same_bits() -> Result<()> {
+fn route_of_the_gpus_gives_the_same_bits() -> Result<()> {
     let special = Tensor::new(
         &[
             f32::NAN,
@@ -409,7 +409,7 @@ fn the_route_of_the_gpus_gives_the_same_bits() -> Result<()> {
 }
 
 #[test]
-fn a_refused_call_takes_no_step() -> Result<()> {
+fn refused_call_takes_no_step() -> Result<()> {
     let dropout = Dropout::new(0.5, 1)?;
     let ids = Tensor::new(&[1u32, 2], &Device::Cpu)?;
     assert!(dropout.forward(&ids, true).is_err());

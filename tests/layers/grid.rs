@@ -204,7 +204,7 @@ fn declared(shape: &[usize], dtype: DType) -> Tensor {
 type Part = (&'static str, fn() -> Tally);
 
 #[test]
-fn every_case_is_refused_or_right() {
+fn grid_cases_are_refused_or_right() {
     let parts: [Part; 5] = [
         ("additive", additive::run),
         ("dropout", dropout::run),

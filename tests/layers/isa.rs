@@ -11,8 +11,8 @@ use crate::again;
 /// A forced set holds for the rest of the process, and can be forced once; an unknown one is an
 /// error that lists the others.
 #[test]
-fn a_set_is_forced_for_the_process() {
-    const NAME: &str = "isa::a_set_is_forced_for_the_process";
+fn set_is_forced_for_the_process() {
+    const NAME: &str = "isa::set_is_forced_for_the_process";
     if again::given().is_some() {
         let error = isa::force("mmx").unwrap_err().to_string();
         assert!(

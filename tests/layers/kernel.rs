@@ -112,7 +112,7 @@ fn fused_equals_the_reference_for_types_orders_views_offsets_and_ids() -> Result
 }
 
 #[test]
-fn every_remainder_of_the_vector_width_is_right() -> Result<()> {
+fn remainders_of_the_vector_width_equal_the_reference() -> Result<()> {
     for (dtype, table) in TYPES {
         for width in 1..=70 {
             let config = PositionalEncodingConfig {
@@ -142,7 +142,7 @@ fn every_remainder_of_the_vector_width_is_right() -> Result<()> {
 }
 
 #[test]
-fn the_mask_is_the_same_on_every_instruction_set() -> Result<()> {
+fn mask_is_the_same_on_every_instruction_set() -> Result<()> {
     let dropout = Dropout::new(0.4, 12)?;
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         for length in (1..70).chain([1023, 1024, 1025, 5000]) {
@@ -163,7 +163,7 @@ fn the_mask_is_the_same_on_every_instruction_set() -> Result<()> {
 }
 
 #[test]
-fn every_number_of_a_half_type_is_computed_as_in_the_composition() -> Result<()> {
+fn half_type_inputs_are_added_as_by_the_reference() -> Result<()> {
     let shape = (256, 256);
     let f16s: Vec<_> = (0..=u16::MAX).map(f16::from_bits).collect();
     let bf16s: Vec<_> = (0..=u16::MAX).map(bf16::from_bits).collect();
@@ -252,14 +252,14 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
     Ok(())
 }
 
-/// As `dropout::a_second_derivative_exists`.
+/// As `dropout::second_derivative_exists`.
 #[test]
-fn a_second_derivative_exists() {
+fn second_derivative_exists() {
     assert_passes_with_gradients_kept("kernel::second_derivative");
 }
 
 #[test]
-#[ignore = "started by a_second_derivative_exists"]
+#[ignore = "started by second_derivative_exists"]
 fn second_derivative() -> Result<()> {
     let config = PositionalEncodingConfig {
         scale: EmbeddingScale::Factor(3.0),
@@ -332,7 +332,7 @@ fn threads_change_nothing() -> Result<()> {
 }
 
 #[test]
-fn in_place_gives_what_forward_gives_and_touches_nothing_else() -> Result<()> {
+fn forward_inplace_gives_the_bits_of_forward_and_touches_nothing_else() -> Result<()> {
     for (dtype, table) in TYPES {
         for axis_order in ORDERS {
             let config = PositionalEncodingConfig {
@@ -383,7 +383,7 @@ fn in_place_gives_what_forward_gives_and_touches_nothing_else() -> Result<()> {
 
 /// Large tables are read once for several batches, which are walked side by side.
 #[test]
-fn in_place_is_right_for_any_number_of_batches_of_a_large_table() -> Result<()> {
+fn forward_inplace_is_right_for_any_number_of_batches_of_a_large_table() -> Result<()> {
     let (time, width) = (701, 258);
     for (dtype, table) in TYPES {
         for scale in SCALES {
@@ -419,7 +419,7 @@ fn in_place_is_right_for_any_number_of_batches_of_a_large_table() -> Result<()> 
 }
 
 #[test]
-fn in_place_refuses_what_has_gradients_overlaps_or_is_the_table() -> Result<()> {
+fn forward_inplace_rejects_variables_overlaps_and_the_table() -> Result<()> {
     let layer = PositionalEncoding::new(config(4), DType::F32, CPU)?;
     let var = Var::zeros((1, 5, 4), DType::F32, CPU)?;
     assert_eq!(
@@ -504,7 +504,7 @@ fn long_runs_may_begin_and_end_anywhere() -> Result<()> {
 /// Views of one tensor changed from all threads of the pool: each call holds the lock of
 /// their memory, so none may wait for pieces that the pool hands to another.
 #[test]
-fn in_place_on_views_from_the_pool_comes_to_an_end() -> Result<()> {
+fn forward_inplace_on_views_from_the_pool_ends() -> Result<()> {
     let layer = PositionalEncoding::new(config(64), DType::F32, CPU)?;
     let views = 8;
     // Large enough for several threads: 1 Mi elements each.
@@ -535,9 +535,8 @@ fn in_place_on_views_from_the_pool_comes_to_an_end() -> Result<()> {
         }
         done.send(()).unwrap();
     });
-    let minute = std::time::Duration::from_secs(60);
     assert!(
-        wait.recv_timeout(minute).is_ok(),
+        wait.recv_timeout(pe_tests::watchdog::PATIENCE).is_ok(),
         "the pool waits for itself"
     );
     let first = xs.narrow(0, 0, 1)?;

@@ -52,7 +52,7 @@ fn place(thread: usize, step: usize) -> usize {
 }
 
 #[test]
-fn a_growing_additive_layer_loses_nothing() {
+fn growing_additive_layer_loses_nothing() {
     let config = PositionalEncodingConfig {
         max_seq_len: LIMIT,
         dropout: 0.0,
@@ -93,7 +93,7 @@ fn a_growing_additive_layer_loses_nothing() {
 }
 
 #[test]
-fn a_growing_rotary_layer_loses_nothing() {
+fn growing_rotary_layer_loses_nothing() {
     let pairs = WIDTH / 2;
     // Dynamic scaling has a set of frequencies for each length.
     for scaling in [RopeScaling::Default, RopeScaling::Dynamic { factor: 2.0 }] {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use serde_json::Value;
 
+use crate::tolerance;
 use crate::tolerance::NORMS_F64;
 use crate::util::{arg, run, run_error, run_json, run_with};
 
@@ -113,9 +114,9 @@ fn sizes_of_words_and_positions_are_told() {
     assert_eq!(sizes["words"]["zeros"], 1);
     // Four pairs of a sine and a cosine.
     let mean = sizes["positions"]["mean"].as_f64().unwrap();
-    assert!((mean - 2.0).abs() < 1e-6, "{mean}");
+    assert!((mean - 2.0).abs() < tolerance::F32_NORM, "{mean}");
     let ratio = sizes["ratio"].as_f64().unwrap();
-    assert!((ratio - lengths(&words())[0] / mean).abs() < 1e-9);
+    assert!((ratio - lengths(&words())[0] / mean).abs() < tolerance::NORM_RATIO);
 
     let report = run_json(&encode(&path, "--position-embeddings 'order matters'"));
     assert_eq!(report["model"]["scheme"], "learned");
@@ -136,7 +137,7 @@ fn sizes_of_words_and_positions_are_told() {
 }
 
 #[test]
-fn every_float_type_and_prefix_is_read() {
+fn float_types_and_prefixes_are_read() {
     for dtype in [DType::F32, DType::F16, DType::BF16, DType::F64] {
         let directory = tempfile::tempdir().unwrap();
         for prefix in ["", "bert.", "distilbert.", "roberta.", "a.b."] {
@@ -152,7 +153,7 @@ fn every_float_type_and_prefix_is_read() {
 }
 
 #[test]
-fn the_words_are_those_of_the_file() {
+fn words_are_those_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = bert(directory.path());
     let vectors = |sentences: &str| {
@@ -212,7 +213,7 @@ fn tensors_are_found_by_name_or_the_choice_is_told() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn misfits_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = bert(directory.path());
     let error = |more: &str| run_error(&encode(&path, more));
@@ -266,14 +267,14 @@ fn what_does_not_fit_is_refused() {
     );
 }
 
-/// A file of 4 GiB of which nearly all is a hole: whoever reads more than the words takes long.
+/// A file of 1 TiB of which nearly all is a hole, so that nothing can read more than the token embeddings.
 #[test]
-fn of_a_large_checkpoint_only_the_words_are_read() {
+fn checkpoint_of_any_size_is_read_for_its_word_vectors_only() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("tokenizer.json"), WORDS).unwrap();
     let path = directory.path().join("large.safetensors");
     let words = words().flatten_all().unwrap().to_vec1::<f32>().unwrap();
-    let (size, large) = (4 * words.len(), 1usize << 32);
+    let (size, large) = (4 * words.len(), 1usize << 40);
     let header = serde_json::json!({
         "embeddings.word_embeddings.weight": {
             "dtype": "F32", "shape": [6, 8], "data_offsets": [0, size]
@@ -288,11 +289,12 @@ fn of_a_large_checkpoint_only_the_words_are_read() {
     for x in words {
         file.write_all(&x.to_le_bytes()).unwrap();
     }
-    file.set_len((8 + header.len() + size + large) as u64)
-        .unwrap();
+    // More than any memory. Not every file system has sparse files of this size.
+    let length = (8 + header.len() + size + large) as u64;
+    if file.set_len(length).is_err() {
+        return;
+    }
     drop(file);
-    let start = std::time::Instant::now();
     let report = run_json(&encode(&path, "'order matters'"));
     assert_lengths(&report["sizes"]["words"], &self::words());
-    assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
 }

@@ -7,6 +7,7 @@ use pe_demo::encoder::{
 };
 use pe_demo::mask::{Mask, Sight};
 
+use crate::tolerance;
 use crate::tolerance::{F32_ENCODER, F32_SOFTMAX_SUM};
 use crate::util::{encoder, encoder_of, max_difference};
 
@@ -107,7 +108,7 @@ fn d4_the_past_does_not_depend_on_the_future() {
     // Without the mask the future shows.
     let whole = forward(&encoder, &[LONG], Sight::Whole);
     let prefix = forward(&encoder, &[&LONG[..8]], Sight::Whole);
-    assert!(max_difference(&vectors(&whole, 0, 8), &vectors(&prefix, 0, 8)) > 1e-2);
+    assert!(max_difference(&vectors(&whole, 0, 8), &vectors(&prefix, 0, 8)) > tolerance::VISIBLE);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn d4_a_row_that_sees_nothing_is_zero_and_no_nan() {
 }
 
 #[test]
-fn without_positions_permuting_tokens_permutes_vectors() {
+fn permuting_tokens_permutes_vectors_without_positions() {
     let encoder = encoder();
     let backwards: Vec<u32> = LONG.iter().rev().copied().collect();
     let rows: Vec<u32> = (0..LONG.len() as u32).rev().collect();
@@ -173,9 +174,9 @@ fn training_drops_and_evaluation_does_not() {
     let eval = run(Mode::Eval);
     assert_eq!(max_difference(&eval, &run(Mode::Eval)), 0.0);
     let train = run(Mode::Train);
-    assert!(max_difference(&eval, &train) > 1e-2);
+    assert!(max_difference(&eval, &train) > tolerance::VISIBLE);
     // The next step drops others.
-    assert!(max_difference(&train, &run(Mode::Train)) > 1e-2);
+    assert!(max_difference(&train, &run(Mode::Train)) > tolerance::VISIBLE);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn d1_the_table_of_256_columns_and_50_positions() {
 }
 
 #[test]
-fn every_option_reaches_the_table() {
+fn options_reach_the_table() {
     let (_guard, path) = file("pe.safetensors");
     let with = |options: &str| export(&path, &format!("--d-model 8 --max-seq-len 4 {options}"));
     let paper = SinusoidalConfig::new(8);
@@ -101,7 +101,7 @@ fn every_option_reaches_the_table() {
 }
 
 #[test]
-fn an_option_overrides_its_part_of_a_preset() {
+fn option_overrides_its_part_of_a_preset() {
     let (_guard, path) = file("pe.safetensors");
     let spec = export(
         &path,
@@ -137,7 +137,7 @@ fn equal_options_give_equal_bytes_and_exact_entries() {
 }
 
 #[test]
-fn the_last_position_can_be_exported() {
+fn last_position_can_be_exported() {
     let (_guard, path) = file("pe.safetensors");
     let spec = export(&path, "--d-model 8 --max-seq-len 1 --start 4294967295");
     assert_eq!(spec.positions().end, 1 << 32);

@@ -143,7 +143,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
 }
 
 #[test]
-fn a_file_of_that_name_wins() {
+fn file_of_that_name_wins() {
     let directory = tempfile::tempdir().unwrap();
     let server = server(directory.path());
     std::fs::create_dir_all(directory.path().join("owner")).unwrap();

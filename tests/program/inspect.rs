@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::util::{arg, file, run, run_error, run_json, run_with};
 
 #[test]
-fn every_exported_table_is_found_right() {
+fn exported_tables_are_verified() {
     let (_guard, path) = file("pe.safetensors");
     for options in [
         "--dtype f32",
@@ -91,7 +91,7 @@ fn files_of_others_are_shown_too() {
 }
 
 #[test]
-fn a_specification_that_does_not_fit_is_a_failure() {
+fn specification_that_does_not_fit_is_a_failure() {
     let (_guard, path) = file("pe.safetensors");
     run(&format!(
         "export --d-model 8 --max-seq-len 10 -o {}",
@@ -113,7 +113,7 @@ fn a_specification_that_does_not_fit_is_a_failure() {
 }
 
 #[test]
-fn what_is_no_file_of_the_kind_is_one_line_of_error() {
+fn files_of_another_kind_are_one_line_of_error() {
     let (_guard, path) = file("noise.safetensors");
     std::fs::write(&path, b"noise").unwrap();
     assert!(run_error(&format!("inspect {}", arg(&path))).contains("noise.safetensors"));

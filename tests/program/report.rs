@@ -24,7 +24,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 }
 
 #[test]
-fn the_page_is_one_file_and_the_same_twice() {
+fn page_is_one_file_and_the_same_twice() {
     let html = page();
     assert!(html == page());
     assert!(html.starts_with("<!doctype html>"));
@@ -43,7 +43,7 @@ fn the_page_is_one_file_and_the_same_twice() {
 }
 
 #[test]
-fn every_figure_is_on_the_page_once_with_its_numbers() {
+fn figures_are_on_the_page_once_with_their_numbers() {
     let html = page();
     let (guard, folder) = file("figures");
     run(&format!(
@@ -83,7 +83,7 @@ fn every_figure_is_on_the_page_once_with_its_numbers() {
 
 /// Two things compute numbers on the page, in one notation.
 #[test]
-fn the_page_tells_which_numbers_come_from_where() {
+fn page_tells_which_numbers_come_from_where() {
     let html = page();
     let footer = between(&html, "<footer>", "</footer>").replace('\n', " ");
     for words in [
@@ -126,7 +126,7 @@ fn figures_take_the_colors_of_the_page() {
 }
 
 #[test]
-fn the_sliders_begin_where_the_numbers_are() {
+fn sliders_begin_where_the_numbers_are() {
     let html = page();
     for (name, low, high, value) in [
         ("position", 0, 127, 20),
@@ -178,7 +178,7 @@ fn the_sliders_begin_where_the_numbers_are() {
 }
 
 #[test]
-fn the_page_is_replaced_whole_or_not_at_all() {
+fn page_is_replaced_whole_or_not_at_all() {
     let (guard, path) = file("report.html");
     std::fs::create_dir(&path).unwrap();
     let error = run_error(&format!("report -o {}", arg(&path)));

@@ -5,6 +5,7 @@ use pe_candle::PositionalEncodingConfig;
 use pe_demo::encoder::{Batch, Encoder, EncoderConfig, Mode, Norm, Residual, Scheme};
 use pe_demo::mask::Sight;
 
+use crate::tolerance;
 use crate::tolerance::F32_ENCODER;
 use crate::util::{encoder_of, max_difference, run, run_json};
 
@@ -29,7 +30,7 @@ fn mean(encoder: &Encoder, ids: &[u32]) -> candle_core::Tensor {
 }
 
 #[test]
-fn every_scheme_but_none_sees_the_order() {
+fn schemes_but_none_see_the_order() {
     let mut backwards = WORDS;
     backwards.reverse();
     for scheme in Scheme::ALL {
@@ -60,7 +61,7 @@ fn rotary_scores_depend_on_distances() {
     // Another order is another score.
     let mut other = WORDS;
     other.swap(0, 5);
-    assert!(max_difference(&attention(&WORDS, 0), &attention(&other, 0)) > 1e-2);
+    assert!(max_difference(&attention(&WORDS, 0), &attention(&other, 0)) > tolerance::VISIBLE);
 }
 
 #[test]
@@ -94,9 +95,13 @@ fn reports_tell_only_what_holds_for_the_scheme() {
         for absent in ["same_shift", "trace", "table"] {
             assert!(report[absent].is_null(), "{scheme}: {absent}");
         }
-        assert!(report["order"]["without"].as_f64().unwrap() < 1e-4);
+        assert!(report["order"]["without"].as_f64().unwrap() < tolerance::SAME_WITHOUT_POSITIONS);
         let with = report["order"]["with"].as_f64().unwrap();
-        assert_eq!(with > 1e-2, scheme != "none", "{scheme}: {with}");
+        assert_eq!(
+            with > tolerance::VISIBLE,
+            scheme != "none",
+            "{scheme}: {with}"
+        );
         let page = run(&format!("--scheme {scheme} --d-model 32"));
         assert!(page.contains("Not shown") && !page.contains("the same rotation\n---"));
     }

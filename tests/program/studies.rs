@@ -6,6 +6,7 @@ use pe_demo::mask::Sight;
 use pe_demo::studies::{Masks, Order, SameShift, Trace};
 use pe_demo::tokenizer::Sentence;
 
+use crate::tolerance;
 use crate::tolerance::{F32_ENCODER, F32_ROTATION, F32_SOFTMAX_SUM};
 use crate::util::{encoder, sentences, tokenizer};
 
@@ -43,7 +44,7 @@ fn d2_hopkins_to_bay_and_bay_to_great_are_the_same_rotation() {
     let shift = Sinusoidal::paper(64).unwrap().shift(3).unwrap();
     let (sin, cos) = shift.rotations()[0];
     assert_eq!((study.rotations[0].sin, study.rotations[0].cos), (sin, cos));
-    assert!((cos - -0.989_992_496_600_445_4).abs() < 1e-15);
+    assert!((cos - -0.989_992_496_600_445_4).abs() < tolerance::ANGLE_ADDITION);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn d3_residual_connections_carry_the_encoding_on() {
     assert_eq!(trace.tokens, 12 + 12 + 8 + 15);
     assert_eq!(trace.candidates, 15);
     // Before the first layer the change is the encoding.
-    assert!((trace.residual[0].correlation - 1.0).abs() < 1e-6);
+    assert!((trace.residual[0].correlation - 1.0).abs() < tolerance::F32_CORRELATION);
     assert_eq!(trace.residual[0], trace.no_residual[0]);
     for (with, without) in trace.residual.iter().zip(&trace.no_residual).skip(1) {
         assert!(with.correlation > 0.15, "{with:?}");
@@ -112,7 +113,7 @@ fn d3_the_measure_does_not_depend_on_how_sentences_are_batched() {
     let apart: Vec<&[Sentence]> = sentences.chunks(1).collect();
     let apart = Trace::of(&encoder, &apart, Sight::Whole).unwrap();
     for (a, b) in together.residual.iter().zip(&apart.residual) {
-        assert!((a.correlation - b.correlation).abs() < 1e-5);
+        assert!((a.correlation - b.correlation).abs() < tolerance::BATCHED_CORRELATION);
         assert_eq!(a.read_back, b.read_back);
     }
 }

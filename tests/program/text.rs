@@ -64,7 +64,7 @@ fn control_characters_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn the_built_in_tokenizer_is_berts_kind() {
+fn built_in_tokenizer_is_berts_kind() {
     let tokens = |text: &str| -> Vec<String> {
         let sentence = tokenizer().encode(text).unwrap();
         sentence
@@ -102,7 +102,7 @@ const WORDS: &str = r#"{
 }"#;
 
 #[test]
-fn any_tokenizer_file_will_do() {
+fn tokenizer_files_of_any_kind_are_read() {
     let (_guard, path) = file("words.json");
     std::fs::write(&path, WORDS).unwrap();
     let tokenizer: TokenizerSource = arg(&path).parse().unwrap();
@@ -190,7 +190,7 @@ fn names_that_are_no_files_may_be_repositories() {
 }
 
 #[test]
-fn a_sentence_without_tokens_is_named_but_not_in_full() {
+fn sentence_without_tokens_is_named_but_not_in_full() {
     let (_guard, path) = file("words.json");
     let nothing = r#"{"type": "Replace", "pattern": {"Regex": "."}, "content": ""}"#;
     let tokenizer = WORDS.replace(

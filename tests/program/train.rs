@@ -39,7 +39,7 @@ fn assert_same_files(left: &Path, right: &Path) {
 }
 
 #[test]
-fn only_order_tells_the_answer_and_only_positions_show_the_order() {
+fn order_alone_decides_the_answer_and_positions_alone_show_it() {
     let directory = tempfile::tempdir().unwrap();
     let report = run_json(&small(directory.path(), "--steps 150"));
     assert_eq!(report["test_lengths"], serde_json::json!([8, 16, 32]));
@@ -167,7 +167,7 @@ fn trained_weights_answer(directory: &Path) {
 }
 
 #[test]
-fn a_resumed_training_gives_the_same_bits() {
+fn resumed_training_gives_the_same_bits() {
     let whole = tempfile::tempdir().unwrap();
     let parts = tempfile::tempdir().unwrap();
     run(&small(whole.path(), "--steps 110"));
@@ -181,7 +181,7 @@ fn a_resumed_training_gives_the_same_bits() {
 }
 
 #[test]
-fn to_resume_needs_a_state_and_says_what_starts_again() {
+fn resuming_needs_a_checkpoint_and_reports_what_starts_again() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = directory.path().join("nowhere");
     let error = run_error(&small(&nowhere, "--steps 1 --resume"));
@@ -235,7 +235,7 @@ fn files_that_no_training_wrote_are_not_replaced() {
 }
 
 #[test]
-fn a_short_training_is_not_taken_for_one_without_positions() {
+fn short_training_is_not_taken_for_one_without_positions() {
     let directory = tempfile::tempdir().unwrap();
     let said = run(&small(directory.path(), "--steps 1"));
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -249,7 +249,7 @@ fn a_short_training_is_not_taken_for_one_without_positions() {
 const WIDE: &str = "train --steps 6 --batch 40 -o";
 
 #[test]
-fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
+fn same_seed_gives_the_same_bits_for_any_number_of_threads() {
     let here = tempfile::tempdir().unwrap();
     run(&format!("{WIDE} {}", arg(here.path())));
     for threads in ["1", "2", "3"] {

@@ -59,7 +59,7 @@ fn encode(path: &Path, more: &str, stdin: &str) -> Vec<(String, Vec<u32>)> {
 }
 
 #[test]
-fn a_vector_has_the_same_bits_in_every_company() {
+fn vector_has_the_same_bits_in_every_batch() {
     let (guard, path) = file("v.jsonl");
     // Without marks around a sentence there are sentences of a single token.
     let words = guard.path().join("words.json");
@@ -90,7 +90,7 @@ fn a_vector_has_the_same_bits_in_every_company() {
 }
 
 #[test]
-fn a_vector_is_the_mean_of_the_last_layer() {
+fn vector_is_the_mean_of_the_last_layer() {
     let (_guard, path) = file("v.jsonl");
     let text = "The cat saw the dog.\nA word.";
     let found = encode(&path, "--seed 11", text);
@@ -144,7 +144,7 @@ fn order_is_kept_across_windows() {
 }
 
 #[test]
-fn both_formats_hold_the_same_and_equal_input_gives_equal_bytes() {
+fn vectors_in_both_formats_are_equal_and_equal_input_gives_equal_bytes() {
     let (guard, path) = file("v.jsonl");
     let (text, table) = (text(40), guard.path().join("v.safetensors"));
     let lines = encode(&path, "", &text);
@@ -198,7 +198,7 @@ fn both_formats_hold_the_same_and_equal_input_gives_equal_bytes() {
 }
 
 #[test]
-fn a_file_is_written_whole_or_not_at_all() {
+fn file_is_written_whole_or_not_at_all() {
     for name in ["v.jsonl", "v.safetensors"] {
         let (guard, path) = file(name);
         let args = format!("{SMALL} --max-seq-len 40 --file - -o {}", arg(&path));
@@ -225,7 +225,7 @@ fn a_file_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn of_many_sentences_the_first_are_shown_and_all_are_counted() {
+fn sentences_beyond_the_first_are_counted() {
     let args = "encode --layers 1 --heads=2 --no-table --d-model=4 --file -";
     let run = run_with(&format!("{args} --json"), &text(1100));
     assert_eq!(run.outcome, Outcome::Success);

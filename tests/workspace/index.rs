@@ -18,7 +18,7 @@ pub(crate) fn files(folder: &Path, root: &Path, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_index_names_every_test_file_and_no_other() {
+fn index_names_every_test_file_and_no_other() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeSet::new();
     for promise in ["exact", "layers", "files", "hub", "program", "workspace"] {

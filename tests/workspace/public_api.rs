@@ -176,6 +176,7 @@ fn read_file(file: &Path, folder: &Path, module: Names, out: &mut BTreeMap<Names
             |a| is(a, "doc", "hidden") || is(a, "cfg", "test") || is(a, "cfg", "doctest");
         !attributes(item).iter().any(is_left_out)
     });
+    items = items.into_iter().flat_map(expanded).collect();
     for item in &mut items {
         Outside.visit_item_mut(item);
         if let Item::Mod(item) = item {
@@ -191,6 +192,21 @@ fn read_file(file: &Path, folder: &Path, module: Names, out: &mut BTreeMap<Names
         }
     }
     out.insert(module, items);
+}
+
+/// Returns the traits of a call of `impl_names`, or the item itself.
+fn expanded(item: Item) -> Vec<Item> {
+    let Item::Macro(call) = &item else {
+        return vec![item];
+    };
+    if !call.mac.path.is_ident("impl_names") {
+        return vec![item];
+    }
+    let name = call.mac.tokens.clone().into_iter().next();
+    vec![
+        parse_quote! { impl std::fmt::Display for #name {} },
+        parse_quote! { impl std::str::FromStr for #name { type Err = Error; } },
+    ]
 }
 
 /// Leaves what users see of an item.

@@ -405,7 +405,7 @@ fn said(sources: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_in_a_folder_may_be_a_room() {
+fn folder_in_a_folder_may_be_a_room() {
     let said = |path: &str, source: &str| {
         let table = "room  may import  what\nlib.rs  everything  -\ntop  middle/low  -\nmiddle  middle/low  -\nmiddle/low  nothing  -";
         let mut all = BTreeMap::new();

@@ -5,6 +5,7 @@ use std::mem::take;
 
 use candle_core::Layout;
 
+use super::dispatch::Input;
 use super::element::Activation;
 use super::raw::{Run, Stream, fresh, share_out, threads};
 
@@ -38,8 +39,10 @@ pub(crate) trait Pass<T>: Sync {
 
 /// The elements of a tensor in memory: rows of `width`, numbered in two levels.
 #[derive(Debug, Clone, Copy)]
-struct View {
+pub(crate) struct View {
     start: usize,
+    count: usize,
+    contiguous: bool,
     /// Rows per step of the outer stride.
     inner: usize,
     width: usize,
@@ -49,25 +52,20 @@ struct View {
 
 impl View {
     /// Returns `None` for more than three axes in another order than theirs.
-    fn new(layout: &Layout) -> Option<Self> {
-        let start = layout.start_offset();
+    pub(crate) fn new(layout: &Layout) -> Option<Self> {
         let count = layout.shape().elem_count();
-        if layout.is_contiguous() {
-            return Some(Self {
-                start,
-                inner: 1,
-                width: count.max(1),
-                strides: [0, 0, 1],
-            });
-        }
+        let contiguous = layout.is_contiguous();
         let (inner, width, strides) = match (layout.dims(), layout.stride()) {
+            _ if contiguous => (1, count.max(1), [0, 0, 1]),
             ([_, inner, width], [a, b, c]) => (*inner, *width, [*a, *b, *c]),
             ([inner, width], [b, c]) => (*inner, *width, [0, *b, *c]),
             ([width], [c]) => (1, *width, [0, 0, *c]),
             _ => return None,
         };
         Some(Self {
-            start,
+            start: layout.start_offset(),
+            count,
+            contiguous,
             inner,
             width,
             strides,
@@ -115,21 +113,41 @@ impl View {
             }
         }
     }
-}
 
-/// Returns the elements of a tensor after a pass, in row-major order; `None` if the tensor has more than three axes and
-/// is not contiguous.
-pub(crate) fn map<T: Activation>(xs: &[T], layout: &Layout, pass: &dyn Pass<T>) -> Option<Vec<T>> {
-    let view = View::new(layout)?;
-    let count = layout.shape().elem_count();
-    let piece = if threads_pay(count, pass) {
-        piece(count)
-    } else {
-        count
-    };
-    Some(fresh(xs, count, piece, &|first, stream| {
-        view.pass(first, first + stream.room(), stream, pass);
-    }))
+    /// Passes through all elements. Returns the results in row-major order, or `None` if they replaced the elements: then
+    /// no two elements may share their memory.
+    pub(crate) fn map<T: Activation>(
+        &self,
+        xs: Input<'_, [T]>,
+        pass: &dyn Pass<T>,
+    ) -> Option<Vec<T>> {
+        let (count, threads_pay) = (self.count, threads_pay(self.count, pass));
+        let share = |count| if threads_pay { piece(count) } else { count };
+        let xs = match xs {
+            Input::Read(xs) => {
+                return Some(fresh(xs, count, share(count), &|first, stream| {
+                    self.pass(first, first + stream.room(), stream, pass);
+                }));
+            }
+            Input::InPlace(xs) => xs,
+        };
+        if !self.contiguous {
+            self.pass(0, count, &mut Stream::in_place(xs), pass);
+            return None;
+        }
+        let xs = &mut xs[self.start..self.start + count];
+        if let Some(period) = pass.period() {
+            side_by_side(xs, period, share(period), pass);
+        } else if threads_pay {
+            let piece = share(count);
+            share_out(xs.chunks_mut(piece).enumerate(), |(index, xs)| {
+                pass.apply(index * piece, &mut Stream::in_place(xs));
+            });
+        } else {
+            pass.apply(0, &mut Stream::in_place(xs));
+        }
+        None
+    }
 }
 
 /// Bytes of a walk that are replaced before those of the next one: less than a page, since the CPU reads ahead within
@@ -182,38 +200,6 @@ fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: 
         }
     };
     share_out(shares.into_iter(), walk);
-}
-
-/// Passes over a tensor's own memory, and returns whether there is a way to: not for more than three axes that are not
-/// contiguous. No two elements may share their memory.
-pub(crate) fn map_in_place<T: Activation>(
-    xs: &mut [T],
-    layout: &Layout,
-    pass: &dyn Pass<T>,
-) -> bool {
-    let Some(view) = View::new(layout) else {
-        return false;
-    };
-    let count = layout.shape().elem_count();
-    if let Some((start, end)) = layout.contiguous_offsets() {
-        let xs = &mut xs[start..end];
-        let threads_pay = threads_pay(count, pass);
-        if let Some(period) = pass.period() {
-            let piece = if threads_pay { piece(period) } else { period };
-            side_by_side(xs, period, piece, pass);
-        } else if threads_pay {
-            let piece = piece(count);
-            let pieces = xs.chunks_mut(piece).enumerate();
-            share_out(pieces, |(index, xs)| {
-                pass.apply(index * piece, &mut Stream::in_place(xs));
-            });
-        } else {
-            pass.apply(0, &mut Stream::in_place(xs));
-        }
-    } else {
-        view.pass(0, count, &mut Stream::in_place(xs), pass);
-    }
-    true
 }
 
 /// Returns how many elements a thread takes at a time.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use candle_core::{ModuleT, Result, Tensor, bail};
 
-use self::op::{DropoutOp, check_dtype};
+pub(crate) use self::op::DropoutOp;
+use self::op::check_dtype;
 use crate::kernel::{Mask, Masking, Plan};
 use crate::tensors::memory;
 

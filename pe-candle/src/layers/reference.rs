@@ -1,9 +1,52 @@
 //! Reference of the additive layer, composed of Candle's own operations. It runs on every device of
 //! Candle, and tests compare the CPU's fused passes with it.
 
-use candle_core::{DType, Result, Tensor};
+use std::sync::OnceLock;
 
-use crate::layers::dropout::Dropout;
+use candle_core::utils::{cuda_is_available, metal_is_available};
+use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
+
+use crate::kernel::{Plan, Rotation, Route};
+use crate::layers::dropout::{Dropout, DropoutOp};
+
+/// The reference paths of the layers.
+///
+/// Together with the operations of Candle they are as large as the rest of the crate, and the kernels need none of them. A
+/// program contains them if Candle is compiled for GPUs, or if it calls [`Paths::link`], as the hooks of tests do.
+pub(crate) struct Paths {
+    pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
+    pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
+    pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
+}
+
+static PATHS: Paths = Paths {
+    add: add_encoding,
+    gather,
+    rotate: Rotation::by_reference,
+    drop: DropoutOp::on_backend,
+};
+
+static LINKED: OnceLock<&Paths> = OnceLock::new();
+
+impl Paths {
+    /// Makes the paths part of this program.
+    pub(crate) fn link() {
+        LINKED.get_or_init(|| &PATHS);
+    }
+
+    /// Returns the paths for a call that no kernel computes.
+    pub(crate) fn get(plan: &Plan) -> Result<&'static Self> {
+        // Constants: without GPUs nothing names the paths here.
+        if cuda_is_available() || metal_is_available() {
+            return Ok(&PATHS);
+        }
+        match (plan.reference, LINKED.get()) {
+            (Some(_), Some(paths)) => Ok(paths),
+            _ => bail!("this program is compiled for no device but the cpu"),
+        }
+    }
+}
 
 /// Returns the type in which inputs of a type are computed: `f32` for 16-bit float types.
 pub(crate) fn compute_dtype(input: DType) -> DType {

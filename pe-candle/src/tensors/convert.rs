@@ -5,9 +5,21 @@ use std::ops::Range;
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::{CosSin, Element, MAX_TABLE_BYTES, RotaryFrequencies, Sinusoidal, Table};
-use pulp::bytemuck::Zeroable;
 
-use crate::kernel::raw::{LARGE, zeros};
+use crate::kernel::raw::{LARGE, Zeros, zeros};
+
+/// Calls a function for the type that the entries of a table are to have.
+macro_rules! by_dtype {
+    ($dtype:expr, $of:ident($($argument:expr),*)) => {
+        match $dtype {
+            DType::F32 => $of::<f32>($($argument),*),
+            DType::F64 => $of::<f64>($($argument),*),
+            DType::F16 => $of::<f16>($($argument),*),
+            DType::BF16 => $of::<bf16>($($argument),*),
+            other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
+        }
+    };
+}
 
 /// Converts a table to a tensor of shape `[rows, width]`.
 ///
@@ -60,7 +72,7 @@ pub fn sinusoidal_tensor(
     dtype: DType,
     device: &Device,
 ) -> Result<Tensor> {
-    fn of<T: Element + WithDType + Zeroable>(
+    fn of<T: Element + WithDType + Zeros>(
         encoding: &Sinusoidal,
         positions: Range<u64>,
         device: &Device,
@@ -72,39 +84,42 @@ pub fn sinusoidal_tensor(
         }
         table_to_tensor(encoding.table::<T>(positions)?, device)
     }
-    match dtype {
-        DType::F32 => of::<f32>(encoding, positions, device),
-        DType::F64 => of::<f64>(encoding, positions, device),
-        DType::F16 => of::<f16>(encoding, positions, device),
-        DType::BF16 => of::<bf16>(encoding, positions, device),
-        other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
-    }
+    by_dtype!(dtype, of(encoding, positions, device))
 }
 
 /// Computes the cosines and sines of a range of positions as tensors of shape `[positions, pairs]`,
 /// on the host as in [`sinusoidal_tensor`].
 ///
 /// # Errors
-/// Returns the errors of [`RotaryFrequencies::tables`].
-pub(crate) fn cos_sin_tensors<T: Element + WithDType + Zeroable>(
+/// Returns an error if `dtype` is not `f32`, `f64`, `f16`, or `bf16`. Also returns the errors of
+/// [`RotaryFrequencies::tables`].
+pub(crate) fn cos_sin_tensors(
     frequencies: &RotaryFrequencies,
     positions: Range<u64>,
+    dtype: DType,
     device: &Device,
 ) -> Result<[Tensor; 2]> {
-    let pairs = frequencies.pairs();
-    let large = || large_zeros::<T>(pairs, &positions);
-    if let (Some(mut cos), Some(mut sin)) = (large(), large()) {
-        frequencies.fill(positions.start, &mut cos, &mut sin)?;
-        let tensor = |table: Vec<T>| Tensor::from_vec(table, ((), pairs), device);
-        return Ok([tensor(cos)?, tensor(sin)?]);
+    fn of<T: Element + WithDType + Zeros>(
+        frequencies: &RotaryFrequencies,
+        positions: Range<u64>,
+        device: &Device,
+    ) -> Result<[Tensor; 2]> {
+        let pairs = frequencies.pairs();
+        let large = || large_zeros::<T>(pairs, &positions);
+        if let (Some(mut cos), Some(mut sin)) = (large(), large()) {
+            frequencies.fill(positions.start, &mut cos, &mut sin)?;
+            let tensor = |table: Vec<T>| Tensor::from_vec(table, ((), pairs), device);
+            return Ok([tensor(cos)?, tensor(sin)?]);
+        }
+        let CosSin { cos, sin } = frequencies.tables::<T>(positions)?;
+        Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
     }
-    let CosSin { cos, sin } = frequencies.tables::<T>(positions)?;
-    Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
+    by_dtype!(dtype, of(frequencies, positions, device))
 }
 
 /// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`
 /// for smaller tables, and if [`Sinusoidal::table`] has an error to report.
-fn large_zeros<T: Copy + Zeroable>(width: usize, positions: &Range<u64>) -> Option<Vec<T>> {
+fn large_zeros<T: Zeros>(width: usize, positions: &Range<u64>) -> Option<Vec<T>> {
     let rows = positions.end.checked_sub(positions.start)?;
     let entries = rows.checked_mul(width as u64)?;
     let bytes = entries.checked_mul(size_of::<T>() as u64)?;
@@ -138,7 +153,7 @@ mod tests {
         // Just below and above what is large.
         for rows in [16_383, 16_385] {
             let tables = frequencies.tables::<f32>(7..7 + rows)?;
-            let [cos, sin] = cos_sin_tensors::<f32>(&frequencies, 7..7 + rows, &Device::Cpu)?;
+            let [cos, sin] = cos_sin_tensors(&frequencies, 7..7 + rows, DType::F32, &Device::Cpu)?;
             for (tensor, table) in [(cos, tables.cos), (sin, tables.sin)] {
                 assert_eq!(tensor.dims(), [rows as usize, 64]);
                 assert!(

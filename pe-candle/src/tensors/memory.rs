@@ -8,6 +8,8 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use crate::kernel::raw::has_memory;
+
 /// Smallest size in bytes for which memory is reserved on trial. Smaller views are never dangerous.
 const TRIAL: usize = 1 << 30;
 
@@ -24,7 +26,7 @@ pub(crate) fn declared(what: &str, tensor: &Tensor) -> Result<usize> {
 pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> {
     let size = bytes(what, tensor.dims(), dtype)?;
     let empty = tensor.dims().contains(&0);
-    if !empty && size >= TRIAL && Vec::<u8>::new().try_reserve_exact(size).is_err() {
+    if !empty && size >= TRIAL && !has_memory::<u8>(size) {
         let dims = tensor.dims();
         bail!("{what}: no memory for {size} bytes, shape {dims:?}");
     }

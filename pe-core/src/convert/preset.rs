@@ -2,8 +2,8 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use crate::error::{Error, Result};
 use crate::families::sinusoidal::SinusoidalConfig;
+use crate::spec::impl_names;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::spec::spacing::Spacing;
 
@@ -170,23 +170,4 @@ impl Preset {
     }
 }
 
-impl std::fmt::Display for Preset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Preset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|preset| preset.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                kind: "preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            })
-    }
-}
+impl_names!(Preset, "preset");

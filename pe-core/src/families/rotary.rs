@@ -23,6 +23,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_D_MODEL;
+use crate::num::real::Real;
+use crate::sincos::factor::Factor;
 use crate::spec::direction::Direction;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, Context, RopeScaling};
@@ -96,15 +98,16 @@ impl RotaryConfig {
     }
 
     /// Computes the frequencies at a sequence length.
-    fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
+    fn frequencies(&self, seq_len: usize, ln_base: Option<Real>) -> Result<RotaryFrequencies> {
         let context = Context {
+            ln_base,
             rotary_dim: self.rotary_dim,
             base: self.base,
             max_position_embeddings: self.max_position_embeddings,
             seq_len,
         };
         let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
-        Ok(RotaryFrequencies::new(set, factor)?.rotating(self.direction))
+        Ok(RotaryFrequencies::new(set, Factor::from(factor))?.rotating(self.direction))
     }
 }
 
@@ -132,6 +135,8 @@ struct Inner {
     config: RotaryConfig,
     /// The set of short sequences. Most scalings have no other.
     first: RotaryFrequencies,
+    /// ln(base), if there are others.
+    ln_base: Option<Real>,
 }
 
 impl PartialEq for Rotary {
@@ -154,9 +159,15 @@ impl Rotary {
         if rotary_dim == 0 || rotary_dim > MAX_D_MODEL || !rotary_dim.is_multiple_of(2) {
             return Err(Error::RotaryDim { rotary_dim });
         }
-        let first = config.frequencies(0)?;
+        let first = config.frequencies(0, None)?;
+        let depends = config.scaling.depends_on_seq_len();
+        let ln_base = depends.then(|| Real::from(config.base).ln());
         Ok(Self {
-            inner: Arc::new(Inner { config, first }),
+            inner: Arc::new(Inner {
+                config,
+                first,
+                ln_base,
+            }),
         })
     }
 
@@ -226,12 +237,16 @@ impl Rotary {
     /// # Errors
     /// Returns an error if a frequency of a length-dependent scaling leaves the supported range.
     pub fn frequencies(&self, seq_len: usize) -> Result<RotaryFrequencies> {
-        let Inner { config, first } = self.inner.as_ref();
+        let Inner {
+            config,
+            first,
+            ln_base,
+        } = self.inner.as_ref();
         match config
             .scaling
             .first_set_until(config.max_position_embeddings)
         {
-            Some(longest) if seq_len > longest => config.frequencies(seq_len),
+            Some(longest) if seq_len > longest => config.frequencies(seq_len, *ln_base),
             _ => Ok(first.clone()),
         }
     }

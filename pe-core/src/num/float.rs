@@ -1,5 +1,7 @@
 //! Positive binary floating-point numbers with a mantissa of 320 bits.
 
+use std::sync::LazyLock;
+
 use crate::num::fixed::Fixed;
 
 /// Number of words of a [`BigFloat`] mantissa.
@@ -77,7 +79,9 @@ impl BigFloat {
 
     /// Returns 1 / (2 pi).
     pub(crate) fn inv_two_pi() -> Self {
-        Self::normalized(Fixed(INV_TWO_PI), 0)
+        static NORMALIZED: LazyLock<BigFloat> =
+            LazyLock::new(|| BigFloat::normalized(Fixed(INV_TWO_PI), 0));
+        *NORMALIZED
     }
 
     /// Returns 2 pi.

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::sync::OnceLock;
 
 use crate::num::elementary::FixedPoint;
 use crate::num::fixed::Fixed;
@@ -145,21 +146,31 @@ impl Real {
 
     /// Returns the natural logarithm. The number must be positive.
     pub(crate) fn ln(self) -> Self {
-        // self = m 2^e with m in [1/2, 1). ln m = ln a + ln(m / a) for an f64 `a` near m.
+        // self = m 2^e with m in [1/2, 1). For c, the multiple of 1/128 nearest to m, is
+        // ln m = ln c + 2 artanh z with z = (m - c) / (m + c), at most 2^-8 in magnitude.
         let mantissa = Self::from(BigFloat {
             exponent: 0,
             ..self.size
         });
-        let near = FixedPoint::ln(self.size.mantissa_f64());
-        let ratio = mantissa * Self::from(near.negated().exp());
-        let delta = ratio - Self::one();
-        // Delta is below 2^-52, so seven terms of the series reach 2^-364.
-        let mut series = Self::from(BigFloat::ZERO);
-        for n in (1..=7u64).rev() {
-            series = delta * (Self::one() / Self::from(n) - series);
+        let top = self.size.mantissa.0[WORDS - 1] >> 56;
+        let near = (top as usize).div_ceil(2);
+        let c = Self::from(near as f64 / STEPS as f64);
+        let z = (mantissa - c) / (mantissa + c);
+        // z^2 / 3 + z^4 / 5 + ...
+        let root = z.size.mantissa.resize::<6>();
+        let root = root.shr(z.size.exponent.unsigned_abs().min(384));
+        let square = root.mul(root);
+        let mut series = Fixed::ZERO;
+        for coefficient in INVERSE_ODD.iter().rev() {
+            series = coefficient.add(square.mul(series)).0;
+        }
+        let mut artanh = z;
+        let series = square.mul(series);
+        if series != Fixed::ZERO {
+            artanh = artanh + z * Self::from(BigFloat::normalized(series, 0));
         }
         let exponent = Self::from(f64::from(self.size.exponent));
-        exponent * Self::from(FixedPoint::ln(2.0)) + Self::from(near) + series
+        exponent * ln_of_step(STEPS / 2).neg() + ln_of_step(near) + artanh + artanh
     }
 
     /// Returns e to this power, or `None` for a magnitude of 2^20 or more.
@@ -188,6 +199,26 @@ impl Real {
         (self.ln() * Self::from(0.5)).exp()
     }
 }
+
+/// Steps of the table of logarithms.
+const STEPS: usize = 128;
+
+/// Returns ln(`step` / 128), computed once in a process.
+fn ln_of_step(step: usize) -> Real {
+    static TABLE: [OnceLock<Real>; STEPS + 1] = [const { OnceLock::new() }; STEPS + 1];
+    *TABLE[step].get_or_init(|| Real::from(FixedPoint::ln(step as f64 / STEPS as f64)))
+}
+
+/// 1/3, 1/5, 1/7 ... The first omitted term of the logarithm's series is 2^-16 to the power 22.
+const INVERSE_ODD: [Fixed<6>; 21] = {
+    let mut out = [Fixed::ALMOST_ONE; 21];
+    let mut n = 0;
+    while n < 21 {
+        out[n] = out[n].div_word(2 * n as u64 + 3);
+        n += 1;
+    }
+    out
+};
 
 impl Neg for Real {
     type Output = Self;

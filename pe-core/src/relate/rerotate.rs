@@ -107,8 +107,7 @@ impl RotaryFrequencies {
             (Source::F32(a), Source::F32(b)) => a == b,
             _ => false,
         };
-        same && (self.attention_factor(), self.direction)
-            == (other.attention_factor(), other.direction)
+        same && (self.factor(), self.direction) == (other.factor(), other.direction)
     }
 }
 
@@ -133,8 +132,8 @@ impl Rerotation {
     /// magnitude.
     fn between(from: (RotaryFrequencies, i64), to: (RotaryFrequencies, i64)) -> Self {
         let pairs = from.0.pairs();
-        let scale = Real::from(to.0.attention_factor()) / Real::from(from.0.attention_factor());
-        let same = from.0.attention_factor() == to.0.attention_factor();
+        let scale = Real::from(to.0.factor().wide) / Real::from(from.0.factor().wide);
+        let same = from.0.factor() == to.0.factor();
         // -0 + 0 is +0: the sine of a pair that does not rotate has no sign.
         let unsigned = |sine: Real| sine.to_f64() + 0.0;
         let rotations = (0..pairs)

@@ -24,17 +24,22 @@ pub(crate) fn decided_f64<T: Float>(value: f64, error: f64) -> Option<T> {
     (low.pattern() == T::rounded(value + error).pattern()).then_some(low)
 }
 
-/// Returns the value of `T` nearest to all numbers within `error` units of `bits` / 2^128, or
-/// `None` if they do not all round alike.
+/// Returns the value of `T` nearest to all numbers within `error` units of `bits` / 2^128, times
+/// 2^`exponent`, or `None` if they do not all round alike.
 #[inline]
-pub(crate) fn decided<T: Float>(negative: bool, bits: u128, error: u128) -> Option<T> {
+pub(crate) fn decided<T: Float>(
+    negative: bool,
+    bits: u128,
+    error: u128,
+    exponent: i32,
+) -> Option<T> {
     let low = bits.checked_sub(error)?;
     let of = |bits| {
         nearest::<T>(
             negative,
             Magnitude {
                 bits,
-                exponent: 0,
+                exponent,
                 sticky: false,
             },
         )
@@ -51,10 +56,13 @@ mod tests {
     fn decisions_need_both_ends_to_agree() {
         let half = 1u128 << 127;
         // 0.5 + 2^-25 is halfway between two neighbors.
-        assert_eq!(decided::<f32>(false, half + (1 << 103), 1), None);
-        assert_eq!(decided::<f32>(false, half, 1), Some(0.5));
-        assert_eq!(decided::<f32>(false, half + (1 << 100), 1 << 99), Some(0.5));
-        assert_eq!(decided::<f32>(false, 5, 6), None);
-        assert_eq!(decided::<f32>(true, u128::MAX, 1 << 100), Some(-1.0));
+        assert_eq!(decided::<f32>(false, half + (1 << 103), 1, 0), None);
+        assert_eq!(decided::<f32>(false, half, 1, 0), Some(0.5));
+        assert_eq!(
+            decided::<f32>(false, half + (1 << 100), 1 << 99, 0),
+            Some(0.5)
+        );
+        assert_eq!(decided::<f32>(false, 5, 6, 0), None);
+        assert_eq!(decided::<f32>(true, u128::MAX, 1 << 100, 1), Some(-2.0));
     }
 }

@@ -5,6 +5,7 @@
 //! rounded here: from f64 if the rounding test passes, otherwise by the ladder of [`sincos`].
 
 use crate::round::{Float, SINGLE_ERROR, decided_f64};
+use crate::sincos::factor::Factor;
 use crate::sincos::single_f64;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
@@ -38,7 +39,7 @@ fn phase(angle: f32) -> Option<u64> {
 /// radian per position.
 fn sin_cos(radian: &Frequency, angle: f32) -> [f32; 2] {
     let position = Position::Real(f64::from(angle));
-    short(angle).unwrap_or_else(|| sincos::sin_cos(radian, position, 1.0, Rungs::From128))
+    short(angle).unwrap_or_else(|| sincos::sin_cos(radian, position, &Factor::ONE, Rungs::From128))
 }
 
 /// Computes both from f64 arithmetic if both pass the rounding test.
@@ -80,7 +81,7 @@ mod tests {
             let expected: [f32; 2] = sincos::sin_cos(
                 &radian,
                 Position::Real(f64::from(angle)),
-                1.0,
+                &Factor::ONE,
                 Rungs::Only320,
             );
             assert_eq!(sin_cos(&radian, angle), expected, "{angle:e}");

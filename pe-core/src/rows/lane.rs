@@ -11,7 +11,9 @@ use pulp::Simd;
 
 use crate::round::{Float, decided_f64};
 use crate::rows::columns::{PairSlices, Place, interleaved};
+use crate::sincos::factor::Factor;
 use crate::sincos::hi_lo::Angle;
+use crate::sincos::single_error;
 use crate::sincos::single_f64::fused;
 
 /// The fast paths of an element type. This supertrait seals [`Element`](crate::Element).
@@ -19,13 +21,19 @@ pub(crate) trait Lane: Float {
     /// Power of two that scales plain f64 values for [`Lane::write`] and [`Lane::write_mirrored`].
     const SCALE: f64 = 1.0;
 
+    /// Returns the bound on the error of entries by recurrence with a factor, or `None` for a factor that
+    /// lanes do not accept.
+    fn error(factor: &Factor) -> Option<f64> {
+        single_error(factor)
+    }
+
     /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) pairs of plain f64 values, each within
     /// `error`. Returns whether one failed the rounding test.
     fn write(pairs: impl Iterator<Item = [f64; 2]>, error: f64, out: PairSlices<'_, Self>) -> bool;
 
-    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs. Returns whether
-    /// one failed the rounding test, as if all did for types that plain f64 values decide.
-    fn write_parts(_: impl Iterator<Item = Angle>, _: PairSlices<'_, Self>) -> bool {
+    /// Writes at most [`RUN`](crate::sincos::double_f64::RUN) double-double pairs, multiplied by `factor`.
+    /// Returns whether one failed the rounding test, as if all did for types that plain f64 values decide.
+    fn write_parts(_: impl Iterator<Item = Angle>, _: &Factor, _: PairSlices<'_, Self>) -> bool {
         true
     }
 
@@ -48,7 +56,7 @@ pub(crate) trait Lane: Float {
 pub(crate) struct RecurrenceRun<'a> {
     pub(crate) seeds: [&'a [f64]; 4],
     pub(crate) fine: [&'a [f64]; 4],
-    /// Bound on the error of plain f64 values.
+    /// Bound on the error of the values: [`Lane::error`].
     pub(crate) error: f64,
 }
 
@@ -240,6 +248,14 @@ impl Failures {
     fn all(&mut self, pairs: usize) {
         self.0
             .extend((0..pairs).flat_map(|pair| [(pair, 0), (pair, 1)]));
+    }
+
+    /// Lists one pair on the sides that failed.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, pair: usize, sides: [bool; 2]) {
+        let failed = (0..2).zip(sides).filter(|(_, failed)| *failed);
+        self.0.extend(failed.map(|(side, _)| (pair, side)));
     }
 }
 

@@ -22,6 +22,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::rows::columns::{Columns, Out, PairSlices};
 use crate::rows::lane::{Failures, Lane, RecurrenceRun};
 use crate::sincos::double_f64::{self, RUN};
+use crate::sincos::factor::Factor;
 use crate::sincos::hi_lo::Angles;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
@@ -55,8 +56,9 @@ struct Seeds<'a> {
     renewal: usize,
     angles: Angles,
     step: Angles,
-    /// Factor of plain f64 values; `None` for double-double values, which have none.
+    /// Power of two that scales plain f64 values; `None` for double-double values.
     scale: Option<f64>,
+    factor: &'a Factor,
     /// The seeds, and the pairs at 1/2, 3/2 ... positions, in the layout that the lane reads.
     row: Vec<f64>,
     fine: Vec<f64>,
@@ -69,6 +71,7 @@ impl<'a> Seeds<'a> {
         position: u64,
         renewal: usize,
         scale: Option<f64>,
+        factor: &'a Factor,
     ) -> Self {
         let pairs = frequencies.len();
         let at = |position, half_later| {
@@ -81,7 +84,7 @@ impl<'a> Seeds<'a> {
         let (mut angles, one) = (at(0, true), at(1, false));
         let mut fine = vec![0.0; HALF * parts * pairs];
         for row in fine.chunks_exact_mut((parts * pairs).max(1)) {
-            angles.collect(scale.map(|_| 1.0), row);
+            angles.collect(scale.map(|_| 1.0), ((1.0, 0.0), 1.0), row);
             arch.dispatch(Advance {
                 angles: &mut angles,
                 step: &one,
@@ -96,6 +99,7 @@ impl<'a> Seeds<'a> {
             angles,
             step: at(BLOCK as u64, false),
             scale,
+            factor,
             row: vec![0.0; parts * pairs],
             fine,
         }
@@ -112,7 +116,8 @@ impl<'a> Seeds<'a> {
                 step: &self.step,
             });
         }
-        self.angles.collect(self.scale, &mut self.row);
+        let factor = (self.factor.parts, self.factor.size);
+        self.angles.collect(self.scale, factor, &mut self.row);
         // After a short block the next one does not begin a whole block later.
         self.age = if rows == BLOCK { self.age + 1 } else { 0 };
         self.position += rows as u64;
@@ -124,8 +129,8 @@ pub(crate) struct Recurrence<'a, T> {
     seeds: Seeds<'a>,
     columns: &'a Columns,
     /// Factor that multiplies the entries.
-    factor: f64,
-    /// Bound on the error of plain f64 values.
+    factor: &'a Factor,
+    /// Bound on the error of the entries: [`Lane::error`].
     error: f64,
     /// Pairs left to the ladder: (row in the block, pair).
     hard_cases: Vec<(usize, usize)>,
@@ -140,15 +145,15 @@ impl<'a, T: Lane> Recurrence<'a, T> {
         arch: Arch,
         frequencies: &'a [Frequency],
         columns: &'a Columns,
-        factor: f64,
+        factor: &'a Factor,
         start: u64,
     ) -> Option<Self> {
-        let scale = T::SINGLE.then_some(T::SCALE * factor);
-        let error = sincos::single_error(factor).filter(|_| T::SINGLE || factor == 1.0)?;
+        let scale = T::SINGLE.then_some(T::SCALE);
+        let error = T::error(factor)?;
         let frequencies = &frequencies[..columns.complete_pairs()];
         let renewal = blocks_per_renewal::<T>();
         Some(Self {
-            seeds: Seeds::new(arch, frequencies, start, renewal, scale),
+            seeds: Seeds::new(arch, frequencies, start, renewal, scale, factor),
             columns,
             factor,
             error,
@@ -382,7 +387,7 @@ mod tests {
                     }
                     // The same with a factor. `mul_add` recovers the rounding error of its
                     // products.
-                    let error = sincos::single_error(FACTOR).unwrap();
+                    let error = sincos::single_error(&Factor::from(FACTOR)).unwrap();
                     let by = single(a).map(|value| value * FACTOR);
                     let [_, [sine, cosine]] = plain(by, single(b), error);
                     let of = |found: f64, high: f64, low: f64| {

@@ -10,6 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::rows::columns::{Columns, Out, PairSlices};
 use crate::rows::lane::Lane;
 use crate::sincos::double_f64::{self, RUN, Reduced};
+use crate::sincos::factor::Factor;
 use crate::sincos::single_f64;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
@@ -36,13 +37,12 @@ pub(crate) fn fill_row<T: Lane>(
     frequencies: &[Frequency],
     limbs: &Limbs,
     columns: &Columns,
-    factor: f64,
+    factor: &Factor,
     position: u32,
     mut row: Out<'_, T>,
 ) -> bool {
-    let error = match sincos::single_error(factor) {
-        Some(error) if T::SINGLE || factor == 1.0 => error,
-        _ => return false,
+    let Some(error) = sincos::single_error(factor) else {
+        return false;
     };
     let frequencies = &frequencies[..columns.complete_pairs()];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn fill_row<T: Lane>(
             arch.dispatch(Run {
                 limbs: [&high[first..end], &middle[first..end], &low[first..end]],
                 position,
-                factor,
+                factor: factor.value,
                 error,
                 out: out.run(0, frequencies.len()),
             })
@@ -66,6 +66,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
+                factor,
                 out: out.run(0, frequencies.len()),
             })
         };
@@ -112,6 +113,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
 /// A run of a type that needs more than f64 arithmetic (see [`double_f64`]).
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
+    factor: &'a Factor,
     out: PairSlices<'a, T>,
 }
 
@@ -136,7 +138,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
             #[inline(always)]
             |((sh, sl), (ch, cl))| [*sh, *sl, *ch, *cl],
         );
-        T::write_parts(angles, self.out)
+        T::write_parts(angles, self.factor, self.out)
     }
 }
 
@@ -144,7 +146,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
 #[cold]
 fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
-    factor: f64,
+    factor: &Factor,
     position: u32,
     mut out: PairSlices<'_, T>,
 ) {

@@ -10,6 +10,7 @@ use crate::rows::plan::{Method, Plan};
 use crate::rows::recurrence::{BLOCK, Recurrence};
 use crate::rows::single::{self, Limbs};
 use crate::rows::threads;
+use crate::sincos::factor::Factor;
 use crate::sincos::{self, Rungs};
 use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
@@ -41,7 +42,7 @@ pub(crate) struct Rows {
     pub(crate) columns: Columns,
     pub(crate) source: Source,
     /// Factor that multiplies every entry.
-    pub(crate) factor: f64,
+    pub(crate) factor: Factor,
     /// Position of the row of zeros.
     pub(crate) padding_idx: Option<u32>,
 }
@@ -55,7 +56,7 @@ impl Rows {
                 limbs: Limbs::new(&frequencies),
                 frequencies,
             },
-            factor: 1.0,
+            factor: Factor::ONE,
             padding_idx: None,
         }
     }
@@ -68,7 +69,7 @@ impl Rows {
                 inv_freq,
                 radian: Frequency::one(),
             },
-            factor: 1.0,
+            factor: Factor::ONE,
             padding_idx: None,
         }
     }
@@ -176,7 +177,7 @@ impl Rows {
             (Source::Exact { frequencies, limbs }, Position::Integer(position))
                 if !matches!(plan.method, Method::Entries(_)) =>
             {
-                let (arch, factor) = (plan.backend.arch(), self.factor);
+                let (arch, factor) = (plan.backend.arch(), &self.factor);
                 let row = row.reborrow();
                 single::fill_row(arch, frequencies, limbs, columns, factor, position, row)
             }
@@ -201,7 +202,7 @@ impl Rows {
             first[column] = self.entry(position, rungs, column);
         } else if let Some(unrotated) = sin.get_mut(self.columns.pairs..) {
             unrotated.fill(T::default());
-            first[self.columns.pairs..].fill(T::rounded(self.factor));
+            first[self.columns.pairs..].fill(self.factor.rounded());
         }
     }
 
@@ -216,14 +217,14 @@ impl Rows {
     pub(crate) fn pair<T: Lane>(&self, pair: usize, position: Position, rungs: Rungs) -> [T; 2] {
         match &self.source {
             Source::Exact { frequencies, .. } => {
-                sincos::sin_cos(&frequencies[pair], position, self.factor, rungs)
+                sincos::sin_cos(&frequencies[pair], position, &self.factor, rungs)
             }
             Source::Recipe { inv_freq, radian } => {
                 let position = match position {
                     Position::Integer(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
-                f32_recipe::entry_pair(radian, inv_freq[pair], position, self.factor as f32)
+                f32_recipe::entry_pair(radian, inv_freq[pair], position, self.factor.value as f32)
             }
         }
     }
@@ -257,7 +258,7 @@ impl<'a, T: Lane> Writer<'a, T> {
                 if columns.complete_pairs() > 0 && plan.recurs::<T>(count) =>
             {
                 let arch = plan.backend.arch();
-                Recurrence::new(arch, frequencies, columns, rows.factor, start)
+                Recurrence::new(arch, frequencies, columns, &rows.factor, start)
             }
             _ => None,
         };

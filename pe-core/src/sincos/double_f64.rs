@@ -9,7 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::num::fixed::Fixed;
 use crate::sincos::fixed::{COS_2, SIN_2};
-use crate::sincos::hi_lo::{Angle, Angles, resplit, split};
+use crate::sincos::hi_lo::{Angle, Angles, resplit, split, times};
 use crate::turns::frequency::Frequency;
 use crate::turns::phase::Phase;
 
@@ -121,7 +121,7 @@ fn sin_cos(quadrant: u64, head: f64, tail: f64) -> Angle {
         head * TAU_LOW + tail * std::f64::consts::TAU,
     ));
     let y = resplit((x.0 * x.0, 2.0 * x.0 * x.1 + x.1 * x.1));
-    let sine = resplit(product(x, series(y, &SIN_HEAD, &SIN_TAIL)));
+    let sine = resplit(times(x, series(y, &SIN_HEAD, &SIN_TAIL)));
     let cosine = series(y, &COS_HEAD, &COS_TAIL);
     let ((sh, sl), (ch, cl)) = if quadrant & 1 == 0 {
         (sine, cosine)
@@ -140,11 +140,6 @@ fn sin_cos(quadrant: u64, head: f64, tail: f64) -> Angle {
     ]
 }
 
-#[inline(always)]
-fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    (a.0 * b.0, (a.0 * b.1 + a.1 * b.0) + a.1 * b.1)
-}
-
 /// Evaluates c0 - y (c1 - y (c2 - ...)), the leading coefficients in two parts, the others in plain
 /// f64.
 #[inline(always)]
@@ -154,8 +149,8 @@ fn series<const N: usize>(y: (f64, f64), head: &[(f64, f64); N], tail: &[f64; 6]
     let rest = c0 - plain * (c1 - plain * (c2 - plain * (c3 - plain * (c4 - plain * c5))));
     let mut sum = resplit((rest, 0.0));
     for (high, low) in head.iter().rev() {
-        let times = product(y, sum);
-        sum = resplit((high - times.0, low - times.1));
+        let product = times(y, sum);
+        sum = resplit((high - product.0, low - product.1));
     }
     sum
 }

@@ -41,23 +41,33 @@ impl Angles {
         ]
     }
 
-    /// Writes the angles part after part: as plain f64 values times `scale`, or in all four parts.
-    pub(crate) fn collect(&self, scale: Option<f64>, out: &mut [f64]) {
+    /// Writes the angles times a factor part after part: as plain f64 values times the power of two
+    /// `scale`, or in all four parts. The factor has two parts, the first a multiple of `size` x 2^-26,
+    /// and is at most `size`, a power of two.
+    pub(crate) fn collect(
+        &self,
+        scale: Option<f64>,
+        (factor, size): ((f64, f64), f64),
+        out: &mut [f64],
+    ) {
         let pairs = self.len();
-        let parts = [&self.sin_high, &self.sin_low, &self.cos_high, &self.cos_low];
-        let Some(scale) = scale else {
-            for (part, out) in parts.iter().zip(out.chunks_exact_mut(pairs.max(1))) {
-                out.copy_from_slice(part);
+        let sines = self.sin_high.iter().zip(&self.sin_low);
+        let cosines = self.cos_high.iter().zip(&self.cos_low);
+        if let Some(scale) = scale {
+            let (of_sines, of_cosines) = out.split_at_mut(pairs);
+            let values = sines.zip(of_sines).chain(cosines.zip(of_cosines));
+            for ((high, low), out) in values {
+                let (high, low) = times((*high, *low), factor);
+                *out = (high + low) * scale;
             }
             return;
-        };
-        let (sines, cosines) = out.split_at_mut(pairs);
-        for (out, [high, low]) in [
-            (sines, [parts[0], parts[1]]),
-            (cosines, [parts[2], parts[3]]),
-        ] {
-            for ((out, high), low) in out.iter_mut().zip(high).zip(low) {
-                *out = (high + low) * scale;
+        }
+        let (of_sines, of_cosines) = out.split_at_mut(2 * pairs);
+        for (values, out) in [(sines, of_sines), (cosines, of_cosines)] {
+            let (out_high, out_low) = out.split_at_mut(pairs);
+            for ((high, low), out) in values.zip(out_high.iter_mut().zip(out_low)) {
+                let product = times((*high, *low), factor);
+                (*out.0, *out.1) = resplit_at(product, size);
             }
         }
     }
@@ -112,12 +122,27 @@ pub(crate) fn sum_and_difference(a: Angle, b: Angle) -> [(f64, f64); 4] {
     ]
 }
 
+/// Returns the product of two sums. The product of the high parts is exact.
+///
+/// A rest has three terms of at most 2^-26 and loses less than 2^-77.
+#[inline(always)]
+pub(crate) fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 * b.0, (a.0 * b.1 + a.1 * b.0) + a.1 * b.1)
+}
+
 /// Returns the same sum with a high part that is again a multiple of 2^-26.
 #[inline(always)]
-pub(crate) fn resplit((high, low): (f64, f64)) -> (f64, f64) {
+pub(crate) fn resplit(sum: (f64, f64)) -> (f64, f64) {
+    resplit_at(sum, 1.0)
+}
+
+/// Does the same for sums times a power of two, `size`: the high part is a multiple of `size` x 2^-26.
+#[inline(always)]
+fn resplit_at((high, low): (f64, f64), size: f64) -> (f64, f64) {
     // Adding 1.5 x 2^26 leaves room for 26 bits after the binary point.
     const ROUNDER: f64 = (3u64 << 25) as f64;
-    let new_high = ((high + low) + ROUNDER) - ROUNDER;
+    let rounder = ROUNDER * size;
+    let new_high = ((high + low) + rounder) - rounder;
     (new_high, (high - new_high) + low)
 }
 

@@ -13,8 +13,9 @@
 //! (Lindemann-Weierstrass), and position 0 gives exactly 0 and 1.
 
 use crate::num::fixed::Fixed;
-use crate::num::float::{BigFloat, decompose};
+use crate::num::float::BigFloat;
 use crate::round::{self, Float, Magnitude, SINGLE_ERROR, decided_f64};
+use crate::sincos::factor::Factor;
 use crate::sincos::fixed::{sin_cos_128, sin_cos_320};
 use crate::sincos::single_f64;
 use crate::turns::frequency::Frequency;
@@ -35,17 +36,17 @@ pub enum Rungs {
 
 /// Computes `factor` x sine and cosine of `frequency` x `position`, each as the nearest `T`.
 ///
-/// The factor is the exact value of an `f64`, and the product is rounded once. At the angle 0 the
-/// entries are 0 and the factor itself. Only there can an entry with a factor be a tie.
+/// The product is rounded once. At the angle 0 the entries are 0 and the factor itself. Only there can
+/// an entry with a factor be a tie.
 pub(crate) fn sin_cos<T: Float>(
     frequency: &Frequency,
     position: Position,
-    factor: f64,
+    factor: &Factor,
     rungs: Rungs,
 ) -> [T; 2] {
     let (negative, mantissa, exponent) = position.parts();
     if mantissa == 0 {
-        return [T::rounded(0.0), T::rounded(factor)];
+        return [T::rounded(0.0), factor.rounded()];
     }
     let (phase, error) = match position {
         // The phase of one position is less than one unit too low.
@@ -57,7 +58,7 @@ pub(crate) fn sin_cos<T: Float>(
         && let Some(error) = single_error(factor)
     {
         let [sine, cosine] = single_f64::sin_cos::<pulp::Scalar>((phase.0 >> 64) as u64);
-        entries = [sine, cosine].map(|value| decided_f64(value * factor, error));
+        entries = [sine, cosine].map(|value| decided_f64(value * factor.value, error));
     }
     if rungs != Rungs::Only320 && entries.contains(&None) {
         let values = sin_cos_128(phase.reduce(), error);
@@ -81,19 +82,19 @@ pub(crate) fn sin_cos<T: Float>(
 /// Returns the bound on the error of plain f64 values multiplied by `factor`, or `None` for a
 /// factor that would make too many entries hard cases or leave the exponents of 16-bit floats.
 ///
-/// With u = 2^-53 and a factor in [1, 2), the product has a relative error of u. An entry by
-/// recurrence has one of 4u instead of 3u, 8u with the factor; the three steps of adding and
-/// subtracting the bound have an error of 2u each for magnitudes up to 2: 14u < 2^-49. An entry from
-/// [`single_f64`] has an error of less than half of [`SINGLE_ERROR`] before the product. A power of
-/// two multiplies values and errors alike.
-pub(crate) fn single_error(factor: f64) -> Option<f64> {
-    const POWERS: i32 = 10;
-    if factor == 1.0 {
-        return Some(SINGLE_ERROR);
+/// With u = 2^-53 and a factor in [1, 2): the seeds of a recurrence contain the factor and are rounded
+/// once, so an entry has an error of 3u as without a factor, 6u with the factor. The three steps of
+/// adding and subtracting the bound have an error of 2u each for magnitudes up to 2: 12u < 2^-49. An
+/// entry from [`single_f64`] has an error of less than half of [`SINGLE_ERROR`], 8u with the factor. The
+/// nearest f64 of the factor and the product add u each, and so do the two steps of adding and
+/// subtracting the bound for products below 2: 12u < 2^-49. A power of two multiplies values and errors
+/// alike.
+pub(crate) fn single_error(factor: &Factor) -> Option<f64> {
+    match factor.is_one() {
+        true => Some(SINGLE_ERROR),
+        // The size is 2 for factors in [1, 2).
+        false => factor.suits_lanes().then_some(factor.size * SINGLE_ERROR),
     }
-    let power = (factor.to_bits() >> 52) as i32 - 1023;
-    let range = -POWERS..POWERS;
-    (range.contains(&power)).then(|| f64::from_bits(((1023 - 49 + power) as u64) << 52))
 }
 
 fn negate<T: Float>(value: T) -> T {
@@ -103,26 +104,15 @@ fn negate<T: Float>(value: T) -> T {
 
 /// Returns the value of `T` nearest to `factor` times all numbers within `error` units of `bits` /
 /// 2^128, or `None` if they do not all round alike.
-fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Option<T> {
-    if factor == 1.0 {
-        return round::decided(negative, bits, error);
+fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: &Factor) -> Option<T> {
+    if factor.is_one() {
+        return round::decided(negative, bits, error, 0);
     }
-    let (mantissa, exponent) = decompose(factor);
-    let of = |bits: u128| {
-        // 192 bits. The top 128 after the leading zeros are kept; the rest counts as nonzero,
-        // because a product is never a tie.
-        let (low, high) = Fixed::from_bits(bits).mul_word(mantissa);
-        let all = Fixed([low.0[0], low.0[1], high]);
-        let zeros = all.leading_zeros();
-        let magnitude = Magnitude {
-            bits: all.shl(zeros).top128(),
-            exponent: exponent + 64 - zeros as i32,
-            sticky: true,
-        };
-        round::nearest::<T>(negative, magnitude)
-    };
-    let low = of(bits.checked_sub(error)?);
-    (low.pattern() == of(bits.saturating_add(error)).pattern()).then_some(low)
+    // Less than two units too low: one for the bits of the factor that are cut off, one for those of
+    // the product. A mantissa below 1 does not enlarge the error of the bits.
+    let mantissa = Fixed::<2>::from_bits(factor.wide.mantissa.top128());
+    let product = Fixed::from_bits(bits).mul(mantissa).top128();
+    round::decided(negative, product, error + 2, factor.wide.exponent)
 }
 
 /// Computes sine and cosine times `factor` in 320-bit fractions, rounded without a test.
@@ -130,17 +120,17 @@ fn decided<T: Float>(negative: bool, bits: u128, error: u128, factor: f64) -> Op
 /// The relative error is below 2^-150, so a wrong rounding would need a value that agrees with a
 /// midpoint of `T` in more than 90 bits beyond the 53 of an f64. Among 2^46 entries, far
 /// more than the largest table has, one is expected with a probability of 2^-44 or less.
-fn full<T: Float>(frequency: BigFloat, mantissa: u64, exponent: i32, factor: f64) -> [T; 2] {
+fn full<T: Float>(frequency: BigFloat, mantissa: u64, exponent: i32, factor: &Factor) -> [T; 2] {
     let Some(values) = sin_cos_320(frequency, mantissa, exponent) else {
-        return [T::rounded(0.0), T::rounded(factor)];
+        return [T::rounded(0.0), factor.rounded()];
     };
     values.map(|(negative, value)| {
-        let magnitude = if factor == 1.0 {
+        let magnitude = if factor.is_one() {
             round::magnitude(value)
         } else {
             Magnitude {
                 sticky: true,
-                ..round::magnitude(value.mul(BigFloat::from_f64(factor)))
+                ..round::magnitude(value.mul(factor.wide))
             }
         };
         round::nearest::<T>(negative, magnitude)
@@ -278,10 +268,10 @@ mod tests {
         });
         let n = sin_cos_128(slow.phase.times(3).reduce(), 4);
         assert_eq!(
-            round::decided::<f64>(n.sine_negative, n.sine, n.error),
+            round::decided::<f64>(n.sine_negative, n.sine, n.error, 0),
             None
         );
-        let found = sin_cos::<f64>(&slow, Position::Integer(3), 1.0, Rungs::Ladder);
+        let found = sin_cos::<f64>(&slow, Position::Integer(3), &Factor::ONE, Rungs::Ladder);
         let expected = 3.0 * f64::from_bits((1023 - 401) << 52);
         assert_eq!(found, [expected, 1.0]);
     }
@@ -291,32 +281,48 @@ mod tests {
     #[test]
     fn bounds_of_values_with_a_factor() {
         let unit = f64::EPSILON / 2.0;
-        assert!((6.0..10.0).contains(&(single_error(1.0).unwrap() / unit)));
+        let of = |factor: f64| single_error(&Factor::from(factor));
+        assert!((6.0..10.0).contains(&(of(1.0).unwrap() / unit)));
         let below = |x: f64| f64::from_bits(x.to_bits() - 1);
         for power in [1.0 / 1024.0, 0.5, 1.0, 2.0, 512.0] {
             for factor in [power * 1.001, below(2.0 * power)] {
-                let bound = single_error(factor).unwrap() / unit / power;
-                assert!((14.0..20.0).contains(&bound), "{factor}");
+                let bound = of(factor).unwrap() / unit / power;
+                assert!((12.0..20.0).contains(&bound), "{factor}");
             }
         }
-        for factor in [0.0, 1e-300, below(1.0 / 1024.0), 1024.0, 1e300] {
-            assert_eq!(single_error(factor), None, "{factor}");
+        for factor in [1e-300, below(1.0 / 1024.0), 1024.0, 1e300] {
+            assert_eq!(of(factor), None, "{factor}");
         }
     }
 
     #[test]
     fn decisions_with_a_factor_need_both_ends_to_agree() {
         let half = 1u128 << 127;
-        assert_eq!(decided::<f32>(false, half, 1, 3.0), Some(1.5));
-        assert_eq!(decided::<f64>(true, half, 64, 0.75), Some(-0.375));
+        assert_eq!(
+            decided::<f32>(false, half, 1, &Factor::from(3.0)),
+            Some(1.5)
+        );
+        assert_eq!(
+            decided::<f64>(true, half, 64, &Factor::from(0.75)),
+            Some(-0.375)
+        );
         // 3 x (0.5 + 2^-24 / 3) is a midpoint.
         let midpoint = half + (1 << 104) / 3;
-        assert_eq!(decided::<f32>(false, midpoint, 1 << 10, 3.0), None);
+        assert_eq!(
+            decided::<f32>(false, midpoint, 1 << 10, &Factor::from(3.0)),
+            None
+        );
         let (below, above) = (midpoint - (1 << 60), midpoint + (1 << 60));
-        assert_eq!(decided::<f32>(false, below, 1 << 10, 3.0), Some(1.5));
+        assert_eq!(
+            decided::<f32>(false, below, 1 << 10, &Factor::from(3.0)),
+            Some(1.5)
+        );
         let next = 1.5 + f32::EPSILON;
-        assert_eq!(decided::<f32>(false, above, 1 << 10, 3.0), Some(next));
+        assert_eq!(
+            decided::<f32>(false, above, 1 << 10, &Factor::from(3.0)),
+            Some(next)
+        );
         // A number that may be 0 has no known bits.
-        assert_eq!(decided::<f32>(false, 5, 6, 1.5), None);
+        assert_eq!(decided::<f32>(false, 5, 6, &Factor::from(1.5)), None);
     }
 }

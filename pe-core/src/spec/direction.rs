@@ -15,8 +15,13 @@ pub enum Direction {
     Clockwise,
 }
 
+impl_names!(Direction, "direction");
+
 impl Direction {
-    /// Returns the name used in messages and files.
+    /// All directions.
+    pub const ALL: [Self; 2] = [Self::Counterclockwise, Self::Clockwise];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counterclockwise => "counterclockwise",

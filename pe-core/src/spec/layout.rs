@@ -14,6 +14,26 @@ pub enum SinusoidLayout {
     ConcatenatedCosFirst,
 }
 
+impl_names!(SinusoidLayout, "layout");
+
+impl SinusoidLayout {
+    /// All layouts.
+    pub const ALL: [Self; 3] = [
+        Self::Interleaved,
+        Self::Concatenated,
+        Self::ConcatenatedCosFirst,
+    ];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interleaved => "interleaved",
+            Self::Concatenated => "concatenated",
+            Self::ConcatenatedCosFirst => "concatenated-cos-first",
+        }
+    }
+}
+
 /// Treatment of an odd `d_model`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -31,4 +51,21 @@ pub enum OddWidth {
     RoundUp,
     /// Appends a column of zeros to the complete pairs: tensor2tensor, fairseq, diffusers.
     ZeroPad,
+}
+
+impl_names!(OddWidth, "treatment of odd widths");
+
+impl OddWidth {
+    /// All treatments.
+    pub const ALL: [Self; 4] = [Self::Reject, Self::Truncate, Self::RoundUp, Self::ZeroPad];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Truncate => "truncate",
+            Self::RoundUp => "round-up",
+            Self::ZeroPad => "zero-pad",
+        }
+    }
 }

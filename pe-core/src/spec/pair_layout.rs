@@ -16,8 +16,13 @@ pub enum PairLayout {
     Interleaved,
 }
 
+impl_names!(PairLayout, "pair layout");
+
 impl PairLayout {
-    /// Returns the name used in messages and on command lines.
+    /// All layouts.
+    pub const ALL: [Self; 2] = [Self::HalfSplit, Self::Interleaved];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::HalfSplit => "half-split",

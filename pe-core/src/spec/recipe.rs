@@ -31,8 +31,13 @@ pub enum Recipe {
     PowF32,
 }
 
+impl_names!(Recipe, "recipe");
+
 impl Recipe {
-    /// Returns the name used in messages and on command lines.
+    /// All recipes.
+    pub const ALL: [Self; 3] = [Self::Exact, Self::ExpF32, Self::PowF32];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -54,13 +59,23 @@ pub enum RotaryRecipe {
     Exact,
     /// Rounds to f32 where transformers rounds: the frequency, the angle (position x frequency),
     /// its cosine and sine, and their product with the attention factor. The elementary functions
-    /// are correctly rounded, so the result is the same on every machine. torch's own functions
-    /// occasionally differ by an ulp.
+    /// are correctly rounded, so the result is the same on every machine.
+    ///
+    /// torch's own functions are not. Frequencies are within 3 ulp of those that transformers computes
+    /// with torch, and fewer than one in 50 differ by more than 1 ulp. Between the fast and the slow pairs of
+    /// `llama3` they are within `3 + factor` ulp, because that formula multiplies rounding errors by up to
+    /// `factor`. The position multiplies the difference of a frequency. Cosines and sines of equal
+    /// frequencies are within 2 ulp.
     HfF32,
 }
 
+impl_names!(RotaryRecipe, "rotary recipe");
+
 impl RotaryRecipe {
-    /// Returns the name used in messages and on command lines.
+    /// All recipes.
+    pub const ALL: [Self; 2] = [Self::Exact, Self::HfF32];
+
+    /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

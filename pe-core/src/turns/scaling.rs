@@ -127,6 +127,8 @@ pub(crate) struct Context {
     pub(crate) base: f64,
     pub(crate) max_position_embeddings: Option<usize>,
     pub(crate) seq_len: usize,
+    /// ln(base), if it is known.
+    pub(crate) ln_base: Option<Real>,
 }
 
 impl Context {
@@ -134,10 +136,14 @@ impl Context {
         self.rotary_dim / 2
     }
 
+    /// Returns ln(base), which must be positive.
+    fn ln_base(&self) -> Real {
+        self.ln_base.unwrap_or_else(|| Real::from(self.base).ln())
+    }
+
     /// Returns the unscaled frequencies `f_i`.
     fn exact_powers(&self) -> Result<Vec<Real>> {
-        let ln_base = Real::from(self.base).ln();
-        powers::exact(ln_base, self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
+        powers::exact(self.ln_base(), self.rotary_dim, self.pairs()).ok_or(Error::Frequency {
             base: self.base,
             pair: 1,
         })
@@ -154,7 +160,7 @@ pub(crate) fn frequencies(
     scaling: &RopeScaling,
     recipe: RotaryRecipe,
     context: &Context,
-) -> Result<(Set, f64)> {
+) -> Result<(Set, Real)> {
     count();
     if let RopeScaling::Custom {
         inv_freq,
@@ -163,7 +169,7 @@ pub(crate) fn frequencies(
     {
         return Ok((
             custom(recipe, inv_freq, *attention_factor, context)?,
-            *attention_factor,
+            Real::from(*attention_factor),
         ));
     }
     positive("base", context.base)?;
@@ -171,12 +177,12 @@ pub(crate) fn frequencies(
         RotaryRecipe::Exact => {
             let (inv_freq, factor) = exact(scaling, context)?;
             let inv_freq = inv_freq.into_iter().map(Real::at_least_zero).collect();
-            (Set::Exact(inv_freq), factor.to_f64())
+            (Set::Exact(inv_freq), factor)
         }
         RotaryRecipe::HfF32 => {
             positive("base in f32", f64::from(context.base as f32))?;
             let (inv_freq, factor) = f32(scaling, context)?;
-            (Set::F32(inv_freq), factor)
+            (Set::F32(inv_freq), Real::from(factor))
         }
     })
 }

@@ -88,13 +88,13 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) min_rate: Option<f64>,
     /// Order of the columns [default: interleaved]
-    #[arg(long, value_parser = choice(LAYOUTS), value_name = "LAYOUT")]
+    #[arg(long, value_parser = choice(LAYOUTS, |layout| layout.name()), value_name = "LAYOUT")]
     pub(crate) layout: Option<SinusoidLayout>,
     /// Exponents of the base [default: paper]
     #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
     pub(crate) spacing: Option<Spacing>,
     /// Treatment of an odd width [default: reject]
-    #[arg(long, value_parser = choice(ODD_WIDTHS), value_name = "HOW")]
+    #[arg(long, value_parser = choice(ODD_WIDTHS, |width| width.name()), value_name = "HOW")]
     pub(crate) odd_width: Option<OddWidth>,
     /// Exact entries, or those of another library's f32 arithmetic [default: exact]
     ///
@@ -105,7 +105,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, value_name = "RECIPE")]
     pub(crate) recipe: Option<RecipeArg>,
     /// Type of the entries
-    #[arg(long, value_parser = choice(DTYPES), default_value = "f32", value_name = "TYPE")]
+    #[arg(long, value_parser = choice(DTYPES, DType::as_str), default_value = "f32", value_name = "TYPE")]
     pub(crate) dtype: DType,
     /// File to write
     #[arg(short, long, value_name = "FILE", value_parser = output())]

@@ -11,68 +11,54 @@ use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, Typ
 use pe_core::{Base, OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
 
 /// The values of an option: the library's, their names, and what help says of them.
-type Choices<T> = [(T, &'static str, &'static str)];
+type Choices<T> = [(T, &'static str)];
 
 /// Orders of the columns.
 pub(super) const LAYOUTS: &Choices<SinusoidLayout> = &[
-    (
-        SinusoidLayout::Interleaved,
-        "interleaved",
-        "sin, cos, sin, cos ...",
-    ),
-    (
-        SinusoidLayout::Concatenated,
-        "concatenated",
-        "All sines, then all cosines",
-    ),
+    (SinusoidLayout::Interleaved, "sin, cos, sin, cos ..."),
+    (SinusoidLayout::Concatenated, "All sines, then all cosines"),
     (
         SinusoidLayout::ConcatenatedCosFirst,
-        "concatenated-cos-first",
         "All cosines, then all sines",
     ),
 ];
 
 /// Treatments of an odd width.
 pub(super) const ODD_WIDTHS: &Choices<OddWidth> = &[
-    (OddWidth::Reject, "reject", "Return an error"),
+    (OddWidth::Reject, "Return an error"),
     (
         OddWidth::Truncate,
-        "truncate",
         "Leave out the last cosine (TensorFlow tutorial, Marian)",
     ),
     (
         OddWidth::RoundUp,
-        "round-up",
         "The next even width without its last column (positional-encodings)",
     ),
     (
         OddWidth::ZeroPad,
-        "zero-pad",
         "A last column of zeros (tensor2tensor, fairseq, diffusers)",
     ),
 ];
 
 /// Types of the entries.
 pub(super) const DTYPES: &Choices<DType> = &[
-    (DType::F32, "f32", "32-bit floats"),
-    (DType::F64, "f64", "64-bit floats"),
-    (DType::F16, "f16", "16-bit floats"),
-    (
-        DType::BF16,
-        "bf16",
-        "16-bit floats with the exponents of f32",
-    ),
+    (DType::F32, "32-bit floats"),
+    (DType::F64, "64-bit floats"),
+    (DType::F16, "16-bit floats"),
+    (DType::BF16, "16-bit floats with the exponents of f32"),
 ];
 
-/// Reads one of the choices by its name.
+/// Reads one of the choices by the name that it has.
 pub(super) fn choice<T: Copy + Send + Sync + 'static>(
     choices: &'static Choices<T>,
+    name: fn(&T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
-    let named =
-        |(_, name, help): &(T, &'static str, &'static str)| PossibleValue::new(*name).help(*help);
-    PossibleValuesParser::new(choices.iter().map(named)).try_map(|name| {
-        let found = choices.iter().find(|(_, known, _)| *known == name);
-        found.map(|(value, ..)| *value).ok_or("not a known name")
+    let named = choices
+        .iter()
+        .map(move |(value, help)| PossibleValue::new(name(value)).help(*help));
+    PossibleValuesParser::new(named).try_map(move |text| {
+        let found = choices.iter().find(|(value, _)| name(value) == text);
+        found.map(|(value, _)| *value).ok_or("not a known name")
     })
 }
 
@@ -195,21 +181,3 @@ Exponents of the base for pair i of n [default: paper]. One of:
 - paper:      2i/d
 - inclusive:  i/(n-1), the end point included
 - shifted=S:  i/(n-S), the downscale_freq_shift of diffusers";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_in_files() {
-        for (value, name, _) in LAYOUTS {
-            assert_eq!(serde_json::to_value(value).expect("a name"), *name);
-        }
-        for (value, name, _) in ODD_WIDTHS {
-            assert_eq!(serde_json::to_value(value).expect("a name"), *name);
-        }
-        for (value, name, _) in DTYPES {
-            assert_eq!(value.as_str(), *name);
-        }
-    }
-}

@@ -53,7 +53,7 @@ fn encode(folder: &Path, args: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn a_tensor_comes_from_its_shard_as_from_one_file() {
+fn tensor_comes_from_its_shard_as_from_one_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     shards(&here.join("bert"));
@@ -146,7 +146,7 @@ fn shards_that_do_not_hold_what_the_index_says_are_named_with_the_tensor() {
 }
 
 #[test]
-fn an_index_is_read_strictly() {
+fn index_is_read_strictly() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     shards(&here.join("bert"));

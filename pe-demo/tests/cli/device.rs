@@ -3,7 +3,7 @@
 use crate::{one_line_error, pe_demo, text};
 
 #[test]
-fn the_cpu_is_the_default() {
+fn cpu_is_the_default() {
     let directory = tempfile::tempdir().expect("a directory");
     for args in [
         &["encode", "a b", "--d-model", "16", "--json"][..],
@@ -32,7 +32,7 @@ fn the_cpu_is_the_default() {
 
 #[cfg(not(any(feature = "cuda", feature = "metal")))]
 #[test]
-fn a_device_that_was_not_built_in_is_an_error_that_names_the_feature() {
+fn device_that_was_not_built_in_is_an_error_that_names_the_feature() {
     let directory = tempfile::tempdir().expect("a directory");
     for (device, shown, feature) in [
         ("cuda", "cuda:0", "cuda"),

@@ -82,7 +82,7 @@ fn with_hub(endpoint: &str, home: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_tokenizer_comes_from_the_hub_and_then_from_the_cache() {
+fn tokenizer_comes_from_the_hub_and_then_from_the_cache() {
     let home = tempfile::tempdir().expect("a directory");
     let args = ["--no-table", "--tokenizer", "owner/name@v1"];
     let output = with_hub(&serve_tokenizer(), home.path(), &args);
@@ -94,7 +94,7 @@ fn a_tokenizer_comes_from_the_hub_and_then_from_the_cache() {
 }
 
 #[test]
-fn a_hub_that_does_not_help_is_one_line_of_error() {
+fn hub_that_does_not_help_is_one_line_of_error() {
     let home = tempfile::tempdir().expect("a directory");
     for endpoint in ["http://127.0.0.1:9", &serve_tokenizer()] {
         let output = with_hub(endpoint, home.path(), &["--tokenizer", "owner/other"]);
@@ -108,7 +108,7 @@ fn a_hub_that_does_not_help_is_one_line_of_error() {
 }
 
 #[test]
-fn of_a_checkpoint_in_shards_only_the_index_and_one_shard_are_fetched() {
+fn checkpoint_in_shards_needs_the_index_and_one_shard() {
     let home = tempfile::tempdir().expect("a directory");
     let local = home.path().join("local");
     shards(&local);

@@ -53,7 +53,7 @@ fn sentences_leave_no_file_behind() {
 }
 
 #[test]
-fn the_bare_program_says_that_and_where_it_writes_the_table() {
+fn bare_program_says_that_and_where_it_writes_the_table() {
     for args in [&[][..], &["encode"], &["--d-model", "16"]] {
         let directory = tempfile::tempdir().expect("a directory");
         let output = pe_demo(directory.path(), args);
@@ -85,7 +85,7 @@ fn the_bare_program_says_that_and_where_it_writes_the_table() {
 }
 
 #[test]
-fn a_table_is_written_where_it_is_asked_for() {
+fn table_is_written_where_it_is_asked_for() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     let output = pe_demo(here, &["a b", "--table", "t.safetensors"]);
@@ -158,7 +158,7 @@ fn quiet_is_without_a_word_about_files() {
 
 /// The file has the name that the table would get without a word.
 #[test]
-fn a_checkpoint_is_not_replaced_by_the_table_of_the_bare_program() {
+fn checkpoint_is_not_replaced_by_the_table_of_the_bare_program() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     let export = "export --d-model 8 --max-seq-len 40 --start 7 -o pe-demo-table.safetensors";

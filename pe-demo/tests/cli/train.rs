@@ -18,7 +18,7 @@ fn train(directory: &std::path::Path, threads: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn the_report_names_its_columns_its_weights_and_every_file() {
+fn report_names_its_columns_its_weights_and_every_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = train(directory.path(), "2", &[]);
     let said = text(&output.stdout);
@@ -91,7 +91,7 @@ fn figures_are_those_of_the_weights_that_are_kept() {
 }
 
 #[test]
-fn a_quiet_training_shows_its_figures_alone() {
+fn quiet_training_shows_its_figures_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = train(directory.path(), "2", &["-q", "--scheme", "rotary"]);
     let said = text(&output.stdout);

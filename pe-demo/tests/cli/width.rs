@@ -23,7 +23,7 @@ fn fits(args: &[&str], output: &Output) {
 }
 
 #[test]
-fn every_line_fits_80_columns() {
+fn lines_fit_80_columns() {
     let directory = tempfile::tempdir().expect("a directory");
     let long = "word ".repeat(60);
     for args in [

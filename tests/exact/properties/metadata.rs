@@ -126,7 +126,7 @@ proptest! {
     /// Every preset, at any width and with any base: text and back gives the same
     /// specification and the same bits.
     #[test]
-    fn every_preset_round_trips(
+    fn presets_round_trip(
         preset in proptest::sample::select(Preset::ALL.to_vec()),
         d_model in 1usize..80,
         base in 1.0..1e7f64,

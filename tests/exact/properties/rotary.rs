@@ -4,6 +4,7 @@ use pe_core::{PairLayout, Rotary, RotaryConfig};
 
 use super::metadata::rotary_configs;
 use super::*;
+use pe_tests::tolerance;
 
 fn bits<T: Element>(entries: &[T]) -> Vec<u64> {
     entries
@@ -48,7 +49,7 @@ proptest! {
 
     /// With every scaling and recipe.
     #[test]
-    fn any_split_of_a_range_gives_the_same_bits(
+    fn splits_of_a_range_give_the_same_bits(
         config in rotary_configs(),
         start in 0u64..(1 << 32) - 100,
         cuts in proptest::collection::vec(0u64..100, 0..4),
@@ -77,7 +78,7 @@ proptest! {
         let config = RotaryConfig { base, ..RotaryConfig::new(width) };
         let frequencies = Rotary::new(config).unwrap().frequencies(0).unwrap();
         // Each product of a rotation errs by some 2^-52, and there are `width` of them.
-        let within = width as f64 * 8e-16;
+        let within = width as f64 * tolerance::SHIFTED_TWICE;
         let turned = |steps: i64, head: &[f64]| {
             let mut head = head.to_vec();
             frequencies.shift(steps).unwrap().apply(layout, &mut head).unwrap();
@@ -93,11 +94,11 @@ proptest! {
         let mut head = k.clone();
         both.apply(layout, &mut head).unwrap();
         for (found, wanted) in head.iter().zip(&kb) {
-            prop_assert!((found - wanted).abs() <= 8e-16, "{} {}", found, wanted);
+            prop_assert!((found - wanted).abs() <= tolerance::SHIFTED_TWICE, "{} {}", found, wanted);
         }
         both.inverse().apply(layout, &mut head).unwrap();
         for (found, wanted) in head.iter().zip(&k) {
-            prop_assert!((found - wanted).abs() <= 16e-16, "{} {}", found, wanted);
+            prop_assert!((found - wanted).abs() <= tolerance::SHIFTED_FOUR_TIMES, "{} {}", found, wanted);
         }
     }
 }

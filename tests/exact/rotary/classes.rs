@@ -138,7 +138,7 @@ fn compare(layer: &HfLayer, class: &Class, expected: &[f32]) -> Result<(), Strin
 
 /// Reads each class' own settings, and files that leave them out.
 #[test]
-fn every_class_is_read_as_it_rotates_or_told_apart() {
+fn classes_are_read_as_they_rotate_or_rejected() {
     let Golden { inv_freq, classes } = golden();
     let mut told: BTreeMap<&str, usize> = BTreeMap::new();
     let mut compared = 0;

@@ -129,7 +129,7 @@ fn other_fact(model: &HfPositions, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn both_generations_of_files_mean_the_same() {
+fn config_json_of_both_generations_means_the_same() {
     let old =
         with(json!({"rope_theta": 500000.0, "rope_scaling": {"type": "linear", "factor": 4.0}}));
     let new = with(

@@ -1,6 +1,7 @@
 //! Clockwise rotations: the cosines of counterclockwise ones, and their sines negated, on every path.
 
 use pe_core::{Direction, Element, PairLayout, Rotary, RotaryConfig, RotaryFrequencies, bf16, f16};
+use pe_tests::tolerance;
 
 fn set(direction: Direction) -> RotaryFrequencies {
     let rotary = Rotary::new(RotaryConfig {
@@ -83,7 +84,10 @@ fn directions_are_different_sets_that_rerotate_into_each_other() {
         let mut found = rotated(from, start);
         operator.apply(PairLayout::HalfSplit, &mut found).unwrap();
         for (found, wanted) in found.iter().zip(rotated(to, end)) {
-            assert!((found - wanted).abs() < 4e-15, "{found} {wanted}");
+            assert!(
+                (found - wanted).abs() < tolerance::ROTATED_THRICE,
+                "{found} {wanted}"
+            );
         }
     }
     assert_eq!(clockwise.shift(3).unwrap().steps(), Some(3));

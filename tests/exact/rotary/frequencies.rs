@@ -26,7 +26,7 @@ fn is_relatively_near(found: f64, expected: f64, tolerance: f64) -> bool {
 }
 
 #[test]
-fn there_are_enough_models_of_every_kind() {
+fn models_of_every_kind_are_numerous() {
     let cases = cases();
     assert!(cases.len() >= 80, "{}", cases.len());
     for kind in [
@@ -84,7 +84,7 @@ fn exact_frequencies_lie_within_the_error_of_the_reference() {
 }
 
 #[test]
-fn the_f32_recipe_is_within_one_unit_of_the_reference() {
+fn f32_recipe_is_within_one_unit_of_the_reference() {
     let (mut equal, mut all) = (0, 0);
     for case in cases().into_iter().chain(edges()) {
         let found = frequencies(&case, RotaryRecipe::HfF32);
@@ -175,7 +175,7 @@ fn ulp(value: f32) -> f32 {
 
 /// The f32 recipe, made in bulk and by itself, in every type.
 #[test]
-fn the_f32_recipe_rounds_to_half_types_from_f32() {
+fn f32_recipe_rounds_to_half_types_from_f32() {
     let model = "Qwen2.5-7B-Instruct with yarn||";
     let case = cases().into_iter().find(|case| case.name == model).unwrap();
     let set = frequencies(&case, RotaryRecipe::HfF32);

@@ -5,6 +5,7 @@ use pe_core::{
     MropeSegment, PairLayout, PatchGrid, PatchOrder, RotaryAxis, mrope_position_ids, permutation,
     permute_rows, vision_position_ids,
 };
+use pe_tests::watchdog::Watchdog;
 
 #[test]
 fn permutations_of_heads_that_no_memory_holds() {
@@ -164,7 +165,7 @@ fn empty_grids_of_any_size() {
         let patches = vision_position_ids(&[grid], 1).unwrap();
         assert_eq!((patches.rows.len(), patches.columns.len()), (0, 0));
     }
-    let started = std::time::Instant::now();
+    let _watchdog = Watchdog::new("axes of absurd sizes");
     let vision = |grid| MropeSegment::Vision {
         grid,
         merge: 1,
@@ -179,5 +180,4 @@ fn empty_grids_of_any_size() {
     assert!(mrope_position_ids(&[MropeSegment::Text { tokens: most }]).is_err());
     assert!(vision_position_ids(&[of(most, most, most)], 1).is_err());
     assert!(vision_position_ids(&[of(1, 4, 4)], 0).is_err());
-    assert!(started.elapsed().as_secs() < 60);
 }

@@ -23,7 +23,7 @@ fn read(more: &Value) -> HfRotary {
 /// Every even width of every head is read back as it stands: no rounding loses a column, and the whole
 /// head may turn.
 #[test]
-fn every_rotary_dim_is_kept() {
+fn rotary_dims_are_kept() {
     for head_dim in 2..=200 {
         for rotary_dim in (2..=head_dim).step_by(2) {
             let model = read(&json!({"head_dim": head_dim, "rotary_dim": rotary_dim}));
@@ -37,7 +37,7 @@ fn every_rotary_dim_is_kept() {
 }
 
 #[test]
-fn every_field_of_longrope_and_yarn_arrives() {
+fn fields_of_longrope_and_yarn_are_read() {
     let factors: Vec<f64> = (0..64).map(|pair| 1.0 + f64::from(pair)).collect();
     let scaling = |more: &Value| {
         let mut map = json!({"original_max_position_embeddings": 4096});

@@ -16,7 +16,7 @@ fn rotate(layout: PairLayout, head: &mut [f64], cos: &[f64], sin: &[f64]) {
 
 proptest! {
     #[test]
-    fn there_and_back_is_where_it_was(
+    fn shift_and_its_inverse_restore_the_head(
         pairs in 0usize..20, rest in 0usize..20, heads in 1usize..4, width in 1usize..4,
     ) {
         prop_assume!(pairs + rest > 0);
@@ -71,7 +71,7 @@ proptest! {
 /// The reordering that Hugging Face's conversion of Meta's Llama files makes:
 /// `w.view(heads, dim / 2, 2, width).transpose(1, 2)`.
 #[test]
-fn whole_heads_are_reordered_as_by_the_conversion_of_llama() {
+fn heads_are_reordered_as_by_the_conversion_of_llama() {
     let (heads, dim, width) = (3, 8, 2);
     let weights: Vec<usize> = (0..heads * dim * width).collect();
     let found = permute_rows(&weights, Interleaved, HalfSplit, dim, dim, width).unwrap();

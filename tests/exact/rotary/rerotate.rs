@@ -4,6 +4,7 @@ use pe_core::PairLayout::{HalfSplit, Interleaved};
 use pe_core::{
     PairLayout, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, YarnScaling,
 };
+use pe_tests::tolerance;
 use proptest::prelude::*;
 
 fn plain(rotary_dim: usize) -> RotaryFrequencies {
@@ -37,7 +38,10 @@ fn rotated(set: &RotaryFrequencies, position: u32, layout: PairLayout, head: &[f
 fn assert_close(found: &[f64], expected: &[f64]) {
     for (found, expected) in found.iter().zip(expected) {
         // Three rotations of numbers below 2, each with a few half units of error.
-        assert!((found - expected).abs() < 4e-15, "{found} {expected}");
+        assert!(
+            (found - expected).abs() < tolerance::ROTATED_THRICE,
+            "{found} {expected}"
+        );
     }
 }
 
@@ -45,7 +49,7 @@ const HEAD: [f64; 10] = [0.3, -1.0, 0.25, 0.7, -0.9, 0.1, 1.0, -0.2, 5.0, 6.0];
 
 proptest! {
     #[test]
-    fn a_shift_is_what_rotating_anew_gives(p in any::<u32>(), q in any::<u32>()) {
+    fn shift_equals_rotating_again(p in any::<u32>(), q in any::<u32>()) {
         let set = plain(8);
         for layout in [HalfSplit, Interleaved] {
             let mut head = rotated(&set, p, layout, &HEAD);
@@ -58,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn other_frequencies_at_another_position(p in any::<u32>(), q in any::<u32>()) {
+    fn rerotation_to_other_frequencies_at_another_position(p in any::<u32>(), q in any::<u32>()) {
         let a = plain(8);
         for recipe in [RotaryRecipe::Exact, RotaryRecipe::HfF32] {
             let b = yarn(8, recipe);
@@ -71,7 +75,7 @@ proptest! {
             } else {
                 // The recipe's own entries are rounded to f32: 2^-24 of at most 1.14, twice.
                 for (found, expected) in head.iter().zip(&expected) {
-                    prop_assert!((found - expected).abs() < 5e-7);
+                    prop_assert!((found - expected).abs() < tolerance::ROTATED_BY_F32_ENTRIES);
                 }
             }
             there.inverse().apply(HalfSplit, &mut head).unwrap();
@@ -215,7 +219,7 @@ fn sets_are_the_same_by_frequencies_and_factor() {
 }
 
 #[test]
-fn what_cannot_be_is_an_error() {
+fn invalid_masks_and_tokens_are_errors() {
     let set = plain(8);
     assert!(set.shift(1 << 32).is_err());
     assert!(set.shift(i64::MIN).is_err());

@@ -13,8 +13,8 @@ pub(super) enum By {
 pub(super) struct Bad {
     pub(super) class: &'static str,
     pub(super) bytes: Vec<u8>,
-    pub(super) tensor: Option<String>,
-    pub(super) reason: String,
+    /// Words of the message.
+    pub(super) says: Vec<String>,
     pub(super) by: By,
 }
 
@@ -23,25 +23,15 @@ impl Bad {
         Self {
             class,
             bytes,
-            tensor: None,
-            reason: reason.to_owned(),
+            says: vec![reason.to_owned()],
             by: By::Load,
         }
     }
 
-    /// The tensor that the message names.
-    pub(super) fn of(self, tensor: &str) -> Self {
-        Self {
-            tensor: Some(tensor.to_owned()),
-            ..self
-        }
-    }
-
-    pub(super) fn rotary(self) -> Self {
-        Self {
-            by: By::LoadRotary,
-            ..self
-        }
+    /// Expects the message to name a tensor.
+    pub(super) fn of(mut self, tensor: &str) -> Self {
+        self.says.push(format!("{tensor:?}"));
+        self
     }
 
     /// What becomes of reading the file.

@@ -4,7 +4,7 @@ use super::bad::{entry, pe, zeros};
 use super::*;
 
 pub(super) fn all() -> Vec<Bad> {
-    [sizes(), ends(), types(), which(), entries()].concat()
+    [sizes(), ends(), types(), entries()].concat()
 }
 
 /// Types, their bits, and whether a table can be of them.
@@ -71,49 +71,6 @@ fn types() -> Vec<Bad> {
         }
     }
     list
-}
-
-fn which() -> Vec<Bad> {
-    let class = "which tensor";
-    let table = |begin: usize| entry("\"F32\"", "[2,4]", &format!("[{begin},{}]", begin + 32));
-    let reason = "nor one alone that can be a table; the file holds ";
-    vec![
-        zeros(class, "{}", 0, &format!("{reason}no tensors")),
-        zeros(class, r#"{"__metadata__":{}}"#, 0, reason),
-        zeros(
-            class,
-            &format!(r#"{{"a":{},"b":{}}}"#, table(0), table(32)),
-            64,
-            reason,
-        )
-        .of("a"),
-        zeros(
-            class,
-            &format!(r#"{{"a":{}}}"#, entry("\"I64\"", "[4]", "[0,32]")),
-            32,
-            reason,
-        )
-        .of("a"),
-        zeros(
-            class,
-            &format!(r#"{{"PE":{},"Pe":{}}}"#, table(0), table(32)),
-            64,
-            reason,
-        )
-        .of("Pe"),
-        // One that could be a table does not stand in for the one of the right name.
-        zeros(
-            class,
-            &format!(
-                r#"{{"a":{},"pe":{}}}"#,
-                table(0),
-                entry("\"U8\"", "[4]", "[32,36]")
-            ),
-            36,
-            "elements of type U8",
-        )
-        .of("pe"),
-    ]
 }
 
 /// NaN, infinities, and entries a bit away from what the file says they are.

@@ -125,7 +125,7 @@ fn is_refusal(error: &candle_core::Error, path: &Path) -> bool {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_is_an_error() {
+fn file_truncated_at_any_byte_is_an_error() {
     let (_dir, path) = temp();
     let mut cuts = 0;
     for good in good() {
@@ -154,7 +154,7 @@ fn a_file_cut_at_any_byte_is_an_error() {
 }
 
 #[test]
-fn every_turned_bit_of_a_header_is_an_error_or_changes_no_number() {
+fn flipped_bits_of_a_header_are_errors_or_change_no_number() {
     let (_dir, path) = temp();
     let (mut turned, mut taken, mut asked_for) = (0, 0, 0);
     for good in good() {

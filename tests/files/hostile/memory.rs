@@ -12,7 +12,7 @@ const SMALL: usize = 32 << 20;
 const HEADERS: usize = 100_000_000;
 
 #[test]
-fn no_hostile_file_takes_more_memory_than_it_has_bytes_and_a_constant() {
+fn hostile_files_take_at_most_their_bytes_and_a_constant_in_memory() {
     let (_dir, path) = temp();
     let mut most = 0;
     for file in all() {
@@ -122,7 +122,7 @@ fn headers_that_grow_in_memory_are_bounded_by_their_length() {
 }
 
 #[test]
-fn a_header_takes_the_stated_multiple_of_its_length() {
+fn header_takes_the_stated_multiple_of_its_length() {
     let (_dir, path) = temp();
     let bytes = 30_000_000;
     let tensors = |count: usize, entry: &str| {
@@ -249,7 +249,7 @@ fn more_tensors_and_longer_texts_than_any_file_has_are_refused() {
 }
 
 #[test]
-fn a_table_takes_its_own_size_and_a_constant() {
+fn table_takes_its_own_size_and_a_constant() {
     let (_dir, path) = temp();
     for dtype in FLOATS {
         let spec = spec_of(512, 0, 4096, dtype);

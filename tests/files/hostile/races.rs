@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 
 #[test]
-fn a_file_cut_while_it_is_read_is_an_error_and_no_more() {
+fn file_truncated_while_it_is_read_is_an_error() {
     let (_dir, path) = temp();
     let spec = spec(256, 4096);
     checkpoint::export(&path, &spec).unwrap();
@@ -39,7 +39,7 @@ fn a_file_cut_while_it_is_read_is_an_error_and_no_more() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_put_in_the_place_of_a_file_does_not_hold_the_reader() {
+fn pipe_put_in_the_place_of_a_file_does_not_hold_the_reader() {
     // Whenever the exchange happens, before the look at the file or after it, reading ends.
     let (dir, path) = temp();
     let (real, pipe) = (dir.path().join("real"), dir.path().join("pipe"));

@@ -1,6 +1,7 @@
 //! The gradient of the input, and none for the table.
 
 use super::*;
+use pe_tests::tolerance;
 
 #[test]
 fn e1_table_is_not_trained_and_not_in_the_checkpoint() -> Result<()> {
@@ -206,7 +207,7 @@ fn gradient_of_x_agrees_with_finite_differences() -> Result<()> {
         let slope = (at(h) - at(-h)) / (2.0 * h);
         let wanted = gradient[index];
         assert!(
-            (slope - wanted).abs() <= 1e-6 * wanted.abs().max(1.0),
+            (slope - wanted).abs() <= tolerance::FINITE_DIFFERENCE * wanted.abs().max(1.0),
             "{slope} {wanted}"
         );
     }

@@ -53,7 +53,7 @@ fn growing_keeps_every_bit_and_stops_at_max_seq_len() -> Result<()> {
 }
 
 #[test]
-fn a_growing_layer_serves_many_threads() {
+fn growing_layer_serves_many_threads() {
     let config = PositionalEncodingConfig {
         max_seq_len: 3000,
         ..config(8)

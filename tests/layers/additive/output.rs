@@ -181,7 +181,7 @@ fn empty_batches_and_empty_sequences_come_back() -> Result<()> {
 
 /// The view for `candle_nn::seq()`: no dropout, the same numbers, the same table.
 #[test]
-fn the_inference_view_is_a_module_without_dropout() -> Result<()> {
+fn inference_view_is_a_module_without_dropout() -> Result<()> {
     let layer = layer(PositionalEncodingConfig {
         dropout: 0.9,
         ..config(8)

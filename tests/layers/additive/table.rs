@@ -2,6 +2,7 @@
 
 use super::*;
 use pe_candle::testing::Grown;
+use pe_tests::tolerance;
 
 #[test]
 fn d6_deterministic_the_same_position_has_the_same_bits_however_it_is_reached() -> Result<()> {
@@ -37,7 +38,7 @@ fn d6_bounded_no_row_outgrows_the_embedding() -> Result<()> {
     let table = layer.table()?;
     assert!(f64s(&table).iter().all(|entry| entry.abs() <= 1.0));
     for length in f64s(&table.sqr()?.sum(D::Minus1)?) {
-        assert!((length - 32.0).abs() < 1e-12, "{length}");
+        assert!((length - 32.0).abs() < tolerance::TABLE_NORM, "{length}");
     }
     Ok(())
 }
@@ -62,18 +63,21 @@ fn d6_relative_a_shift_is_one_rotation_at_every_position() -> Result<()> {
             for pair in 0..16 {
                 let (s, c) = (from[2 * pair], from[2 * pair + 1]);
                 let (sk, ck) = (rotation[2 * pair], rotation[2 * pair + 1]);
-                assert!((s * ck + c * sk - to[2 * pair]).abs() < 1e-15);
-                assert!((c * ck - s * sk - to[2 * pair + 1]).abs() < 1e-15);
+                assert!((s * ck + c * sk - to[2 * pair]).abs() < tolerance::ANGLE_ADDITION);
+                assert!((c * ck - s * sk - to[2 * pair + 1]).abs() < tolerance::ANGLE_ADDITION);
             }
             let here: f64 = from.iter().zip(&to).map(|(a, b)| a * b).sum();
-            assert!((here - product).abs() < 1e-13, "{shift} {position}");
+            assert!(
+                (here - product).abs() < tolerance::TABLE_DOT,
+                "{shift} {position}"
+            );
         }
     }
     Ok(())
 }
 
 #[test]
-fn a_given_table_is_used_as_it_is() -> Result<()> {
+fn given_table_is_used_as_it_is() -> Result<()> {
     let table = numbers(&[7, 4], DType::F32, 12);
     let layer = PositionalEncoding::from_table(config(4), table.clone())?;
     assert_eq!((layer.max_seq_len(), layer.config().max_seq_len), (7, 7));
@@ -122,7 +126,7 @@ fn a_given_table_is_used_as_it_is() -> Result<()> {
 
 /// Whatever the config says of growth.
 #[test]
-fn a_given_table_has_exactly_its_rows() -> Result<()> {
+fn given_table_has_exactly_its_rows() -> Result<()> {
     let table = sinusoidal_tensor(&Sinusoidal::paper(4).unwrap(), 0..7, DType::F32, CPU)?;
     for growth in [Growth::AsNeeded, Growth::AtOnce] {
         let config = PositionalEncodingConfig {

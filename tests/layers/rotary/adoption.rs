@@ -4,6 +4,7 @@ use super::*;
 use candle_core::Var;
 use pe_candle::rotary::{rotate, rotate_qkv};
 use pe_candle::{Growth, LongRopeScaling, RopeScaling, RotaryRecipe};
+use pe_tests::tolerance;
 use serde_json::json;
 
 /// Heads of one shape seen in another order of axes.
@@ -34,7 +35,7 @@ fn errors_of_the_core_pass_through_candles_result() {
 
 /// With the head's width unsaid, a smaller `rotary_dim` is a smaller head: never half of one unasked.
 #[test]
-fn half_of_a_head_is_rotated_only_if_asked_for() -> Result<()> {
+fn heads_are_rotated_in_half_only_if_asked_for() -> Result<()> {
     let unsaid = RotaryEmbeddingConfig {
         rotary: RotaryConfig::new(64),
         ..RotaryEmbeddingConfig::new(128)
@@ -62,7 +63,7 @@ fn half_of_a_head_is_rotated_only_if_asked_for() -> Result<()> {
 
 /// `max_position_embeddings` counts wherever it is said, and `max_seq_len` overrules it.
 #[test]
-fn the_length_is_the_models_unless_said() -> Result<()> {
+fn length_is_the_models_unless_given() -> Result<()> {
     let rotary = RotaryConfig {
         max_position_embeddings: Some(32_768),
         ..RotaryConfig::new(8)
@@ -96,7 +97,7 @@ fn the_length_is_the_models_unless_said() -> Result<()> {
 
 /// Nothing is built before it is needed, but what can be said at once is.
 #[test]
-fn a_layer_builds_nothing_until_it_is_used() {
+fn layer_builds_nothing_until_it_is_used() {
     let config = |rows, growth| RotaryEmbeddingConfig {
         max_seq_len: Some(rows),
         growth,
@@ -116,7 +117,7 @@ fn a_layer_builds_nothing_until_it_is_used() {
 
 /// A model's config.json as text or as a value, with and without a type of layers.
 #[test]
-fn a_config_json_becomes_a_layer_in_one_call() -> Result<()> {
+fn config_json_becomes_a_layer_in_one_call() -> Result<()> {
     let value = json!({
         "model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072,
         "rope_theta": 1e6, "rope_local_base_freq": 1e4,
@@ -347,7 +348,10 @@ fn angles_given_need_no_layer() -> Result<()> {
     let gradient = f64s(gradients.get(&var).unwrap());
     // A rotation keeps the sum of the squares: its gradient is 2 x.
     for (found, x) in gradient.iter().zip(f64s(&var)) {
-        assert!((found - 2.0 * x).abs() < 1e-14, "{found} {x}");
+        assert!(
+            (found - 2.0 * x).abs() < tolerance::GRADIENT_OF_SQUARES,
+            "{found} {x}"
+        );
     }
     Ok(())
 }

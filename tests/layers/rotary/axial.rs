@@ -327,7 +327,7 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
                 let moved = (xs.as_tensor() + Tensor::from_vec(step, &shape, CPU)?)?;
                 let difference = loss(&moved)? - loss(xs.as_tensor())?;
                 assert!(
-                    (difference - found[element]).abs() < 1e-11,
+                    (difference - found[element]).abs() < tolerance::AXIAL_SCORE,
                     "{config:?} {order:?}"
                 );
             }
@@ -365,7 +365,7 @@ fn rotations_depend_on_differences() -> Result<()> {
             score([3.0, 1.0], [1.0, 5.0])?,
             score([13.0, -6.0], [11.0, -2.0])?,
         );
-        let same = (here - there).abs() < 1e-9;
+        let same = (here - there).abs() < tolerance::AXIAL_SCORE;
         assert_eq!(
             same,
             layer.rotary().is_rotation(),

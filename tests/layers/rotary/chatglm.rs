@@ -24,7 +24,7 @@ fn patterns(value: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn half_of_each_head_turns_in_pairs_of_neighbors_by_the_ratios_base() -> Result<()> {
+fn chatglm_rotates_half_of_each_head_in_pairs_of_neighbors_by_the_ratios_base() -> Result<()> {
     let golden: Value = serde_json::from_str(&golden::text("chatglm.json")).unwrap();
     let cases = golden["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);
@@ -64,7 +64,7 @@ fn half_of_each_head_turns_in_pairs_of_neighbors_by_the_ratios_base() -> Result<
 }
 
 #[test]
-fn the_files_own_keys_are_used_or_refused() {
+fn files_own_keys_are_used_or_refused() {
     let read = |more| hf_config::read(&file(more), UnknownKeys::Reject);
     let model = read(json!({"rope_ratio": 500})).unwrap();
     for (path, meaning) in [

@@ -2,6 +2,7 @@
 
 use super::*;
 use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
+use pe_tests::tolerance;
 
 /// The rotation in f64 from the exact cosines and sines, `positions[b][t]`, in row-major order.
 fn defined(config: &RotaryEmbeddingConfig, xs: &Tensor, positions: &[Vec<u32>]) -> Vec<f64> {
@@ -57,7 +58,7 @@ fn unit(dtype: DType, x: f64) -> f64 {
 }
 
 #[test]
-fn every_element_is_that_of_the_definition() -> Result<()> {
+fn elements_are_those_of_the_definition() -> Result<()> {
     let positions = [vec![0, 1, 2, 63], vec![7, 7, 50, 3]];
     let ids = Tensor::new(positions.iter().map(Vec::as_slice).collect::<Vec<_>>(), CPU)?;
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
@@ -76,7 +77,9 @@ fn every_element_is_that_of_the_definition() -> Result<()> {
                     // Rounded once to a half type; f32 rounds each table entry, product and
                     // sum: numbers up to 8 in size, 3 units of them.
                     let bound = match dtype {
-                        DType::F16 | DType::BF16 => 0.5 * unit(dtype, *wanted) + 2e-6,
+                        DType::F16 | DType::BF16 => {
+                            0.5 * unit(dtype, *wanted) + tolerance::F32_BEFORE_HALF
+                        }
                         _ => 3.0 * unit(dtype, 4.0),
                     };
                     assert!(
@@ -91,7 +94,7 @@ fn every_element_is_that_of_the_definition() -> Result<()> {
 }
 
 #[test]
-fn in_f32_and_f64_the_bits_are_those_of_candles_kernels() -> Result<()> {
+fn bits_in_f32_and_f64_are_those_of_candles_kernels() -> Result<()> {
     for dtype in [DType::F32, DType::F64] {
         for time in [1, 2, 17] {
             let of = |layout, axis_order| {
@@ -197,7 +200,7 @@ fn products_depend_on_distances() -> Result<()> {
     };
     let near = product(17, 0)?;
     let far = product(99_999, 99_982)?;
-    assert!((near - far).abs() < 1e-12, "{near} {far}");
+    assert!((near - far).abs() < tolerance::SCORE_F64, "{near} {far}");
     assert!((near - product(18, 0)?).abs() > 1e-3);
     Ok(())
 }

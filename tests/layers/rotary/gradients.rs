@@ -3,6 +3,7 @@
 use super::*;
 use crate::util::assert_passes_with_gradients_kept;
 use candle_core::Var;
+use pe_tests::tolerance;
 
 #[test]
 fn gradients_are_those_of_the_composition() -> Result<()> {
@@ -45,7 +46,7 @@ fn gradients_are_those_of_the_composition() -> Result<()> {
 }
 
 #[test]
-fn the_gradient_is_the_rotation_back() -> Result<()> {
+fn gradient_is_the_inverse_rotation() -> Result<()> {
     let layer = layer(config(12, 16), DType::F32);
     let xs = Var::from_tensor(&numbers(&[1, 2, 5, 16], DType::F32, 1))?;
     let weights = numbers(&[1, 2, 5, 16], DType::F32, 2);
@@ -56,7 +57,10 @@ fn the_gradient_is_the_rotation_back() -> Result<()> {
     assert_eq!(bits(back), bits(&wanted));
     let again = layer.apply(back, 3)?;
     for (found, wanted) in f64s(&again).iter().zip(f64s(&weights)) {
-        assert!((found - wanted).abs() < 2e-6, "{found} {wanted}");
+        assert!(
+            (found - wanted).abs() < tolerance::F32_ROTATED_BACK,
+            "{found} {wanted}"
+        );
     }
     // One for the input, one for the weights, and none for the tables.
     assert_eq!(gradients.get_ids().count(), 2);
@@ -96,7 +100,7 @@ fn gradients_agree_with_finite_differences() -> Result<()> {
                 let slope = (at(h) - at(-h)) / (2.0 * h);
                 let wanted = gradient[index];
                 assert!(
-                    (slope - wanted).abs() <= 1e-6 * wanted.abs().max(1.0),
+                    (slope - wanted).abs() <= tolerance::FINITE_DIFFERENCE * wanted.abs().max(1.0),
                     "{layout:?} {axis_order:?} {index}: {slope} {wanted}"
                 );
             }
@@ -108,7 +112,7 @@ fn gradients_agree_with_finite_differences() -> Result<()> {
 
 /// The attention factor is in the gradient as well: it is the transpose of the operator.
 #[test]
-fn the_attention_factor_is_in_the_gradient() -> Result<()> {
+fn attention_factor_is_in_the_gradient() -> Result<()> {
     let scaling = pe_core::RopeScaling::Custom {
         inv_freq: vec![1.0, 0.1],
         attention_factor: 1.5,
@@ -123,7 +127,10 @@ fn the_attention_factor_is_in_the_gradient() -> Result<()> {
     // The sum of squares is 1.5^2 times that of the input.
     let wanted = (xs.as_tensor() * (2.0 * 2.25))?;
     for (found, wanted) in f64s(gradients.get(&xs).unwrap()).iter().zip(f64s(&wanted)) {
-        assert!((found - wanted).abs() < 1e-12, "{found} {wanted}");
+        assert!(
+            (found - wanted).abs() < tolerance::GRADIENT_F64,
+            "{found} {wanted}"
+        );
     }
     Ok(())
 }
@@ -151,14 +158,14 @@ fn weights_before_the_rotation_learn() -> Result<()> {
     Ok(())
 }
 
-/// As `dropout::a_second_derivative_exists`.
+/// As `dropout::second_derivative_exists`.
 #[test]
-fn a_second_derivative_exists() {
+fn second_derivative_exists() {
     assert_passes_with_gradients_kept("rotary::gradients::second_derivative");
 }
 
 #[test]
-#[ignore = "started by a_second_derivative_exists"]
+#[ignore = "started by second_derivative_exists"]
 fn second_derivative() -> Result<()> {
     let layer = layer(config(4, 6), DType::F64);
     let xs = Var::from_tensor(&numbers(&[1, 1, 2, 6], DType::F64, 1))?;
@@ -176,7 +183,7 @@ fn second_derivative() -> Result<()> {
     for (found, x) in second.iter().zip(&x) {
         let wanted = 8.0 * x * sum + 4.0 * s;
         assert!(
-            (found - wanted).abs() < 1e-9 * wanted.abs().max(1.0),
+            (found - wanted).abs() < tolerance::SECOND_DERIVATIVE * wanted.abs().max(1.0),
             "{found} {wanted}"
         );
     }

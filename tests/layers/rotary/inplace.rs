@@ -4,7 +4,7 @@ use super::*;
 use candle_core::Var;
 
 #[test]
-fn in_place_gives_the_bits_of_apply() -> Result<()> {
+fn apply_inplace_gives_the_bits_of_apply() -> Result<()> {
     let ids = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2]], CPU)?;
     for (dtype, table) in TYPES {
         for layout in LAYOUTS {
@@ -42,7 +42,7 @@ fn in_place_gives_the_bits_of_apply() -> Result<()> {
 }
 
 #[test]
-fn what_lies_around_a_view_stays() -> Result<()> {
+fn memory_around_a_view_stays() -> Result<()> {
     let layer = layer(config(8, 8), DType::F32);
     let qkv = numbers(&[1, 2, 3, 24], DType::F32, 1);
     let before = bits(&qkv);
@@ -57,7 +57,7 @@ fn what_lies_around_a_view_stays() -> Result<()> {
 }
 
 #[test]
-fn what_must_not_change_is_refused_and_unchanged() -> Result<()> {
+fn variables_overlaps_and_tables_are_rejected_in_place_and_unchanged() -> Result<()> {
     let layer = layer(config(8, 8), DType::F32);
     let start = numbers(&[1, 2, 3, 8], DType::F32, 1);
     let var = Var::from_tensor(&start)?;

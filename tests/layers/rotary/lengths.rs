@@ -93,7 +93,7 @@ fn longrope() -> RotaryConfig {
 }
 
 #[test]
-fn the_set_is_that_of_the_length_seen() -> Result<()> {
+fn set_is_that_of_the_length_seen() -> Result<()> {
     for rotary in [dynamic(), longrope()] {
         let core = Rotary::new(rotary.clone()).unwrap();
         for growth in [Growth::AsNeeded, Growth::AtOnce] {

@@ -83,7 +83,7 @@ fn fused_equals_the_reference_for_types_layouts_orders_views_and_positions() -> 
 }
 
 #[test]
-fn every_width_is_right_and_every_number_of_heads() -> Result<()> {
+fn widths_and_numbers_of_heads_equal_the_reference() -> Result<()> {
     for (dtype, table) in TYPES {
         for layout in LAYOUTS {
             for rotary_dim in (2..=140).step_by(2) {
@@ -121,7 +121,7 @@ fn every_width_is_right_and_every_number_of_heads() -> Result<()> {
 }
 
 #[test]
-fn every_number_of_a_half_type_is_turned_as_in_the_composition() -> Result<()> {
+fn half_type_inputs_are_rotated_as_by_the_reference() -> Result<()> {
     let shape = (1, 1, 256, 256);
     let f16s: Vec<_> = (0..=u16::MAX).map(f16::from_bits).collect();
     let bf16s: Vec<_> = (0..=u16::MAX).map(bf16::from_bits).collect();
@@ -149,7 +149,7 @@ fn every_number_of_a_half_type_is_turned_as_in_the_composition() -> Result<()> {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() -> Result<()> {
+fn threads_do_not_change_the_bits() -> Result<()> {
     let pools: Vec<_> = [1, 2, 3, 5]
         .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
         .into_iter()

@@ -69,7 +69,7 @@ fn ids_offsets_and_order_agree() -> Result<()> {
 }
 
 #[test]
-fn nothing_in_gives_nothing_out() -> Result<()> {
+fn empty_input_gives_empty_output() -> Result<()> {
     for axis_order in ORDERS {
         let config = RotaryEmbeddingConfig {
             axis_order,

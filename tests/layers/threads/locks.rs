@@ -19,6 +19,7 @@ use pe_candle::{
     sinusoidal_tensor,
 };
 use pe_core::{Sinusoidal, SinusoidalConfig};
+use pe_tests::watchdog::PATIENCE;
 use rayon::prelude::*;
 
 use crate::again;
@@ -26,9 +27,6 @@ use crate::again;
 const CPU: &Device = &Device::Cpu;
 const TIME: usize = 32_768;
 const WIDTH: usize = 64;
-
-/// How long a call may take before the scene counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 type Call = Box<dyn Fn() + Send + Sync>;
 
@@ -279,13 +277,13 @@ fn of_callers() -> [Scene; 2] {
 }
 
 #[test]
-fn no_call_waits_for_the_pool_under_a_lock() {
+fn calls_do_not_wait_for_the_pool_under_a_lock() {
     if again::given().is_none() {
         // A process of its own, since what hangs goes on hanging; and more threads than one.
         let mut command = Command::new(env::current_exe().unwrap());
         command.args([
             "--exact",
-            "threads::locks::no_call_waits_for_the_pool_under_a_lock",
+            "threads::locks::calls_do_not_wait_for_the_pool_under_a_lock",
         ]);
         again::passes(command.env("RAYON_NUM_THREADS", "3"), "1");
         return;

@@ -4,7 +4,7 @@ use super::FIGURES;
 use crate::util::{arg, run, without_pictures};
 
 #[test]
-fn the_help_lists_every_figure_and_has_examples() {
+fn help_lists_every_figure_and_has_examples() {
     for help in [run("plot --help"), run("help plot")] {
         for name in FIGURES {
             assert!(help.contains(&format!("\n  {name} ")), "{name}");
@@ -27,7 +27,7 @@ fn the_help_lists_every_figure_and_has_examples() {
 }
 
 #[test]
-fn the_smallest_tables_can_be_drawn() {
+fn smallest_tables_can_be_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let out = arg(folder);

@@ -23,7 +23,7 @@ fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn every_figure_is_written_with_its_numbers_and_the_same_bytes_twice() {
+fn figures_are_written_with_their_numbers_and_the_same_bytes_twice() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a/b"), folder.path().join("c"));
     let printed = plot(&first, "--data json");

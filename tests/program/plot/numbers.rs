@@ -75,14 +75,22 @@ fn a2_a4_rates_and_angles() {
             .unwrap()
             .inv_freq()
     );
-    assert_near(fact(&rates, "rate of pair 1"), 0.9645255256, 5e-11);
+    assert_near(
+        fact(&rates, "rate of pair 1"),
+        0.9645255256,
+        tolerance::TEN_DECIMALS,
+    );
     assert_eq!(fact(&rates, "rate of pair 255, tf-notebook"), 1e-4);
     let paper = fact(&rates, "rate of pair 255, paper");
-    assert_near(paper, 1.036633e-4, 5e-11);
+    assert_near(paper, 1.036633e-4, tolerance::TEN_DECIMALS);
 
     // Whole degrees, not the document's half.
     let angles = numbers("angle-map", "");
-    assert_near(fact(&angles, "degrees at [49, 0]"), 287.49, 5e-3);
+    assert_near(
+        fact(&angles, "degrees at [49, 0]"),
+        287.49,
+        tolerance::TWO_DECIMALS,
+    );
     let map = &angles["panels"][0]["map"];
     let values = floats(&map["values"]);
     assert_eq!(values.len(), 50 * 256);
@@ -139,7 +147,10 @@ fn a5_a6_similarities_with_position_20() {
 fn a7_rows_turned_back_are_the_rows_ten_before() {
     let figure = numbers("shifted-map", "");
     let largest = fact(&figure, "largest difference");
-    assert!(largest > 0.0 && largest < 5.4e-15, "{largest}");
+    assert!(
+        largest > 0.0 && largest < tolerance::DOCUMENT_SHIFT,
+        "{largest}"
+    );
     assert_eq!(floats(&figure["panels"][1]["map"]["rows"]).len(), 40);
 }
 
@@ -147,10 +158,10 @@ fn a7_rows_turned_back_are_the_rows_ten_before() {
 fn b2_c3_c4_d1_numbers_of_the_documents() {
     let matrix = numbers("encoding-matrix", "");
     let longest = fact(&matrix, "longest wavelength, in positions");
-    assert_near(longest, 60611.477, 5e-4);
+    assert_near(longest, 60611.477, tolerance::THREE_DECIMALS);
     let whole = numbers("transposed", "");
     let neighbors = fact(&whole, "distance of neighbors");
-    assert_near(neighbors, 3.671985659248809, 1e-13);
+    assert_near(neighbors, 3.671985659248809, tolerance::DOCUMENT_DISTANCE);
     let values = floats(&whole["panels"][0]["map"]["values"]);
     assert_eq!(values.len(), 500 * 1000);
 
@@ -186,7 +197,7 @@ fn c2_bits_and_d5_points_on_circles() {
     let (sines, cosines) = (floats(&rings["sines"]), floats(&rings["cosines"]));
     assert_eq!((sines.len(), cosines.len()), (50 * 128, 50 * 128));
     for (sine, cosine) in sines.iter().zip(&cosines) {
-        assert_near(sine * sine + cosine * cosine, 1.0, 4e-16);
+        assert_near(sine * sine + cosine * cosine, 1.0, tolerance::PAIR_NORM);
     }
 }
 
@@ -238,7 +249,7 @@ const OF_TABLES: [(&str, bool); 16] = [
 
 /// Two conventions stand on one page (249.128 here is 249.102 there): each figure names its own.
 #[test]
-fn every_figure_of_a_table_names_its_convention() {
+fn figures_of_a_table_name_their_convention() {
     const NOTEBOOK: &str = "base^(\u{2212}i/(n\u{2212}1)), n = d/2 (tf-notebook)";
     const PAPER: &str = "base^(\u{2212}2i/d) (paper)";
     for (name, notebook) in OF_TABLES {
@@ -266,7 +277,7 @@ fn every_figure_of_a_table_names_its_convention() {
 }
 
 #[test]
-fn a_preset_chooses_the_convention_of_every_figure_of_a_table() {
+fn preset_chooses_the_convention_of_every_figure_of_a_table() {
     let options = "--preset mimi --d-model 64";
     let rows = format!("{options} --max-seq-len 32");
     let encoding = Sinusoidal::new(Preset::Mimi.config(64)).unwrap();
@@ -339,7 +350,7 @@ fn a_preset_chooses_the_convention_of_every_figure_of_a_table() {
 
 /// Position 100,020 is not one of every third from 100,000 on.
 #[test]
-fn a_sampled_curve_holds_its_reference() {
+fn sampled_curve_holds_its_reference() {
     let options = "--d-model 64 --start 100000 --max-seq-len 6000";
     for (name, peak) in [("dot-product", 32.0), ("sse", 0.0)] {
         let figure = numbers(name, options);
@@ -421,7 +432,7 @@ fn sampled_pairs_keep_their_numbers() {
 
 /// 131072 x 128: sampled, and said so.
 #[test]
-fn a_long_table_is_sampled_at_equal_steps() {
+fn long_table_is_sampled_at_equal_steps() {
     let size = "--d-model 128 --max-seq-len 131072";
     let encoding = Sinusoidal::paper(128).unwrap();
     let figure = numbers("inverted-map", size);

@@ -6,6 +6,7 @@ use pe_tests::rotary::cases;
 use serde_json::Value;
 
 use super::{fact, floats, numbers};
+use crate::tolerance;
 use crate::util::{arg, run_error, run_usage};
 
 /// Built-in curve, the model of `golden/rotary.json` that it stands for, and its lengths.
@@ -54,7 +55,7 @@ fn known_models_have_the_nearest_frequencies() {
         for (wave, rate) in found.iter().zip(exact) {
             let expected = std::f64::consts::TAU / rate;
             assert!(
-                (wave / expected - 1.0).abs() < 1e-15,
+                (wave / expected - 1.0).abs() < tolerance::WAVELENGTH_RATIO,
                 "{name}: {wave} {expected}"
             );
         }
@@ -75,7 +76,10 @@ fn known_models_have_the_nearest_frequencies() {
         for (pair, wave) in found.iter().enumerate() {
             #[expect(clippy::disallowed_methods, reason = "compared within a tolerance")]
             let expected = std::f64::consts::TAU * f64::powf(base, pair as f64 / 64.0);
-            assert!((wave / expected - 1.0).abs() < 1e-14, "{name}: {wave}");
+            assert!(
+                (wave / expected - 1.0).abs() < tolerance::WAVELENGTH_POWER,
+                "{name}: {wave}"
+            );
         }
         let above = found.iter().filter(|wave| **wave > length).count();
         assert_eq!(above as f64, pairs);
@@ -143,12 +147,12 @@ fn files_of_models_are_drawn_over_each_other() {
         &waves,
         "gemma, full_attention: longest wavelength; no length stated",
     );
-    assert!((longest * slowest / std::f64::consts::TAU - 1.0).abs() < 1e-15);
+    assert!((longest * slowest / std::f64::consts::TAU - 1.0).abs() < tolerance::WAVELENGTH_RATIO);
 }
 
 /// LongRoPE has one set of frequencies for sequences of the trained length and one for longer ones.
 #[test]
-fn both_sets_of_longrope_are_drawn() {
+fn longrope_sets_are_both_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let phi = config(folder.path(), "phi.json", "Phi-3.5-mini-instruct|", |_| {});
     let options = &format!("--config {phi}");

@@ -284,7 +284,7 @@ fn keys_that_were_not_understood_are_listed() {
 
 /// JSON by its first character or its name; safetensors by a zero among the first eight bytes.
 #[test]
-fn a_config_is_told_from_a_table_by_its_first_bytes() {
+fn config_is_distinguished_from_a_table_by_its_first_bytes() {
     let (guard, _) = config_file("");
     let at = |name: &str, content: &[u8]| {
         let path = guard.path().join(name);

@@ -41,7 +41,7 @@ fn types_of_layers_must_be_known_and_the_message_lists_them() {
 
 /// What is wrong with a file is a failure, by `export --config` and by `inspect` alike.
 #[test]
-fn a_config_that_cannot_be_read_is_one_line_of_error() {
+fn config_that_cannot_be_read_is_one_line_of_error() {
     let huge = format!("{{\"a\": \"{}\"}}", "x".repeat(16 << 20));
     for (content, words) in [
         (

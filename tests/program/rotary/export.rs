@@ -12,7 +12,7 @@ use crate::util::{arg, file, run, run_json};
 /// those that the formulas give in interval arithmetic, and in f32 with the recipe within one
 /// unit of what transformers gives.
 #[test]
-fn the_configurations_of_released_models_give_their_frequencies() {
+fn configurations_of_released_models_give_their_frequencies() {
     let cases = pe_tests::rotary::cases();
     assert!(cases.len() >= 80);
     for case in cases {
@@ -66,7 +66,7 @@ fn the_configurations_of_released_models_give_their_frequencies() {
 }
 
 #[test]
-fn every_scaling_can_be_given_on_the_command_line() {
+fn scalings_can_be_given_on_the_command_line() {
     let (_guard, path) = file("rotary.safetensors");
     let list = "[1,1.5,2,3]";
     let longrope = format!(
@@ -161,7 +161,7 @@ fn every_scaling_can_be_given_on_the_command_line() {
 }
 
 #[test]
-fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
+fn options_reach_the_table_and_equal_options_give_equal_bytes() {
     let (_guard, path) = file("rotary.safetensors");
     let with = |options: &str| export(&path, &format!("--head-dim 64 --max-seq-len 10 {options}"));
     let (loaded, text) = with("");
@@ -200,7 +200,7 @@ fn every_option_reaches_the_table_and_equal_options_give_equal_bytes() {
 }
 
 #[test]
-fn the_sequence_length_chooses_the_frequencies() {
+fn sequence_length_chooses_the_frequencies() {
     let phi = case("Phi-3.5-mini-instruct||131072");
     let (directory, config) = config_file(&phi.config);
     let out = directory.path().join("rotary.safetensors");

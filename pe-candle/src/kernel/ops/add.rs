@@ -2,25 +2,20 @@
 
 mod run;
 
-use crate::kernel::dispatch::{by_type, part};
+use crate::kernel::dispatch::{Fused, Input, Op, Operand, by_type, part};
 use crate::kernel::element::{Activation, Compute, Entry};
 use crate::kernel::isa::Level;
 use crate::kernel::mask::Masking;
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
-use crate::kernel::view::{self, PARALLEL, PARALLEL_MASK, Pass};
+use crate::kernel::view::{PARALLEL, PARALLEL_MASK, Pass, View};
 use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
-use candle_core::{
-    CpuStorage, CustomOp1, CustomOp2, InplaceOp2, Layout, Result, Shape, Tensor, WithDType, bail,
-};
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 use run::{AddAndDrop, AddRows, Dropping, MaskRows, RowMap};
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
 /// [`reference::add_encoding`](crate::layers::reference::add_encoding) does.
-///
-/// Candle reads both operands, and takes no lock for reading twice that a writer might have asked for
-/// in between. The table is a constant: no gradient of it is computed.
 #[derive(Debug, Clone)]
 pub(crate) struct AddEncoding {
     pub(crate) rows: TokenRows,
@@ -30,27 +25,24 @@ pub(crate) struct AddEncoding {
     pub(crate) level: Level,
 }
 
-impl AddEncoding {
-    /// Returns the sum, as a tensor that gradients flow through.
-    pub(crate) fn apply(self, xs: &Tensor, table: &Tensor) -> Result<Tensor> {
-        if xs.track_op() {
-            xs.apply_op2(table, self)
-        } else {
-            xs.apply_op2_no_bwd(table, &self)
-        }
+impl Fused for AddEncoding {
+    fn name(&self) -> &'static str {
+        "positional-encoding"
     }
 
-    /// Computes the sum in the memory of `xs`.
-    pub(crate) fn apply_in_place(self, xs: &Tensor, table: &Tensor) -> Result<()> {
-        xs.inplace_op2(table, &self)
-    }
-
-    fn pass<'a, T: Activation, P>(
-        &'a self,
-        table: &'a [P],
-        dims: &[usize],
-    ) -> Result<AddPass<'a, T, P>> {
-        let (Some((batch, time)), Some(width)) = (self.order.read(dims), dims.last()) else {
+    fn run(
+        &self,
+        xs: Input<'_, CpuStorage>,
+        layout: &Layout,
+        tables: &[Operand<'_>],
+    ) -> Result<Option<CpuStorage>> {
+        let dims = layout.dims();
+        let (Some((batch, time)), Some(width), Some(view), [table]) = (
+            self.order.read(dims),
+            dims.last(),
+            View::new(layout),
+            tables,
+        ) else {
             bail!("{}, got {dims:?}", self.order.describe());
         };
         let map = RowMap {
@@ -60,89 +52,27 @@ impl AddEncoding {
             sequence_first: self.order == AxisOrder::SequenceFirst,
             rows: &self.rows,
         };
-        Ok(AddPass {
-            table,
-            map,
-            scaling: Scaling::new(self.level, self.scale, self.masking),
-        })
+        Ok(by_type!("the sum", xs, table.0.dtype(), |xs, Entry| {
+            let table: &[Entry] = part(*table)?;
+            let scaling = Scaling::new(self.level, self.scale, self.masking);
+            view.map(
+                xs,
+                &AddPass {
+                    table,
+                    map,
+                    scaling,
+                },
+            )
+        }))
     }
 
-    fn map<T: Activation + WithDType, P: Entry<T::Compute>>(
-        &self,
-        xs: &[T],
-        layout: &Layout,
-        table: &[P],
-    ) -> Result<CpuStorage> {
-        let pass = self.pass::<T, P>(table, layout.dims())?;
-        let Some(ys) = view::map(xs, layout, &pass) else {
-            bail!("{}, got {:?}", self.order.describe(), layout.dims());
-        };
-        Ok(T::to_cpu_storage_owned(ys))
-    }
-
-    fn map_in_place<T: Activation, P: Entry<T::Compute>>(
-        &self,
-        xs: &mut [T],
-        layout: &Layout,
-        table: &[P],
-    ) -> Result<()> {
-        let pass = self.pass::<T, P>(table, layout.dims())?;
-        if !view::map_in_place(xs, layout, &pass) {
-            bail!("{}, got {:?}", self.order.describe(), layout.dims());
-        }
-        Ok(())
-    }
-}
-
-impl CustomOp2 for AddEncoding {
-    fn name(&self) -> &'static str {
-        "positional-encoding"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        table: &CpuStorage,
-        table_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let ys = by_type!("the sum", storage, table.dtype(), |xs, Entry| {
-            self.map(xs, layout, part::<Entry>(table, table_layout)?)?
-        });
-        Ok((ys, layout.shape().clone()))
-    }
-
-    fn bwd(
-        &self,
-        _: &Tensor,
-        _: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn gradient(&self, grad: &Tensor) -> Result<Tensor> {
         let gradient = ScaledDropout {
             scale: self.scale,
             masking: self.masking,
             level: self.level,
         };
-        Ok((Some(gradient.apply(grad)?), None))
-    }
-}
-
-impl InplaceOp2 for AddEncoding {
-    fn name(&self) -> &'static str {
-        "positional-encoding in place"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &mut CpuStorage,
-        layout: &Layout,
-        table: &CpuStorage,
-        table_layout: &Layout,
-    ) -> Result<()> {
-        by_type!("the sum", storage, table.dtype(), |xs, Entry| {
-            self.map_in_place(xs, layout, part::<Entry>(table, table_layout)?)
-        })
+        gradient.of(grad)
     }
 }
 
@@ -201,48 +131,49 @@ pub(crate) struct ScaledDropout {
 
 impl ScaledDropout {
     /// Returns the product, as a tensor that gradients flow through.
-    pub(crate) fn apply(self, grad: &Tensor) -> Result<Tensor> {
-        if self.scale.is_none() && self.masking.is_none() {
-            Ok(grad.clone())
-        } else if grad.track_op() {
-            grad.apply_op1(self)
-        } else {
-            grad.apply_op1_no_bwd(&self)
+    fn of(&self, xs: &Tensor) -> Result<Tensor> {
+        match (self.scale, self.masking) {
+            (None, None) => Ok(xs.clone()),
+            _ => self.apply(xs, &[]),
         }
     }
 
-    fn map<T: Activation + WithDType>(&self, xs: &[T], layout: &Layout) -> Option<CpuStorage> {
-        let pass = Scaling::<T>::new(self.level, self.scale, self.masking);
-        view::map(xs, layout, &pass).map(T::to_cpu_storage_owned)
+    /// Returns whether there is a way through a tensor of this layout.
+    pub(crate) fn supports(layout: &Layout) -> bool {
+        View::new(layout).is_some()
     }
 
-    /// Returns the result, or `None` if there is no kernel for the type or the layout.
-    pub(crate) fn on_cpu(&self, storage: &CpuStorage, layout: &Layout) -> Option<CpuStorage> {
-        match storage {
-            CpuStorage::F32(xs) => self.map(xs, layout),
-            CpuStorage::F64(xs) => self.map(xs, layout),
-            CpuStorage::F16(xs) => self.map(xs, layout),
-            CpuStorage::BF16(xs) => self.map(xs, layout),
-            _ => None,
-        }
+    pub(crate) fn on_cpu(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        Op(self as &dyn Fused).cpu_fwd(storage, layout)
     }
 }
 
-impl CustomOp1 for ScaledDropout {
+impl Fused for ScaledDropout {
     fn name(&self) -> &'static str {
         "positional-encoding-gradient"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let Some(ys) = self.on_cpu(storage, layout) else {
-            let (dtype, dims) = (storage.dtype().as_str(), layout.dims());
-            bail!("no kernel for a gradient of type {dtype} and shape {dims:?}");
+    fn run(
+        &self,
+        xs: Input<'_, CpuStorage>,
+        layout: &Layout,
+        _: &[Operand<'_>],
+    ) -> Result<Option<CpuStorage>> {
+        let Some(view) = View::new(layout) else {
+            bail!("no kernel for a gradient of shape {:?}", layout.dims());
         };
-        Ok((ys, layout.shape().clone()))
+        let dtype = xs.dtype();
+        Ok(by_type!("a gradient", xs, dtype, |xs, Entry| {
+            view.map(xs, &Scaling::new(self.level, self.scale, self.masking))
+        }))
     }
 
-    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        self.apply(grad).map(Some)
+    fn gradient(&self, grad: &Tensor) -> Result<Tensor> {
+        self.of(grad)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Vectors whose memory is written once, by one thread or several.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-use pulp::bytemuck::Zeroable;
+use half::vec::HalfBitsVecExt;
+use half::{bf16, f16};
 
 use super::helpers::share_out;
 use super::pages::advise_huge_pages;
@@ -45,21 +46,40 @@ pub(crate) fn fresh<T: Copy + Default + Send + Sync>(
     made
 }
 
-/// Returns a vector of zeros as the system gives them: memory that has not been touched yet, where it is large. `None`
-/// if there is not enough.
-pub(crate) fn zeros<T: Copy + Zeroable>(count: usize) -> Option<Vec<T>> {
-    let layout = Layout::array::<T>(count).ok()?;
-    if layout.size() == 0 {
-        return Some(vec![T::zeroed(); count]);
-    }
-    // SAFETY: the size is not zero.
-    let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
-    if memory.is_null() {
-        return None;
-    }
-    // SAFETY: `memory` is from the global allocator, for `count` elements and aligned for them; all its bytes are zero,
-    // which is a value of a `Zeroable` type.
-    let mut zeros = unsafe { Vec::from_raw_parts(memory, count, count) };
+/// A type whose zeros come straight from the allocator: `vec!` asks for zeroed memory for primitive types alone.
+pub(crate) trait Zeros: Copy {
+    fn zeros(count: usize) -> Vec<Self>;
+}
+
+macro_rules! impl_zeros {
+    ($($type:ty: $zeros:expr;)*) => {
+        $(impl Zeros for $type {
+            fn zeros(count: usize) -> Vec<Self> {
+                $zeros(count)
+            }
+        })*
+    };
+}
+
+impl_zeros! {
+    f32: |count| vec![0.; count];
+    f64: |count| vec![0.; count];
+    f16: |count| vec![0u16; count].reinterpret_into();
+    bf16: |count| vec![0u16; count].reinterpret_into();
+}
+
+/// Returns whether there is memory for so many elements now.
+pub(crate) fn has_memory<T>(count: usize) -> bool {
+    let mut trial = Vec::<T>::new();
+    let reserved = trial.try_reserve_exact(count).is_ok();
+    // Allocations that nothing uses may be left out, and are then taken to succeed.
+    black_box(trial);
+    reserved
+}
+
+/// Returns a vector of zeros: memory that has not been touched yet, where it is large. `None` if there is not enough.
+pub(crate) fn zeros<T: Zeros>(count: usize) -> Option<Vec<T>> {
+    let mut zeros = has_memory::<T>(count).then(|| T::zeros(count))?;
     advise_huge_pages(&mut zeros);
     Some(zeros)
 }
@@ -243,12 +263,23 @@ mod tests {
 
     #[test]
     fn zeros_are_zero() {
-        for count in [0, 1, 1000, 3 << 20] {
-            let zeros = zeros::<u32>(count).unwrap();
-            assert_eq!(zeros.len(), count);
-            assert!(zeros.iter().step_by(1 + count / 1000).all(|x| *x == 0));
+        fn of<T: Zeros + Into<f64>>() {
+            for count in [0, 1, 1000, 3 << 20] {
+                let zeros = zeros::<T>(count).unwrap();
+                assert_eq!(zeros.len(), count);
+                assert!(
+                    zeros
+                        .into_iter()
+                        .step_by(1 + count / 1000)
+                        .all(|x| x.into().to_bits() == 0)
+                );
+            }
+            assert!(zeros::<T>(isize::MAX as usize).is_none());
+            assert!(zeros::<T>(isize::MAX as usize / size_of::<T>()).is_none());
         }
-        assert!(zeros::<u64>(usize::MAX / 4).is_none());
-        assert!(zeros::<u8>(isize::MAX as usize).is_none());
+        of::<f32>();
+        of::<f64>();
+        of::<f16>();
+        of::<bf16>();
     }
 }

@@ -3,8 +3,8 @@
 use candle_core::{ModuleT, Result, Tensor, bail};
 
 use super::PositionalEncoding;
-use crate::kernel::{AddEncoding, TokenRows};
-use crate::layers::reference;
+use crate::kernel::{AddEncoding, Fused, TokenRows};
+use crate::layers::reference::Paths;
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
@@ -41,9 +41,11 @@ impl PositionalEncoding {
         }
         if self.plan.has_kernel(xs) {
             let table = self.shared.rows.at_least(end)?;
-            return self.fused(TokenRows::From(offset), train).apply(xs, &table);
+            return self
+                .fused(TokenRows::From(offset), train)
+                .apply(xs, &[&table]);
         }
-        self.add(xs, &self.broadcast_rows(offset, time)?, train)
+        self.by_reference(xs, &self.broadcast_rows(offset, time)?, train)
     }
 
     /// Adds the encodings of the positions starting at `offset` to `xs` in place, without dropout, for
@@ -104,7 +106,7 @@ impl PositionalEncoding {
         }
         let table = self.shared.rows.at_least(end)?;
         let op = self.fused(TokenRows::From(offset), false);
-        op.apply_in_place(xs, &table)
+        op.apply_in_place(xs, &[&table])
     }
 
     /// Adds the encoding of each token's own position.
@@ -156,20 +158,20 @@ impl PositionalEncoding {
             }
         };
         let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
-        if checked.ids.is_empty() {
+        if checked.ids.is_empty() || xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
         let table = self.shared.rows.at_least(checked.rows)?;
-        if xs.elem_count() != 0 && self.plan.has_kernel(xs) {
+        if self.plan.has_kernel(xs) {
             let ids = checked.ids.into();
             let rows = if per_sequence {
                 TokenRows::PerToken(ids)
             } else {
                 TokenRows::PerStep(ids)
             };
-            return self.fused(rows, train).apply(xs, &table);
+            return self.fused(rows, train).apply(xs, &[&table]);
         }
-        self.add(xs, &self.gathered(&table, checked)?, train)
+        self.by_reference(xs, &self.gathered(&table, checked)?, train)
     }
 
     /// Returns the operation that computes everything in one pass. A training call uses the next step.
@@ -181,6 +183,11 @@ impl PositionalEncoding {
             masking: self.dropout.next_masking(train),
             level: self.plan.level,
         }
+    }
+
+    /// Adds these rows by Candle's own operations.
+    fn by_reference(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
+        (Paths::get(&self.plan)?.add)(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// Returns the rows starting at `offset`, in a shape that broadcasts to the input's.
@@ -195,20 +202,13 @@ impl PositionalEncoding {
     /// Returns the rows of position ids, in a shape that broadcasts to the input's.
     fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let pe = reference::gather(table, checked.ids)?;
+        let pe = (Paths::get(&self.plan)?.gather)(table, checked.ids)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
             (AxisOrder::SequenceFirst, false) => pe.unsqueeze(1),
             _ => Ok(pe),
         }
-    }
-
-    fn add(&self, xs: &Tensor, pe: &Tensor, train: bool) -> Result<Tensor> {
-        if xs.elem_count() == 0 {
-            return self.dropout.forward(xs, train);
-        }
-        reference::add_encoding(xs, pe, self.shared.factor, &self.dropout, train)
     }
 
     /// Checks shape, type, and device, and returns batch and time.

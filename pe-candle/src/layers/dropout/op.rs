@@ -7,6 +7,7 @@ use candle_core::{
 };
 
 use crate::kernel::{Masking, Plan, ScaledDropout};
+use crate::layers::reference::Paths;
 
 pub(super) fn check_dtype(dtype: DType) -> Result<()> {
     match dtype {
@@ -22,7 +23,7 @@ fn unsupported(dtype: DType) -> Error {
 
 /// One application of a mask. Its backward pass is the same operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DropoutOp {
+pub(crate) struct DropoutOp {
     pub(super) masking: Masking,
     pub(super) plan: Plan,
 }
@@ -30,7 +31,7 @@ pub(super) struct DropoutOp {
 impl DropoutOp {
     /// Applies the mask by the operations of every backend. The mask is computed here and copied to the
     /// device.
-    fn on_backend<S>(&self, storage: &S, layout: &Layout) -> Result<(S, Shape)>
+    pub(crate) fn on_backend<S>(&self, storage: &S, layout: &Layout) -> Result<(S, Shape)>
     where
         S: BackendStorage,
         S::Device: BackendDevice<Storage = S>,
@@ -71,16 +72,16 @@ impl CustomOp1 for DropoutOp {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         check_dtype(storage.dtype())?;
         if self.plan.reference.is_some() {
-            return self.on_backend(storage, layout);
+            return (Paths::get(&self.plan)?.drop)(self, storage, layout);
         }
         let shape = layout.shape();
-        let kernel = ScaledDropout {
-            scale: None,
-            masking: Some(self.masking),
-            level: self.plan.level,
-        };
-        if let Some(ys) = kernel.on_cpu(storage, layout) {
-            return Ok((ys, shape.clone()));
+        if ScaledDropout::supports(layout) {
+            let kernel = ScaledDropout {
+                scale: None,
+                masking: Some(self.masking),
+                level: self.plan.level,
+            };
+            return kernel.on_cpu(storage, layout);
         }
         // The kernel does not support more than three axes in another order.
         let mut dense = storage.device().zeros_impl(shape, storage.dtype())?;

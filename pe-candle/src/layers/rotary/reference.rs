@@ -10,7 +10,7 @@ use crate::tensors::axes::HeadOrder;
 
 impl Rotation {
     /// Does what [`fused`](Self::fused) does by Candle's operations.
-    pub(super) fn by_reference(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
+    pub(crate) fn by_reference(&self, xs: &Tensor, route: Route) -> Result<Tensor> {
         let (order, layout) = (self.order, self.layout);
         let Some((batch, time)) = order.read(xs.dims()) else {
             bail!("{}, got {:?}", order.describe(), xs.dims());

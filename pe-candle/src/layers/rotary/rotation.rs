@@ -5,6 +5,7 @@ use pe_core::PairLayout;
 
 use super::tables::Angles;
 use crate::kernel::{Direction, Plan, Rotation, Route, TokenRows};
+use crate::layers::reference::Paths;
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::memory;
 
@@ -64,6 +65,6 @@ impl Rotation {
             true => Route::Operations,
             false => Route::Rope,
         };
-        self.by_reference(xs, self.plan.reference.unwrap_or(route))
+        (Paths::get(&self.plan)?.rotate)(self, xs, self.plan.reference.unwrap_or(route))
     }
 }

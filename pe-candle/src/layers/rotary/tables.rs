@@ -3,10 +3,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
-use half::{bf16, f16};
-use pe_core::{Element, Rotary, RotaryFrequencies};
-use pulp::bytemuck::Zeroable;
+use candle_core::{DType, Device, Result, Tensor};
+use pe_core::{Rotary, RotaryFrequencies};
 
 use crate::layers::config::Growth;
 use crate::layers::published::Published;
@@ -33,23 +31,10 @@ impl Angles {
         dtype: DType,
         device: &Device,
     ) -> Result<Self> {
-        fn of<T: Element + WithDType + Zeroable>(
-            frequencies: &RotaryFrequencies,
-            positions: Range<usize>,
-            device: &Device,
-        ) -> Result<Angles> {
-            let range = positions.start as u64..positions.end as u64;
-            let [cos, sin] = cos_sin_tensors::<T>(frequencies, range, device)?;
-            let start = positions.start;
-            Ok(Angles { start, cos, sin })
-        }
-        match dtype {
-            DType::F32 => of::<f32>(frequencies, positions, device),
-            DType::F64 => of::<f64>(frequencies, positions, device),
-            DType::F16 => of::<f16>(frequencies, positions, device),
-            DType::BF16 => of::<bf16>(frequencies, positions, device),
-            other => bail!("tables are f32, f64, f16 or bf16, not {}", other.as_str()),
-        }
+        let range = positions.start as u64..positions.end as u64;
+        let [cos, sin] = cos_sin_tensors(frequencies, range, dtype, device)?;
+        let start = positions.start;
+        Ok(Self { start, cos, sin })
     }
 
     pub(super) fn end(&self) -> usize {

@@ -176,6 +176,6 @@ impl RotaryFrequencies {
 
     /// Returns another set with the same attention factor and direction.
     pub(super) fn with(&self, set: Set) -> Result<Self> {
-        Ok(Self::new(set, self.attention_factor())?.rotating(self.direction))
+        Ok(Self::new(set, *self.factor())?.rotating(self.direction))
     }
 }

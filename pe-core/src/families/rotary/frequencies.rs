@@ -7,6 +7,7 @@ use crate::num::float::BigFloat;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
 use crate::rows::writer::Rows;
+use crate::sincos::factor::Factor;
 use crate::spec::direction::Direction;
 use crate::turns::frequency::Frequency;
 use crate::turns::scaling::Set;
@@ -50,7 +51,7 @@ impl PartialEq for RotaryFrequencies {
     fn eq(&self, other: &Self) -> bool {
         self.direction == other.direction
             && (Arc::ptr_eq(&self.inner, &other.inner)
-                || self.attention_factor() == other.attention_factor()
+                || self.factor() == other.factor()
                     && match (&self.inner.source, &other.inner.source) {
                         (Source::Exact { radians }, Source::Exact { radians: others }) => {
                             radians == others
@@ -62,7 +63,7 @@ impl PartialEq for RotaryFrequencies {
 }
 
 impl RotaryFrequencies {
-    pub(crate) fn new(set: Set, attention_factor: f64) -> Result<Self> {
+    pub(crate) fn new(set: Set, factor: Factor) -> Result<Self> {
         let (source, rows) = match set {
             Set::Exact(radians) => {
                 let frequencies = radians
@@ -89,10 +90,7 @@ impl RotaryFrequencies {
                 (Source::F32(inv_freq), rows)
             }
         };
-        let rows = Rows {
-            factor: attention_factor,
-            ..rows
-        };
+        let rows = Rows { factor, ..rows };
         Ok(Self {
             inner: Arc::new(Inner { source, rows }),
             direction: Direction::default(),
@@ -132,9 +130,14 @@ impl RotaryFrequencies {
         }
     }
 
-    /// Returns the attention factor, which multiplies every cosine and sine.
+    /// Returns the attention factor, which multiplies every cosine and sine, correctly rounded. Entries of
+    /// tables are rounded from the product with the real number, such as `0.1 ln(factor) + 1` of YaRN.
     pub fn attention_factor(&self) -> f64 {
-        self.inner.rows.factor
+        self.factor().value
+    }
+
+    pub(crate) fn factor(&self) -> &Factor {
+        &self.inner.rows.factor
     }
 
     /// Returns the positions per turn of each pair, within 0.51 ulp (for the recipe `hf-f32`,

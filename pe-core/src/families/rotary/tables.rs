@@ -192,6 +192,7 @@ mod tests {
             })?;
             let frequencies = rotary.frequencies(0)?;
             for start in [0, 77_777, (1 << 32) - 300] {
+                check::<f64>(&frequencies, start)?;
                 check::<f32>(&frequencies, start)?;
                 check::<f16>(&frequencies, start)?;
                 check::<bf16>(&frequencies, start)?;

@@ -6,13 +6,16 @@ use super::{Failures, Lane, RecurrenceRun, put_row, put_rows};
 use crate::round::SINGLE_ERROR;
 use crate::rows::columns::PairSlices;
 use crate::sincos::double_f64::PRECISE_ERROR;
-use crate::sincos::hi_lo::{Angle, sum_and_difference};
+use crate::sincos::factor::Factor;
+use crate::sincos::hi_lo::{Angle, sum_and_difference, times};
 
-/// Bound on the error of the double-double values passed to [`test_f64`]: 2^-68.
-pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 18) as f64;
+/// Bound on the error of the double-double values passed to [`test_f64`], in units of the
+/// factor: 2^-69.
+pub(crate) const DOUBLE_ERROR: f64 = SINGLE_ERROR / (1u64 << 19) as f64;
 
-/// Bound on the error of single rows of f64: twice that of
-/// [`double_f64`](crate::sincos::double_f64), because adding the bound rounds as well.
+/// Bound on the error of single rows of f64, in units of the factor's size: twice that of
+/// [`double_f64`](crate::sincos::double_f64), because the product with the factor and adding the bound
+/// round as well. In units of 2^-80, the product loses less than 6 and adding the bound 2.
 const ROW_ERROR: f64 = 2.0 * PRECISE_ERROR;
 
 impl Lane for f64 {
@@ -22,17 +25,26 @@ impl Lane for f64 {
         true
     }
 
+    fn error(factor: &Factor) -> Option<f64> {
+        factor.suits_lanes().then_some(factor.value * DOUBLE_ERROR)
+    }
+
     #[inline(always)]
-    fn write_parts(angles: impl Iterator<Item = Angle>, out: PairSlices<'_, Self>) -> bool {
+    fn write_parts(
+        angles: impl Iterator<Item = Angle>,
+        factor: &Factor,
+        out: PairSlices<'_, Self>,
+    ) -> bool {
+        let (parts, error) = (factor.parts, factor.size * ROW_ERROR);
         let mut failed = 0;
         put_row(
             angles.map(
                 #[inline(always)]
-                |[sh, sl, ch, cl]| [(sh, sl), (ch, cl)],
+                |[sh, sl, ch, cl]| [times((sh, sl), parts), times((ch, cl), parts)],
             ),
             out,
             #[inline(always)]
-            |value| test_f64(value, ROW_ERROR, &mut failed),
+            |value| test_f64(value, error, &mut failed),
         );
         failed != 0
     }
@@ -43,18 +55,23 @@ impl Lane for f64 {
         out: [PairSlices<'_, Self>; 2],
         failures: &mut Failures,
     ) {
-        let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (run.seeds, run.fine);
-        let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3)).map(angle);
-        let fine = b0.iter().zip(b1).zip(b2.iter().zip(b3)).map(angle);
-        let mut failed = 0;
+        let (error, mut failed) = (run.error, 0);
         put_rows(
-            seeds.zip(fine).map(mirrored),
+            run.mirrored(),
             out,
             #[inline(always)]
-            |value| test_f64(value, DOUBLE_ERROR, &mut failed),
+            |value| test_f64(value, error, &mut failed),
         );
         if failed != 0 {
-            failures.all(run.len());
+            for (pair, sides) in run.mirrored().enumerate() {
+                let [before, after] = sides.map(
+                    #[inline(always)]
+                    |[sine, cosine]| fails(sine, error) | fails(cosine, error),
+                );
+                if before | after != 0 {
+                    failures.note(pair, [before != 0, after != 0]);
+                }
+            }
         }
     }
 
@@ -65,8 +82,19 @@ impl Lane for f64 {
         };
         let mut failed = 0;
         let values = mirrored((at(run.seeds)?, at(run.fine)?))[side & 1];
-        let pair = values.map(|value| test_f64(value, DOUBLE_ERROR, &mut failed));
+        let pair = values.map(|value| test_f64(value, run.error, &mut failed));
         (failed == 0).then_some(pair)
+    }
+}
+
+impl RecurrenceRun<'_> {
+    /// Computes [sine, cosine] of all pairs in both mirrored rows.
+    #[inline(always)]
+    fn mirrored(&self) -> impl Iterator<Item = [[(f64, f64); 2]; 2]> {
+        let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (self.seeds, self.fine);
+        let seeds = a0.iter().zip(a1).zip(a2.iter().zip(a3)).map(angle);
+        let fine = b0.iter().zip(b1).zip(b2.iter().zip(b3)).map(angle);
+        seeds.zip(fine).map(mirrored)
     }
 }
 
@@ -90,6 +118,14 @@ fn test_f64((high, low): (f64, f64), error: f64, failed: &mut u64) -> f64 {
     let above = high + (low + error);
     *failed |= below.to_bits() ^ above.to_bits();
     above
+}
+
+/// Returns nonzero if the sum fails the test.
+#[inline(always)]
+fn fails(sum: (f64, f64), error: f64) -> u64 {
+    let mut failed = 0;
+    test_f64(sum, error, &mut failed);
+    failed
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) fn exact(factor: f64, context: &Context) -> Result<Vec<Real>> {
     let of = |count: usize| Real::from(count as u64);
     let (factor, dim) = (Real::from(factor), context.rotary_dim);
     let growth = factor * of(length) / of(trained) - (factor - Real::one());
-    let ln_base = Real::from(context.base).ln() + growth.ln() * of(dim) / of(dim - 2);
+    let ln_base = context.ln_base() + growth.ln() * of(dim) / of(dim - 2);
     powers::exact(ln_base, dim, context.pairs()).ok_or(Error::Frequency {
         base: context.base,
         pair: 1,

@@ -141,7 +141,7 @@ impl YarnScaling {
         let (zero, one) = (Real::from(BigFloat::ZERO), Real::one());
         let factor = Real::from(self.factor);
         let dim = of(context.rotary_dim);
-        let ln_base = Real::from(context.base).ln();
+        let ln_base = context.ln_base();
         let pair_with = |turns: f64| {
             let length = of(self.original_max_position_embeddings);
             let ratio = length / (Real::from(turns) * Real::two_pi());
@@ -173,7 +173,10 @@ impl YarnScaling {
         };
         let attention_factor = match (self.attention_factor, self.mscales()) {
             (Some(stated), _) => Real::from(stated),
-            (None, Some((mscale, all_dim))) => m(Real::from(mscale)) / m(Real::from(all_dim)),
+            (None, Some((mscale, all_dim))) if mscale != all_dim => {
+                m(Real::from(mscale)) / m(Real::from(all_dim))
+            }
+            (None, Some(_)) => one,
             (None, None) => m(one),
         };
         Ok((inv_freq, attention_factor))

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::ground::Ground;
 
+/// Far above the time of any step on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// The number of Ctrl-C.
 const SIGINT: i32 = 2;
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn reader_that_goes_away_is_no_failure() {
     let ground = Ground::new();
     for line in [
         "$pe a --no-table --d-model 8",
@@ -49,7 +52,7 @@ fn interrupt(id: u32, ready: impl Fn() -> bool) {
     let start = Instant::now();
     while !ready() {
         let waited = start.elapsed();
-        assert!(waited < Duration::from_secs(30), "it does not begin");
+        assert!(waited < PATIENCE, "it does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut kill = std::process::Command::new("kill");
@@ -178,7 +181,7 @@ fn ctrl_c_ends_the_wait_for_a_line() {
     let status = loop {
         match child.try_wait().expect("a status") {
             Some(status) => break status,
-            None if start.elapsed() > Duration::from_secs(20) => {
+            None if start.elapsed() > PATIENCE => {
                 child.kill().expect("killed");
                 panic!("it still waits");
             }
@@ -230,7 +233,7 @@ fn ctrl_c_during_the_encoding_of_a_stream_leaves_the_old_file() {
             text.trim().parse::<u32>().ok()
         };
         let start = Instant::now();
-        while number().is_none() && start.elapsed() < Duration::from_secs(30) {
+        while number().is_none() && start.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(5));
         }
         let id = number().expect("a number");

@@ -90,7 +90,7 @@ fn files_beyond_the_limit_of_the_process_leave_the_old_ones() {
 }
 
 #[test]
-fn only_files_are_replaced() {
+fn replaced_paths_are_files() {
     all::<23>(&[
         (
             "exec $pe export --d-model 8 --max-seq-len 3 -o /dev/full",
@@ -176,7 +176,7 @@ fn only_files_are_replaced() {
 }
 
 #[test]
-fn what_is_read_is_not_written_over() {
+fn inputs_are_not_overwritten() {
     all::<14>(&[
         (
             "exec $pe --d-model 8 --file text.jsonl -o text.jsonl",

@@ -6,6 +6,7 @@ use pe_core::PairLayout;
 
 use super::heads::Heads;
 use super::pairs::rotate_row;
+use crate::kernel::dispatch::Input;
 use crate::kernel::element::{Activation, Entry};
 use crate::kernel::isa::{Isa, Level, Work};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
@@ -22,8 +23,23 @@ pub(super) trait RowPass<T>: Sync {
     fn rotate(&self, first: usize, end: usize, offset: usize, stream: &mut Stream<'_, T>);
 }
 
-/// Returns the rotated rows in row-major order.
-pub(super) fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>) -> Vec<T> {
+/// Returns the rotated rows in row-major order, or `None` if they replaced the others. In place, no two elements may share
+/// their memory.
+pub(super) fn run<T: Activation>(
+    heads: &Heads,
+    xs: Input<'_, [T]>,
+    pass: &dyn RowPass<T>,
+) -> Option<Vec<T>> {
+    match xs {
+        Input::Read(xs) => Some(map(heads, xs, pass)),
+        Input::InPlace(xs) => {
+            map_in_place(heads, xs, pass);
+            None
+        }
+    }
+}
+
+fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>) -> Vec<T> {
     let (rows, width) = (heads.rows(), heads.width);
     let count = rows * width;
     let share = share(rows, width).unwrap_or(rows);
@@ -47,8 +63,7 @@ pub(super) fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>)
     })
 }
 
-/// Rotates the rows where they are. No two elements may share a place.
-pub(super) fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T>) {
+fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T>) {
     let (rows, width) = (heads.rows(), heads.width);
     let Some(share) = share(rows, width).filter(|_| heads.contiguous()) else {
         pass.rotate(0, rows, 0, &mut Stream::in_place(xs));

@@ -8,6 +8,7 @@ use crate::families::rotary::axial::config::{
 use crate::families::rotary::patches::PatchOrder;
 use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::num::real::Real;
+use crate::spec::impl_names;
 use crate::spec::pair_layout::PairLayout;
 
 /// Rotary embedding of a released image, video, or vision-language model.
@@ -396,21 +397,4 @@ pub fn ntk_base(base: f64, factor: f64, width: usize) -> Result<f64> {
         })
 }
 
-impl std::fmt::Display for AxialRotaryPreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for AxialRotaryPreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
-        found.ok_or_else(|| Error::UnknownName {
-            kind: "preset of a rotary embedding over axes",
-            name: name.to_owned(),
-            known: Self::ALL.map(Self::name).join(", "),
-        })
-    }
-}
+impl_names!(AxialRotaryPreset, "preset of a rotary embedding over axes");

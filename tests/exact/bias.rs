@@ -1,0 +1,356 @@
+//! Biases of attention against Arb, and against the functions of transformers.
+
+use std::sync::OnceLock;
+
+use pe_core::{
+    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
+    T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
+    decomposed_index, f16, relative_distances, resize_rows, swin_v2_coordinates,
+};
+use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
+use serde_json::Value;
+
+/// The distances that `make_biases.py` tries.
+const FAR: i64 = 4096;
+
+fn golden() -> &'static Value {
+    static GOLDEN: OnceLock<Value> = OnceLock::new();
+    GOLDEN.get_or_init(|| {
+        serde_json::from_str(include_str!("../golden/biases.json")).expect("biases.json")
+    })
+}
+
+fn cases(key: &str) -> &'static [Value] {
+    golden()[key].as_array().unwrap()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+fn size(value: &Value) -> usize {
+    number(value) as usize
+}
+
+fn patterns(hex: &Value) -> Vec<u64> {
+    let hex = hex.as_array().unwrap().iter();
+    hex.map(|bits| u64::from_str_radix(bits.as_str().unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn config(case: &Value) -> AlibiConfig {
+    AlibiConfig {
+        bias_max: case["bias_max"].as_f64().unwrap(),
+        ..AlibiConfig::new(size(&case["heads"]))
+    }
+}
+
+#[test]
+fn slopes_are_the_nearest_floats_for_all_numbers_of_heads() {
+    fn check<T: Element>(case: &Value) {
+        let found = alibi_slopes::<T>(&config(case)).unwrap();
+        let found: Vec<_> = found.into_iter().map(T::pattern).collect();
+        assert_eq!(
+            found,
+            patterns(&case["exact"][T::NAME]),
+            "{} {}",
+            case["heads"],
+            T::NAME
+        );
+    }
+    for case in cases("slopes") {
+        check::<f64>(case);
+        check::<f32>(case);
+        check::<f16>(case);
+        check::<bf16>(case);
+    }
+}
+
+#[test]
+fn slopes_of_bloom_mpt_and_falcon_have_this_order() {
+    for case in cases("slopes") {
+        let single = alibi_slopes::<f32>(&config(case)).unwrap();
+        for of in ["bloom", "mpt"] {
+            if case[of].is_null() {
+                continue;
+            }
+            for (found, wanted) in single.iter().zip(patterns(&case[of])) {
+                let ulp = u64::from(found.to_bits()).abs_diff(wanted);
+                assert!(
+                    ulp <= u64::from(ALIBI_SLOPE_ULP),
+                    "{of} {}: {ulp}",
+                    case["heads"]
+                );
+            }
+        }
+        if !case["falcon_bf16"].is_null() {
+            let found = alibi_slopes::<bf16>(&config(case)).unwrap();
+            let found: Vec<_> = found.into_iter().map(Element::to_f64).collect();
+            let wanted = patterns(&case["falcon_bf16"]);
+            let wanted: Vec<_> = wanted
+                .iter()
+                .map(|bits| bf16::from_bits(*bits as u16).to_f64())
+                .collect();
+            assert_eq!(found, wanted, "{}", case["heads"]);
+        }
+    }
+}
+
+#[test]
+fn biases_by_distance_are_slopes_times_distances_rounded_once() {
+    let config = AlibiConfig::new(3);
+    let slopes = alibi_slopes::<f64>(&config).unwrap();
+    let (q_len, kv_len, offset) = (5, 300, 290);
+    let distances = relative_distances(q_len, kv_len, offset as u64).unwrap();
+    let found = alibi_distances::<f64>(&config, q_len, kv_len, offset as u64).unwrap();
+    assert_eq!((found.rows(), found.width()), (3, 304));
+    for (row, slope) in found.iter_rows().zip(&slopes) {
+        for (value, distance) in row.iter().zip(distances.clone()) {
+            // 2^-4 and 2^-8 are exact; 2^-2 is too.
+            assert_eq!(*value, -slope * distance.abs() as f64);
+        }
+    }
+    // Row i of the matrix is a slice, and its entry of distance 0 is the key at the query's position.
+    for i in 0..q_len {
+        let row = &found.row(1).unwrap()[q_len - 1 - i..][..kv_len];
+        assert_eq!(row.iter().position(|value| *value == 0.0), Some(offset + i));
+    }
+    let found = alibi_positions::<f32>(&config, &[-3, 0, 7]).unwrap();
+    assert_eq!(found.row(0), Some(&[-0.1875, 0.0, 0.4375][..]));
+}
+
+/// Expands the runs of a case, and compares every distance. Returns how many differ.
+fn differences(case: &Value, bucket: impl Fn(i64) -> i64) -> Vec<i64> {
+    let runs: Vec<_> = case["runs"].as_array().unwrap().iter().collect();
+    let mut differ = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let (first, wanted) = (run[0].as_i64().unwrap(), run[1].as_i64().unwrap());
+        let end = runs
+            .get(index + 1)
+            .map_or(FAR + 1, |next| next[0].as_i64().unwrap());
+        differ.extend((first..end).filter(|distance| bucket(*distance) != wanted));
+    }
+    differ
+}
+
+#[test]
+fn buckets_equal_those_of_transformers_at_every_distance() {
+    for case in cases("buckets") {
+        let buckets = T5Buckets::new(T5BucketsConfig {
+            num_buckets: size(&case["num_buckets"]),
+            max_distance: number(&case["max_distance"]) as u32,
+            direction: match case["bidirectional"].as_bool().unwrap() {
+                true => BucketDirection::Bidirectional,
+                false => BucketDirection::Unidirectional,
+            },
+        })
+        .unwrap();
+        let differ = differences(case, |distance| buckets.bucket(distance).into());
+        println!(
+            "{} {} {} {}: {differ:?}",
+            case["model"], case["num_buckets"], case["max_distance"], case["bidirectional"]
+        );
+        assert!(
+            differ.is_empty(),
+            "{} {}",
+            case["model"],
+            case["num_buckets"]
+        );
+    }
+}
+
+#[test]
+fn buckets_of_deberta_equal_those_of_transformers_at_every_distance() {
+    for case in cases("deberta_buckets") {
+        let buckets = DebertaBuckets::new(DebertaBucketsConfig {
+            position_buckets: Some(size(&case["position_buckets"])),
+            max_relative_positions: number(&case["max_relative_positions"]) as u32,
+        })
+        .unwrap();
+        let span = buckets.span() as i64;
+        let limited = |bucket: i64| (bucket + span).clamp(0, 2 * span - 1);
+        let runs = case["runs"].as_array().unwrap();
+        let runs: Vec<_> = runs
+            .iter()
+            .map(|run| serde_json::json!([run[0], limited(run[1].as_i64().unwrap())]))
+            .collect();
+        let differ = differences(&serde_json::json!({ "runs": runs }), |distance| {
+            buckets.row(distance).into()
+        });
+        println!(
+            "{} {}: {differ:?}",
+            case["position_buckets"], case["max_relative_positions"]
+        );
+        assert!(differ.is_empty(), "{}", case["position_buckets"]);
+    }
+}
+
+#[test]
+fn index_tables_equal_those_of_swin_beit_and_levit() {
+    for case in cases("indices") {
+        let at = |key: &str| size(&case[key]);
+        let found = match case["kind"].as_str().unwrap() {
+            "swin" => RelativeIndex::swin(at("height"), at("width")),
+            "beit" => RelativeIndex::beit(at("height"), at("width")),
+            _ => RelativeIndex::levit(at("q"), at("kv"), at("stride")),
+        }
+        .unwrap();
+        let wanted = case["index"].as_array().unwrap();
+        assert_eq!(found.index().rows(), wanted.len());
+        for (row, wanted) in found.index().iter_rows().zip(wanted) {
+            let wanted: Vec<_> = wanted
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|i| number(i) as u32)
+                .collect();
+            assert_eq!(row, wanted, "{}", case["kind"]);
+        }
+        let most = found.index().as_slice().iter().max().unwrap();
+        assert!((*most as usize) < found.rows());
+    }
+}
+
+#[test]
+fn coordinates_of_swin_v2_are_the_nearest_floats() {
+    for case in cases("swinv2") {
+        let pair = |key: &str| (size(&case[key][0]), size(&case[key][1]));
+        let (window, pretrained) = (pair("window"), pair("pretrained"));
+        let pretrained = (pretrained.0 > 0).then_some(pretrained);
+        let found = swin_v2_coordinates::<f32>(window.0, window.1, pretrained).unwrap();
+        let wide = swin_v2_coordinates::<f64>(window.0, window.1, pretrained).unwrap();
+        let wanted = case["table"]["values"].as_array().unwrap();
+        assert_eq!(found.as_slice().len(), wanted.len());
+        for ((found, wide), wanted) in found.as_slice().iter().zip(wide.as_slice()).zip(wanted) {
+            let wanted = wanted.as_f64().unwrap() as f32;
+            let ulp = found.to_bits().abs_diff(wanted.to_bits());
+            let zeros = *found == 0.0 && wanted == 0.0;
+            assert!(zeros || ulp <= SWIN_V2_ULP, "{found} {wanted}");
+            assert_eq!(*found, *wide as f32);
+        }
+    }
+    // 1 + 8 x 7/7 = 9 and 1 + 8 x 7/8 = 8, whose logarithm is an integer.
+    let table = swin_v2_coordinates::<f64>(8, 1, Some((9, 2))).unwrap();
+    assert_eq!(table.row(14), Some(&[1.0, 0.0][..]));
+}
+
+#[test]
+fn coordinates_of_sam_equal_its_products() {
+    for case in cases("sam_indices") {
+        let (q, kv) = (size(&case["q"]), size(&case["kv"]));
+        let found = decomposed_index(q, kv).unwrap();
+        let multiple = q.max(kv).is_multiple_of(q.min(kv));
+        for (row, wanted) in found.iter_rows().zip(case["index"].as_array().unwrap()) {
+            for (found, wanted) in row.iter().zip(wanted.as_array().unwrap()) {
+                let difference = u64::from(*found).abs_diff(number(wanted));
+                assert!(
+                    difference <= u64::from(!multiple),
+                    "{q} {kv}: {found} {wanted}"
+                );
+            }
+        }
+    }
+    assert_eq!(
+        resize_rows(4, 4).unwrap(),
+        [(0, 1, 0.0), (1, 2, 0.0), (2, 3, 0.0), (3, 3, 0.0)]
+    );
+    assert_eq!(resize_rows(4, 2).unwrap(), [(0, 1, 0.5), (2, 3, 0.5)]);
+}
+
+#[test]
+fn invalid_biases_are_errors_that_name_the_values() {
+    fn message<T>(result: pe_core::Result<T>) -> String {
+        result
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    }
+    let t5 = |num_buckets, max_distance, direction| {
+        message(T5Buckets::new(T5BucketsConfig {
+            num_buckets,
+            max_distance,
+            direction,
+        }))
+    };
+    let deberta = |buckets, max_relative_positions| {
+        message(DebertaBuckets::new(DebertaBucketsConfig {
+            position_buckets: Some(buckets),
+            max_relative_positions,
+        }))
+    };
+    let slopes = |config| message(alibi_slopes::<f32>(&config));
+    let huge = usize::MAX;
+    for (found, wanted) in [
+        (slopes(AlibiConfig::new(0)), "heads 0 is not 1..=65536"),
+        (
+            slopes(AlibiConfig::new(huge)),
+            "heads 18446744073709551615 is not 1..=65536",
+        ),
+        (
+            slopes(AlibiConfig {
+                bias_max: -1.0,
+                ..AlibiConfig::new(4)
+            }),
+            "alibi_bias_max -1.0 is not a positive finite number",
+        ),
+        (
+            t5(31, 128, BucketDirection::Bidirectional),
+            "relative_attention_num_buckets 31 is not 2..=4096 on each side",
+        ),
+        (
+            t5(huge, 128, BucketDirection::Unidirectional),
+            "relative_attention_num_buckets 18446744073709551615 is not 2..=4096 on each side",
+        ),
+        (
+            t5(32, 8, BucketDirection::Bidirectional),
+            "relative_attention_max_distance 8 is not above the number of buckets of single distances",
+        ),
+        (
+            deberta(7, 512),
+            "position_buckets 7 is not an even number within 4..=8192",
+        ),
+        (
+            deberta(256, 129),
+            "max_relative_positions 129 is not more than half of position_buckets, plus 1",
+        ),
+        (
+            message(relative_distances(0, 3, 0)),
+            "q_len 0 is not at least 1",
+        ),
+        (
+            message(relative_distances(1, 0, 0)),
+            "kv_len 0 is not at least 1",
+        ),
+        (
+            message(relative_distances(huge, huge, 0)),
+            "18446744073709551615 tokens exceed the limit of 268435456 in one call",
+        ),
+        (
+            message(relative_distances(2, 1, u64::MAX)),
+            "positions 18446744073709551615..18446744073709551615 are not an ascending range within 0..4294967296",
+        ),
+        (
+            message(RelativeIndex::swin(0, 3)),
+            "rows 0 is not at least 1",
+        ),
+        (
+            message(RelativeIndex::swin(huge, huge)),
+            "18446744073709551615 tokens exceed the limit of 268435456 in one call",
+        ),
+        (
+            message(RelativeIndex::levit(2, 2, 0)),
+            "stride 0 is not 1..=65536",
+        ),
+        (
+            message(decomposed_index(1 << 20, 1 << 20)),
+            "1099511627776 tokens exceed the limit of 268435456 in one call",
+        ),
+        (message(resize_rows(3, 0)), "to 0 is not 1..=268435456"),
+        (
+            message(swin_v2_coordinates::<f32>(2, 2, Some((1, 4)))),
+            "pretrained_window_size 1 is not at least 2",
+        ),
+    ] {
+        assert_eq!(found, wanted);
+    }
+}
