@@ -56,6 +56,6 @@ mod words;
 pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
 pub(crate) use mask::{Mask, Masking};
-pub(crate) use ops::{AddEncoding, Direction, Rotation, ScaledDropout};
+pub(crate) use ops::{AddEncoding, Direction, GatherSum, Gathering, Rotation, ScaledDropout, Side};
 pub use plan::{Plan, Route};
 pub(crate) use token_rows::TokenRows;

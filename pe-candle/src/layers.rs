@@ -3,6 +3,7 @@
 pub(crate) mod additive;
 pub(crate) mod config;
 pub(crate) mod dropout;
+pub(crate) mod grid;
 pub(crate) mod inference;
 pub(crate) mod published;
 pub(crate) mod reference;

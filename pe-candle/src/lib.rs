@@ -150,6 +150,8 @@ pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
@@ -162,10 +164,11 @@ pub use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     Base, CosSin, Direction, Element, FrequencyUnit, GridCoordinates, GridIndexing, Llama3Scaling,
     LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, RopeScaling, Rotary,
-    RotaryAxis, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
-    SinusoidalConfig, Spacing, Table, VisionWindows, YarnScaling, hf_config, mrope_position_ids,
-    ntk_base, permute_rows, vision_position_ids, vision_windows,
+    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig,
+    ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryFrequencies,
+    RotaryRecipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table, TokenOrder,
+    VisionWindows, YarnScaling, hf_config, mrope_position_ids, ntk_base, permute_rows,
+    vision_position_ids, vision_windows,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

@@ -4,3 +4,4 @@
 pub mod hf_config;
 pub(crate) mod permute;
 pub(crate) mod preset;
+pub(crate) mod resize_preset;

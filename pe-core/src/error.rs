@@ -192,6 +192,74 @@ pub enum Error {
         /// Rows and columns of a square.
         merge: u32,
     },
+    /// A side of a grid is zero or above [`MAX_GRID_SIDE`](crate::MAX_GRID_SIDE).
+    #[error("{name} {side} is outside 1..={max}", max = crate::limits::MAX_GRID_SIDE)]
+    GridSide {
+        /// Name of the side.
+        name: &'static str,
+        /// The given side.
+        side: usize,
+    },
+    /// The number of sides is not what the grid or the operation has.
+    #[error("{name} has {sides} sides, {expected} are needed")]
+    GridSides {
+        /// Name of the list of sides.
+        name: &'static str,
+        /// The number of sides given.
+        sides: usize,
+        /// The required number.
+        expected: usize,
+    },
+    /// Nearest neighbors have neither antialiasing nor aligned corners.
+    #[error("{kernel} resizing is not defined with {option}")]
+    ResizeOption {
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// Name of the option.
+        option: &'static str,
+    },
+    /// A scale factor cannot be used.
+    #[error(
+        "the scale factor {numerator}/{denominator} cannot be used: both terms must be within 1..={max}",
+        max = crate::limits::MAX_TERM
+    )]
+    ResizeFactor {
+        /// Numerator of the factor.
+        numerator: u64,
+        /// Denominator of the factor.
+        denominator: u64,
+    },
+    /// No simple fraction is next to a scale factor.
+    #[error(
+        "the scale factor {value:?} is not within two ulp of a fraction with terms within 1..={max}",
+        max = crate::limits::MAX_TERM
+    )]
+    ScaleFactor {
+        /// The given factor.
+        value: f64,
+    },
+    /// A scale factor leads to another size.
+    #[error("the scale factor {numerator}/{denominator} resizes {from} to {found}, not to {to}")]
+    ResizedSide {
+        /// Numerator of the factor.
+        numerator: u64,
+        /// Denominator of the factor.
+        denominator: u64,
+        /// The side before.
+        from: usize,
+        /// The side that the factor leads to.
+        found: u64,
+        /// The requested side.
+        to: usize,
+    },
+    /// Resized grids of one call have too many rows, or too many rows contribute to them.
+    #[error("{taps} {name} exceed the limit of {max} in one call", max = crate::limits::MAX_TAPS)]
+    TooManyTaps {
+        /// What is counted.
+        name: &'static str,
+        /// The number.
+        taps: u64,
+    },
     /// A parameter of an attention bias is out of its range.
     #[error("{name} {value} is not {allowed}")]
     Bias {

@@ -144,6 +144,7 @@ mod turns;
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
+pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
 pub use families::bias::alibi::{
     AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
@@ -155,16 +156,17 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
-    MropePositions, MropeSegment, PatchGrid, PatchOrder, PatchPositions, Rotary, RotaryAxis,
-    RotaryConfig, RotaryFrequencies, VisionWindows, mrope_position_ids, ntk_base,
+    MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
+    RotaryFrequencies, TokenOrder, VisionWindows, mrope_position_ids, ntk_base,
     vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
-pub use limits::{MAX_D_MODEL, MAX_TABLE_BYTES, POSITIONS};
+pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};

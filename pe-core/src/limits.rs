@@ -12,3 +12,12 @@ pub const MAX_TABLE_BYTES: u64 = 1 << 34;
 
 /// Most tokens of images and videos in one call: 2^28.
 pub(crate) const MAX_TOKENS: u64 = 1 << 28;
+
+/// Most positions along one side of a grid: 65,536.
+pub const MAX_GRID_SIDE: usize = 1 << 16;
+
+/// Most rows, or source rows with their weights, of resized grids in one call: 2^28.
+pub(crate) const MAX_TAPS: u64 = 1 << 28;
+
+/// Largest term of a scale factor: 2^24.
+pub(crate) const MAX_TERM: u64 = 1 << 24;

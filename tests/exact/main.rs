@@ -9,6 +9,7 @@ mod parity;
 mod presets;
 mod properties;
 mod recipes;
+mod resize;
 mod rotary;
 mod seeds;
 mod shifts;

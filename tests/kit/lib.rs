@@ -9,6 +9,7 @@ pub mod isa;
 pub mod peers;
 #[cfg(feature = "demo")]
 pub mod program;
+pub mod resize;
 pub mod rotary;
 pub mod server;
 pub mod snapshot;

@@ -120,6 +120,30 @@ pub const FIGURE_DEGREES: f64 = 1e-12;
 /// another order, a square root and a quotient.
 pub const NORMS_F64: f64 = 1e-14;
 
+/// Grids resized by torch in f32, entries within -1..=1, sides up to 16: coordinates with an error of
+/// an ulp, 1e-6 times the kernel's slope, and sums of 4 or more products.
+pub const RESIZED_BY_TORCH: f64 = 3e-6;
+
+/// Grids resized by JAX in f32: weights that are normalized in f32, and their products with the grid.
+pub const RESIZED_BY_JAX: f64 = 1.2e-7;
+
+/// Gradients of resized grids against Candle's own, which add up to 20 products below 1.3 in another
+/// order: in f32.
+pub const GRID_GRADIENT: f64 = 2e-6;
+
+/// ... in f16, where Candle adds in f16 or f32, and ours rounds once.
+pub const GRID_GRADIENT_F16: f64 = 1e-2;
+
+/// ... and in bf16.
+pub const GRID_GRADIENT_BF16: f64 = 8e-2;
+
+/// Central differences with a step of 1e-5 of sums of cubes of terms below 8.
+pub const GRID_DIFFERENCES: f64 = 1e-7;
+
+/// Equal rows of f64 within -1..=1 after resizing: the sum of up to 64 weights, which are products of two
+/// rounded ones, and of rounded products.
+pub const EQUAL_ROWS_F64: f64 = 1e-14;
+
 /// Figures printed with ten decimals.
 pub const TEN_DECIMALS: f64 = 5e-11;
 

@@ -5,6 +5,7 @@ mod dropout;
 mod grid;
 mod isa;
 mod kernel;
+mod learned_grid;
 mod rotary;
 mod threads;
 

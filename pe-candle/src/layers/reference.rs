@@ -5,9 +5,11 @@ use std::sync::OnceLock;
 
 use candle_core::utils::{cuda_is_available, metal_is_available};
 use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
+use pe_core::RowTaps;
 
 use crate::kernel::{Plan, Rotation, Route};
 use crate::layers::dropout::{Dropout, DropoutOp};
+use crate::layers::grid::reference::gather_sum;
 
 /// The reference paths of the layers.
 ///
@@ -16,6 +18,7 @@ use crate::layers::dropout::{Dropout, DropoutOp};
 pub(crate) struct Paths {
     pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
     pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
+    pub(crate) sum: fn(&Tensor, &RowTaps) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
@@ -23,6 +26,7 @@ pub(crate) struct Paths {
 static PATHS: Paths = Paths {
     add: add_encoding,
     gather,
+    sum: gather_sum,
     rotate: Rotation::by_reference,
     drop: DropoutOp::on_backend,
 };

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxisFrequencies, AxisPairing, CosSin,
     Direction, Element, Error, FrequencyUnit, GridCoordinates, GridIndexing, PairLayout, PatchGrid,
-    PatchOrder, PatchPositions, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe,
+    PatchPositions, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe, TokenOrder,
     ntk_base, vision_windows,
 };
 use pe_tests::{golden, tolerance};
@@ -368,8 +368,8 @@ fn windows_are_those_of_the_model() {
         assert_eq!(found.index, list::<Vec<u32>>(&case["index"]));
         assert_eq!(found.cu_seqlens, list::<Vec<u32>>(&case["cu_seqlens"]));
         // The windows' patches are those of the squares, in the order of the index.
-        let squares = PatchPositions::new(&grids, PatchOrder::Merged { merge: 2 }).unwrap();
-        let order = PatchOrder::Windowed {
+        let squares = PatchPositions::new(&grids, TokenOrder::MergeBlocks(2)).unwrap();
+        let order = TokenOrder::Windows {
             merge: 2,
             window: 4,
         };

@@ -2,7 +2,7 @@
 
 use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, Error, MAX_D_MODEL, Mrope, MropeArrangement,
-    MropeSegment, PairLayout, PatchGrid, PatchOrder, RotaryAxis, mrope_position_ids, permutation,
+    MropeSegment, PairLayout, PatchGrid, RotaryAxis, TokenOrder, mrope_position_ids, permutation,
     permute_rows, vision_position_ids,
 };
 use pe_tests::watchdog::Watchdog;
@@ -110,7 +110,7 @@ fn axial_grids_of_any_size() {
     );
     for window in [0, u32::MAX] {
         let config = AxialRotaryConfig {
-            order: PatchOrder::Windowed { merge: 1, window },
+            order: TokenOrder::Windows { merge: 1, window },
             ..AxialRotaryPreset::Qwen2VlVision.config(16).unwrap()
         };
         let found = AxialRotary::new(config).unwrap().grid_positions(&[2, 3]);

@@ -7,18 +7,15 @@ use crate::limits::MAX_TOKENS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum PatchOrder {
+pub enum TokenOrder {
     /// Row after row.
     #[default]
-    Rows,
-    /// Squares of `merge` x `merge` patches that become one token, row after row (Qwen2-VL, Qwen3-VL,
-    /// GLM-4V).
-    Merged {
-        /// Side of the squares (`spatial_merge_size`).
-        merge: u32,
-    },
+    RowMajor,
+    /// Squares of so many patches a side that become one token (`spatial_merge_size`), row after row
+    /// (Qwen2-VL, Qwen3-VL, GLM-4V).
+    MergeBlocks(u32),
     /// Windows of `window` x `window` such squares, row after row (the window attention of Qwen2.5-VL).
-    Windowed {
+    Windows {
         /// Side of the squares (`spatial_merge_size`).
         merge: u32,
         /// Side of the windows in squares: `window_size / spatial_merge_size / patch_size`.
@@ -26,13 +23,13 @@ pub enum PatchOrder {
     },
 }
 
-impl PatchOrder {
+impl TokenOrder {
     /// Returns row and column of each patch of a frame. A grid without patches has no frames.
     pub(super) fn patches(self, grid: PatchGrid) -> Result<Vec<(u32, u32)>> {
         let (merge, window) = match self {
-            Self::Rows => (1, u32::MAX),
-            Self::Merged { merge } => (merge, u32::MAX),
-            Self::Windowed { merge, window } => (merge, window),
+            Self::RowMajor => (1, u32::MAX),
+            Self::MergeBlocks(merge) => (merge, u32::MAX),
+            Self::Windows { merge, window } => (merge, window),
         };
         let squares = grid.merged(merge)?;
         if window == 0 {
@@ -142,7 +139,7 @@ pub(super) fn check_tokens(tokens: u64) -> Result<()> {
 /// Returns an error if a grid cannot be divided into such squares, or if the grids have more
 /// than 2^28 patches in total.
 pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPositions> {
-    PatchPositions::new(grids, PatchOrder::Merged { merge })
+    PatchPositions::new(grids, TokenOrder::MergeBlocks(merge))
 }
 
 impl PatchPositions {
@@ -150,10 +147,10 @@ impl PatchPositions {
     /// frame.
     ///
     /// ```
-    /// use pe_core::{PatchGrid, PatchOrder, PatchPositions};
+    /// use pe_core::{PatchGrid, TokenOrder, PatchPositions};
     ///
     /// let grid = PatchGrid { frames: 1, rows: 1, columns: 3 };
-    /// let windows = PatchOrder::Windowed { merge: 1, window: 2 };
+    /// let windows = TokenOrder::Windows { merge: 1, window: 2 };
     /// let two = [grid, PatchGrid { rows: 3, columns: 2, ..grid }];
     /// let patches = PatchPositions::new(&two, windows)?;
     /// assert_eq!(patches.rows, [0, 0, 0, 0, 0, 1, 1, 2, 2]);
@@ -164,7 +161,7 @@ impl PatchPositions {
     /// # Errors
     /// Returns an error if a grid cannot be divided into the squares of the order, if its windows are
     /// empty, or if the grids have more than 2^28 patches in total.
-    pub fn new(grids: &[PatchGrid], order: PatchOrder) -> Result<Self> {
+    pub fn new(grids: &[PatchGrid], order: TokenOrder) -> Result<Self> {
         let mut out = Self::default();
         let mut total: u64 = 0;
         for grid in grids {
@@ -195,7 +192,7 @@ pub struct VisionWindows {
 
 /// Computes the windows of Qwen2.5-VL's vision model (`get_vision_window_index`): each frame is divided
 /// into windows of `window` x `window` merged tokens, of which those at the right and the bottom may be
-/// smaller. Patches in this order have the positions of [`PatchOrder::Windowed`].
+/// smaller. Patches in this order have the positions of [`TokenOrder::Windows`].
 ///
 /// ```
 /// use pe_core::{PatchGrid, vision_windows};
@@ -214,7 +211,7 @@ pub fn vision_windows(grids: &[PatchGrid], merge: u32, window: u32) -> Result<Vi
         index: Vec::new(),
         cu_seqlens: vec![0],
     };
-    let order = PatchOrder::Windowed { merge: 1, window };
+    let order = TokenOrder::Windows { merge: 1, window };
     let (mut total, mut end) = (0u64, 0);
     for grid in grids {
         let merged = grid.merged(merge)?;

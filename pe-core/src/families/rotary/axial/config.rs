@@ -1,6 +1,6 @@
 //! Specification of a rotary embedding over several axes.
 
-use crate::families::rotary::patches::PatchOrder;
+use crate::families::rotary::patches::TokenOrder;
 use crate::spec::direction::Direction;
 use crate::spec::pair_layout::PairLayout;
 use crate::spec::recipe::RotaryRecipe;
@@ -55,7 +55,7 @@ pub struct AxialRotaryConfig {
     pub indexing: GridIndexing,
     /// Order of a grid's tokens.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub order: PatchOrder,
+    pub order: TokenOrder,
     /// Number of tokens before those of a grid that are not rotated: class and register tokens.
     #[cfg_attr(feature = "serde", serde(default))]
     pub prefix_tokens: usize,
@@ -81,7 +81,7 @@ impl AxialRotaryConfig {
             direction: Direction::Counterclockwise,
             recipe: RotaryRecipe::Exact,
             indexing: GridIndexing::Ij,
-            order: PatchOrder::Rows,
+            order: TokenOrder::RowMajor,
             prefix_tokens: 0,
             suffix_tokens: 0,
         }

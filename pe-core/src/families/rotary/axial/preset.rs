@@ -5,7 +5,7 @@ use crate::families::rotary::axial::config::{
     AxialRotaryConfig, AxisFrequencies, AxisPairing, FrequencyUnit, GridCoordinates, GridIndexing,
     RotaryAxis,
 };
-use crate::families::rotary::patches::PatchOrder;
+use crate::families::rotary::patches::TokenOrder;
 use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::num::real::Real;
 use crate::spec::impl_names;
@@ -290,11 +290,11 @@ impl AxialRotaryPreset {
                 ..two(own(100.0, half))
             },
             Self::Qwen2VlVision => AxialRotaryConfig {
-                order: PatchOrder::Merged { merge: 2 },
+                order: TokenOrder::MergeBlocks(2),
                 ..two(own(10_000.0, half))
             },
             Self::Qwen25VlVision => AxialRotaryConfig {
-                order: PatchOrder::Windowed {
+                order: TokenOrder::Windows {
                     merge: 2,
                     window: 4,
                 },

@@ -1,0 +1,172 @@
+//! Configuration of a learned grid.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use candle_core::{Result, bail};
+use pe_core::{MAX_D_MODEL, MAX_GRID_SIDE, PatchOrder, ResizeConfig, ResizePreset};
+
+/// Axes of a learned table of `N` rows and `D` columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum TableAxes {
+    /// `[N, D]`: SigLIP, the vision models of Qwen, tables by offset.
+    Rows,
+    /// `[1, N, D]`: ViT, DINOv2, timm.
+    #[default]
+    BatchOfRows,
+    /// `[1, H, W, D]`: SAM, ViTDet.
+    ChannelsLast,
+    /// `[1, D, H, W]`: SAM 2.
+    ChannelsFirst,
+}
+
+/// Configuration of a [`LearnedGrid`](crate::LearnedGrid): plain data, checked by the layer's
+/// constructors.
+///
+/// ```
+/// use pe_candle::{LearnedGridConfig, ResizePreset};
+///
+/// // DINOv2 with four registers, which have no rows in the table.
+/// let config = LearnedGridConfig::from_preset(ResizePreset::Dinov2Registers, [37, 37], 1024);
+/// assert_eq!((config.rows_before, config.rows()), (1, 1 + 37 * 37));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnedGridConfig {
+    /// Sides of the grid, in the order of the table's rows: height and width of an image; frames, height,
+    /// and width of a video; one side for a sequence.
+    pub sides: Vec<usize>,
+    /// Width of a row.
+    pub width: usize,
+    /// Rows before the grid, such as that of a class token. They are kept.
+    pub rows_before: usize,
+    /// Rows after the grid, such as BEiT's three. They are kept.
+    pub rows_after: usize,
+    /// Way of resizing.
+    pub resize: ResizeConfig,
+    /// Order of the resized rows.
+    pub order: PatchOrder,
+    /// Axes of the table.
+    pub axes: TableAxes,
+    /// Name of the table in a `VarBuilder`. Defaults to `position_embeddings`.
+    pub tensor: String,
+}
+
+impl LearnedGridConfig {
+    /// Creates the configuration of a grid without other rows, resized as in ViT: torch's `bicubic`.
+    pub fn new(sides: impl Into<Vec<usize>>, width: usize) -> Self {
+        Self {
+            rows_before: 0,
+            ..Self::from_preset(ResizePreset::Vit, sides, width)
+        }
+    }
+
+    /// Creates the configuration of a grid as a model or a library has it: way of resizing, rows before
+    /// and after the grid, order, axes, and the tensor's name.
+    ///
+    /// | preset | tensor | axes |
+    /// |---|---|---|
+    /// | `vit`, `dinov2-registers` | `position_embeddings` | `[1, N, D]` |
+    /// | `timm`, `dinov2-offset` | `pos_embed` | `[1, N, D]` |
+    /// | `siglip`, `siglip2`, `glm4v`, `paddleocr-vl` | `position_embedding.weight` | `[N, D]` |
+    /// | `qwen3-vl` | `pos_embed.weight` | `[N, D]` |
+    /// | `sam2` | `pos_embed` | `[1, D, H, W]` |
+    /// | `beit`, `swin` | `relative_position_bias_table` | `[N, D]`, `D` heads |
+    /// | `levit` | `attention_biases` | `[N, D]`, `D` heads |
+    /// | `jax` | `pos_embedding` | `[1, N, D]` |
+    ///
+    /// The sides of tables by offset are `2 * side - 1` of the window's. BEiT reads its table with
+    /// height and width swapped, and so does this configuration.
+    pub fn from_preset(preset: ResizePreset, sides: impl Into<Vec<usize>>, width: usize) -> Self {
+        use ResizePreset as P;
+        let [rows_before, rows_after] = preset.kept_rows();
+        let mut sides = sides.into();
+        if preset.swaps_sides() {
+            sides.reverse();
+        }
+        let (tensor, axes) = match preset {
+            P::Timm | P::Dinov2Offset => ("pos_embed", TableAxes::BatchOfRows),
+            P::Siglip | P::Siglip2 | P::Glm4v | P::PaddleocrVl => {
+                ("position_embedding.weight", TableAxes::Rows)
+            }
+            P::Qwen3Vl => ("pos_embed.weight", TableAxes::Rows),
+            P::Sam2 => ("pos_embed", TableAxes::ChannelsFirst),
+            P::Beit | P::Swin => ("relative_position_bias_table", TableAxes::Rows),
+            P::Levit => ("attention_biases", TableAxes::Rows),
+            P::Jax => ("pos_embedding", TableAxes::BatchOfRows),
+            _ => ("position_embeddings", TableAxes::BatchOfRows),
+        };
+        Self {
+            sides,
+            width,
+            rows_before,
+            rows_after,
+            resize: preset.config(),
+            order: preset.order(),
+            axes,
+            tensor: tensor.to_owned(),
+        }
+    }
+
+    /// Returns the number of rows of the table, saturating.
+    pub fn rows(&self) -> usize {
+        let kept = self.rows_before.saturating_add(self.rows_after);
+        self.cells().saturating_add(kept)
+    }
+
+    /// Returns the number of rows of the grid, saturating.
+    pub(crate) fn cells(&self) -> usize {
+        Self::cells_of(&self.sides)
+    }
+
+    /// Returns the number of rows of a grid of these sides, saturating.
+    pub(crate) fn cells_of(sides: &[usize]) -> usize {
+        sides.iter().fold(1, |n, side| side.saturating_mul(n))
+    }
+
+    /// Returns the shape of the table.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        let (rows, width) = (self.rows(), self.width);
+        match self.axes {
+            TableAxes::Rows => vec![rows, width],
+            TableAxes::BatchOfRows => vec![1, rows, width],
+            TableAxes::ChannelsLast => [&[1], &self.sides[..], &[width]].concat(),
+            TableAxes::ChannelsFirst => [&[1, width], &self.sides[..]].concat(),
+        }
+    }
+
+    /// Checks the sizes, and that the grid can be resized to its own size.
+    pub(crate) fn check(&self) -> Result<()> {
+        let (sides, width) = (&self.sides, self.width);
+        if width == 0 || width > MAX_D_MODEL {
+            bail!("width {width} is outside 1..={MAX_D_MODEL}");
+        }
+        if sides.is_empty() || sides.len() > 4 {
+            bail!("sides {sides:?}: a grid has 1 to 4 sides");
+        }
+        if let Some(side) = sides
+            .iter()
+            .find(|side| !(1..=MAX_GRID_SIDE).contains(*side))
+        {
+            bail!("sides {sides:?}: {side} is outside 1..={MAX_GRID_SIDE}");
+        }
+        if self.rows() as u64 > pe_core::POSITIONS {
+            let (before, after) = (self.rows_before, self.rows_after);
+            bail!(
+                "a grid of sides {sides:?} with {before} rows before and {after} after has more than \
+                 4294967296 rows"
+            );
+        }
+        let kept = self.rows_before != 0 || self.rows_after != 0;
+        if kept && !matches!(self.axes, TableAxes::Rows | TableAxes::BatchOfRows) {
+            let axes = self.axes;
+            bail!("a table of axes {axes:?} has no rows before or after the grid");
+        }
+        if self.order != PatchOrder::RowMajor && sides.len() < 2 {
+            bail!("sides {sides:?}: an order of squares needs two");
+        }
+        // The options of the kernel, without the sizes.
+        let by = pe_core::ResizeBy::Size;
+        ResizeConfig { by, ..self.resize }.taps(1, 1)?;
+        Ok(())
+    }
+}
