@@ -70,7 +70,7 @@ pub enum Error {
         /// The given share.
         partial_rotary_factor: f64,
     },
-    /// A scaling depends on the length that the model was made for, which is missing.
+    /// A scaling depends on the trained length of the model, which is missing.
     #[error("{scaling} scaling is not defined for a model without max_position_embeddings")]
     MissingLength {
         /// Name of the scaling.
@@ -200,7 +200,7 @@ pub enum Error {
         /// The given side.
         side: usize,
     },
-    /// The number of sides is not what the grid or the operation has.
+    /// The number of sides differs from the number of axes of the grid or the operation.
     #[error("{name} has {sides} sides, {expected} are needed")]
     GridSides {
         /// Name of the list of sides.
@@ -255,7 +255,7 @@ pub enum Error {
     /// Resized grids of one call have too many rows, or too many rows contribute to them.
     #[error("{taps} {name} exceed the limit of {max} in one call", max = crate::limits::MAX_TAPS)]
     TooManyTaps {
-        /// What is counted.
+        /// The counted items.
         name: &'static str,
         /// The number.
         taps: u64,
@@ -373,6 +373,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {
@@ -416,9 +446,9 @@ pub enum Error {
     /// An operator starts at another position than the one before it ends at.
     #[error("the operators do not compose: one ends at position {end}, the next starts at {start}")]
     ComposedPositions {
-        /// Where the first operator ends.
+        /// Last position of the first operator.
         end: i64,
-        /// Where the second operator starts.
+        /// First position of the second operator.
         start: i64,
     },
     /// A model's config.json states something that cannot be used.

@@ -141,6 +141,8 @@ pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]
+pub use convert::hf_bias::{HfBias, bias_from_hf_config};
+#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
@@ -161,8 +163,8 @@ pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
     MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
-    RotaryFrequencies, TokenOrder, VisionWindows, mrope_position_ids, ntk_base,
-    vision_position_ids, vision_windows,
+    RotaryFrequencies, ScoreTemperature, TokenOrder, VisionWindows, Xpos, XposConfig,
+    mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
@@ -171,6 +173,7 @@ pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
+pub use rows::angles::{cos_sin_of_angles, cos_sin_of_angles_f64};
 pub use rows::element::Element;
 pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};

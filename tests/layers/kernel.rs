@@ -436,7 +436,7 @@ fn forward_inplace_rejects_variables_overlaps_and_the_table() -> Result<()> {
     assert_eq!(
         error_of(layer.forward_inplace(&row.broadcast_as((1, 5, 4))?, 0)),
         "elements of the input share their places: shape [1, 5, 4] with strides [4, 0, 1] \
-         cannot be added to in place"
+         cannot be changed in place"
     );
     let table = layer.table()?;
     let before = bits(&table);

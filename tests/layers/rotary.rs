@@ -11,6 +11,7 @@ mod gradients;
 mod inplace;
 mod lengths;
 mod model;
+mod packed;
 mod parity;
 mod positions;
 mod training;

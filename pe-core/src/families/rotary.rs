@@ -18,6 +18,8 @@ pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod patches;
 pub(crate) mod tables;
+mod temperature;
+mod xpos;
 
 use std::sync::Arc;
 
@@ -42,6 +44,8 @@ pub use patches::{
 };
 
 pub use tables::CosSin;
+pub use temperature::ScoreTemperature;
+pub use xpos::{Xpos, XposConfig};
 
 /// Specification of a rotary embedding: plain data, checked by [`Rotary::new`].
 ///

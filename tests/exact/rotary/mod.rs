@@ -18,3 +18,5 @@ mod rerotate;
 mod schemes;
 mod specification;
 mod tables;
+mod temperature;
+mod xpos;

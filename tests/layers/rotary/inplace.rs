@@ -76,7 +76,7 @@ fn variables_overlaps_and_tables_are_rejected_in_place_and_unchanged() -> Result
         ),
         (
             &shared,
-            "elements of the input share their places: shape [1, 2, 3, 8] with strides [48, 24, 0, 1] cannot be rotated in place",
+            "elements of the input share their places: shape [1, 2, 3, 8] with strides [48, 24, 0, 1] cannot be changed in place",
         ),
     ] {
         let before = bits(xs);

@@ -11,11 +11,11 @@ use pe_core::{AxialRotary, PairLayout};
 
 use self::tables::{Block, Built, Kept};
 use super::given::{Given, check_same};
-use super::input::check_own;
 use crate::kernel::{Plan, Rotation};
 use crate::layers::published::Published;
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
+use crate::tensors::memory;
 
 pub use self::config::{AxialRotaryEmbeddingConfig, CoordinateAxis};
 pub use self::positions::AxialPositions;
@@ -198,7 +198,7 @@ impl AxialRotaryEmbedding {
         positions: impl Into<AxialPositions<'a>>,
     ) -> Result<()> {
         self.check("the input", xs)?;
-        check_own(xs)?;
+        memory::own("rotate", xs)?;
         let tables = self.tables(positions.into())?;
         let wide = self.four_axes(xs)?;
         self.check_rows("the input", &wide, &tables)?;
