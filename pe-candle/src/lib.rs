@@ -184,17 +184,19 @@ pub use layers::rotary::axial::{
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AlibiConfig, AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies,
-    AxisPairing, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction, Element,
-    FrequencyUnit, GridCoordinates, GridIndexing, Llama3Scaling, LongRopeScaling, Mrope,
-    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder,
-    PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
-    RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout,
-    Sinusoidal, SinusoidalConfig, Spacing, T5BucketsConfig, Table, TokenOrder, VisionWindows,
-    YarnScaling, hf_config, mrope_position_ids, ntk_base, permute_rows, vision_position_ids,
+    AlibiConfig, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction, Element,
+    Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment,
+    OddWidth, PairLayout, PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation,
+    ResizeBy, ResizeConfig, ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryConfig,
+    RotaryFrequencies, RotaryRecipe, ScoreTemperature, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, Spacing, T5BucketsConfig, Table, Xpos, XposConfig, YarnScaling, gguf,
+    hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+};
+pub use pe_core::{
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    FrequencyUnit, GridCoordinates, GridIndexing, RotaryAxis, TokenOrder, VisionWindows, ntk_base,
     vision_windows,
 };
-pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{

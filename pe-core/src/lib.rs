@@ -141,6 +141,8 @@ pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]
+pub use convert::gguf;
+#[cfg(feature = "hf-config")]
 pub use convert::hf_bias::{HfBias, bias_from_hf_config};
 #[cfg(feature = "hf-config")]
 pub use convert::hf_config;

@@ -31,7 +31,7 @@ pub const REFERENCE_F64_CAST_TO_F32: f64 = 3.1e-8;
 /// inv_freq of a recipe against torch: units in the last place.
 pub const RECIPE_INV_FREQ_ULP_TORCH: u32 = 1;
 
-/// ... and NumPy, whose vectorised exp and power are a little coarser.
+/// ... and NumPy, whose vectorized exp and power are a little coarser.
 pub const RECIPE_INV_FREQ_ULP_NUMPY: u32 = 2;
 
 /// sin and cos of a library's own f32 angle: torch and NumPy err by one unit at most.

@@ -115,6 +115,7 @@ mod reference;
 mod rotation;
 mod tables;
 
+use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result};
@@ -264,6 +265,31 @@ impl RotaryEmbedding {
         device: &Device,
     ) -> Result<Self> {
         let config = RotaryEmbeddingConfig::from_hf_config(config, layer_type)?;
+        Self::new(config, dtype, device)
+    }
+
+    /// Creates the layer of a GGUF file. Combines [`RotaryEmbeddingConfig::from_gguf`] and
+    /// [`new`](Self::new).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use candle_core::{DType, Device};
+    /// use pe_candle::RotaryEmbedding;
+    ///
+    /// let mut file = std::fs::File::open("model.gguf")?;
+    /// let rotary = RotaryEmbedding::from_gguf(&mut file, None, DType::F32, &Device::Cpu)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`RotaryEmbeddingConfig::from_gguf`] and of [`new`](Self::new).
+    pub fn from_gguf(
+        reader: &mut (impl Read + Seek),
+        layer_type: Option<&str>,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let config = RotaryEmbeddingConfig::from_gguf(reader, layer_type)?;
         Self::new(config, dtype, device)
     }
 
