@@ -6,6 +6,7 @@ use crate::layers::additive::PositionalEncoding;
 use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
 use crate::layers::grid::learned::LearnedGrid;
+use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
 use crate::layers::rotary::axial::AxialRotaryEmbedding;
@@ -63,6 +64,12 @@ impl Planned for LearnedGrid {
 impl Planned for PositionalEncoding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
+    }
+}
+
+impl Planned for LearnedPositional {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.adding.plan
     }
 }
 

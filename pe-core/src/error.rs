@@ -17,6 +17,14 @@ pub enum Error {
         /// The given width.
         d_model: usize,
     },
+    /// A width is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error("{name} {width} is outside 1..={max}", max = crate::limits::MAX_D_MODEL)]
+    Width {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given width.
+        width: usize,
+    },
     /// `d_model` is odd and the specification does not define how to handle it.
     #[error(
         "d_model {d_model} is odd: sine and cosine columns come in pairs \

@@ -169,6 +169,7 @@ pub use families::rotary::{
     mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
+pub use families::timestep::{Timestep, TimestepConfig, TimestepPreset};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

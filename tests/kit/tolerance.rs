@@ -302,6 +302,17 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
 
+/// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
+pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;
+
+/// Sums of up to four f64 products of numbers below 10, in another order.
+pub const LEARNED_F64: f64 = 1e-14;
+
+/// A sum of 18 f32 products of numbers below 4.
+pub const LEARNED_F32_SUM: f64 = 1e-4;
+
+/// A sum of eight entries of bf16, each within 2^-9 of the exact one.
+pub const BF16_SUM_OF_EIGHT: f64 = 0.02;
 /// Biases and attention weights in f32 against transformers or Candle's composition: sums of a few products near 8 in another order,
 /// half a unit of 2^-21 each, and another exponential.
 pub const BIAS_F32: f64 = 4e-6;

@@ -67,6 +67,12 @@ impl Sinusoidal {
     /// - a frequency exceeds 2^32 radians per position,
     /// - the recipe does not define the spacing.
     pub fn new(config: SinusoidalConfig) -> Result<Self> {
+        Self::scaled(config, 1.0, 1.0)
+    }
+
+    /// Does the same for positions times `scale` and entries times `factor`. Both must be positive
+    /// and finite.
+    pub(crate) fn scaled(config: SinusoidalConfig, scale: f64, factor: f64) -> Result<Self> {
         let d_model = config.d_model;
         if d_model == 0 || d_model > MAX_D_MODEL {
             return Err(Error::DModel { d_model });
@@ -79,19 +85,23 @@ impl Sinusoidal {
         };
         // A padded width of 1 has no pair, but its base must still be valid.
         let pairs = columns.pairs.max(1);
-        let exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
+        let mut exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
+        if scale != 1.0 {
+            exact = frequency::scaled(&exact, config.base, scale)?;
+        }
         let recipe = config
             .recipe
             .inv_freq(config.base, config.spacing, width, pairs)?;
         let rows = match recipe {
             None => Rows::exact(exact, columns),
-            Some(inv_freq) => Rows::recipe(inv_freq, columns),
+            Some(inv_freq) => Rows::recipe(inv_freq, scale as f32, columns),
         };
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 rows: Rows {
                     padding_idx: config.padding_idx,
+                    factor: factor.into(),
                     ..rows
                 },
             }),
@@ -139,9 +149,13 @@ impl Sinusoidal {
                 .map(|f| f.inv_freq())
                 .take(pairs)
                 .collect(),
-            Source::Recipe { inv_freq, .. } => {
-                inv_freq.iter().map(|f| f64::from(*f)).take(pairs).collect()
-            }
+            Source::Recipe {
+                inv_freq, scale, ..
+            } => inv_freq
+                .iter()
+                .map(|f| f64::from(*f) * f64::from(*scale))
+                .take(pairs)
+                .collect(),
         }
     }
 
@@ -163,9 +177,11 @@ impl Sinusoidal {
                 .map(|f| f.wavelength())
                 .take(pairs)
                 .collect(),
-            Source::Recipe { inv_freq, .. } => inv_freq
+            Source::Recipe {
+                inv_freq, scale, ..
+            } => inv_freq
                 .iter()
-                .map(|f| std::f64::consts::TAU / f64::from(*f))
+                .map(|f| std::f64::consts::TAU / (f64::from(*f) * f64::from(*scale)))
                 .take(pairs)
                 .collect(),
         }

@@ -86,7 +86,7 @@ impl RotaryFrequencies {
                     return Err(Error::InvFreq { value, pair });
                 }
                 let columns = Columns::apart(inv_freq.len(), inv_freq.len());
-                let rows = Rows::recipe(inv_freq.clone(), columns);
+                let rows = Rows::recipe(inv_freq.clone(), 1.0, columns);
                 (Source::F32(inv_freq), rows)
             }
         };
