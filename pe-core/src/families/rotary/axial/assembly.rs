@@ -250,7 +250,7 @@ mod tests {
         let reals = of(vec![-3.0, 0.0, 4.0, 5.0, 6.5])?;
         let integers = of(vec![-3.0, 0.0, 4.0, 5.0])?;
         let range = of(vec![4.0, 5.0])?;
-        assert_eq!(reals.sin.row(0).map(|row| row[0]), Some((-3f32).sin()));
+        assert_eq!(reals.sin.row(0).map(|row| row[0]), Some(-0.14112));
         for (row, real) in (0..4).zip(0..4) {
             assert_eq!(integers.sin.row(row), reals.sin.row(real));
             assert_eq!(integers.cos.row(row), reals.cos.row(real));
