@@ -354,8 +354,10 @@ fn axes(filter: &Filter) -> Result<()> {
         Tensor::from_vec(frequencies.inv_freq(), (1, width / 2), CPU)
     };
     let rates = [rates(16)?, rates(56)?, rates(56)?];
-    let row = Row::new("axes table flux 4608 x 64 f32")
-        .with("ours", || Ok(drop(black_box(flux.tables::<f32>(&lists)?))));
+    let row = Row::new("axes table flux 4608 x 64 f32").with("ours", || {
+        black_box(flux.tables::<f32>(&lists)?);
+        Ok(())
+    });
     with_copies(row, DType::F32, 2 * 4608 * 64)
         .with("candle", || {
             let angles = |(tokens, rates): (&Tensor, &Tensor)| tokens.broadcast_mul(rates);
@@ -380,7 +382,8 @@ fn axes(filter: &Filter) -> Result<()> {
     };
     let by_axis = [tables(21, 44)?, tables(45, 42)?, tables(80, 42)?];
     let row = Row::new("axes table wan 75600 x 64 f32").with("ours", || {
-        Ok(drop(black_box(wan.grid_tables::<f32>(&sizes)?)))
+        black_box(wan.grid_tables::<f32>(&sizes)?);
+        Ok(())
     });
     with_copies(row, DType::F32, 2 * 75_600 * 64)
         .with("candle", || {

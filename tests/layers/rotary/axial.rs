@@ -182,8 +182,8 @@ fn every_path_has_the_same_bits() -> Result<()> {
                 let (q, k) = layer.apply_qkv(&xs, &keys, SIZES)?;
                 assert_eq!(bits(&q), wanted);
                 assert_eq!(bits(&k), bits(&layer.apply(&keys, SIZES)?));
-                for (name, set) in InstructionSet::available() {
-                    assert_eq!(bits(&layer.on(set).apply(&xs, SIZES)?), wanted, "{name}");
+                for (name, layer) in on_each_set(&layer) {
+                    assert_eq!(bits(&layer.apply(&xs, SIZES)?), wanted, "{name}");
                 }
                 let own = xs.copy()?;
                 match layer.rotary().is_rotation() {
