@@ -9,6 +9,7 @@ use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::axial::AxialRotaryEmbedding;
 use crate::layers::rotary::learned::LearnedRotary;
 
 /// An instruction set of this machine.
@@ -86,6 +87,12 @@ impl Planned for LearnedRotary {
 }
 
 impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AxialRotaryEmbedding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -92,6 +92,17 @@ pub const LEARNED_ROTARY_F64: f64 = 1e-13;
 /// results, 2^-9 of sums of six products of up to 20.
 pub const LEARNED_ROTARY_HALF: f64 = 0.25;
 
+/// Queries below 1.25 rotated by models' own f32 code at the small sizes and positions of `rotary_axial.json`: a frequency
+/// that differs by a unit of f32 times positions up to 900, in both terms. Where positions are that large, frequencies
+/// are at most 1.
+pub const AXIAL_ROTATED: f64 = 1.6e-4;
+
+/// ... and the scores of rotated queries and keys of 192 columns in f64 at equal differences of positions: sums of terms below
+/// 16, whose cosines err by half a unit of f64.
+pub const AXIAL_SCORE: f64 = 1e-11;
+
+/// ... and of LTX-Video, with frequencies up to 10000 quarter turns: the same relative error of angles up to 15,708.
+pub const AXIAL_LTX: f64 = 4e-3;
 /// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
 pub const XPOS_SCORE: f64 = 1e-13;
 
