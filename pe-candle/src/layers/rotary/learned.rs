@@ -317,7 +317,7 @@ impl LearnedRotary {
                     positions.dims()
                 );
             }
-            let scaled = (inv_freq * weights.exp()?)?;
+            let scaled = inv_freq.mul(&weights.exp()?)?;
             let last = positions.rank();
             return positions.unsqueeze(last)?.broadcast_mul(&scaled);
         }
@@ -336,7 +336,7 @@ impl LearnedRotary {
             let frequencies = weights.i((axis, block))?.unsqueeze(1)?;
             positions.narrow(1, axis, 1)?.broadcast_mul(&frequencies)
         };
-        (along(0)? + along(1)?)?.unsqueeze(0)
+        along(0)?.add(&along(1)?)?.unsqueeze(0)
     }
 
     /// Rotates queries and keys by angles of [`angles`](Self::angles).
