@@ -1,6 +1,8 @@
 //! Conventions of other libraries and model files, translated to specifications.
 
 #[cfg(feature = "hf-config")]
+pub mod gguf;
+#[cfg(feature = "hf-config")]
 pub(crate) mod hf_bias;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;

@@ -17,6 +17,14 @@ pub enum Error {
         /// The given width.
         d_model: usize,
     },
+    /// A width is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error("{name} {width} is outside 1..={max}", max = crate::limits::MAX_D_MODEL)]
+    Width {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given width.
+        width: usize,
+    },
     /// `d_model` is odd and the specification does not define how to handle it.
     #[error(
         "d_model {d_model} is odd: sine and cosine columns come in pairs \
@@ -88,6 +96,15 @@ pub enum Error {
         /// The given width.
         rotary_dim: usize,
     },
+    /// `exponent_dim` is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "exponent_dim {exponent_dim} is not within 1..={max}",
+        max = crate::limits::MAX_D_MODEL
+    )]
+    ExponentDim {
+        /// The given width.
+        exponent_dim: usize,
+    },
     /// More columns are to be rotated than a head has.
     #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
     RotaryWidth {
@@ -96,11 +113,63 @@ pub enum Error {
         /// Number of columns of the head.
         head_dim: usize,
     },
-    /// The head width of an axial embedding is zero or not a multiple of 4.
-    #[error("head_dim {head_dim} is not a multiple of 4, as rows and columns require")]
-    AxialWidth {
+    /// The number of axes is 0 or above 256.
+    #[error("{axes} axes are outside 1..=256")]
+    Axes {
+        /// Number of axes.
+        axes: usize,
+    },
+    /// The width of an axis is zero, odd, or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "axis {axis} has the width {width}, which is not an even number within 2..={max}",
+        max = crate::limits::MAX_D_MODEL
+    )]
+    AxisWidth {
+        /// The axis.
+        axis: usize,
+        /// Its width.
+        width: usize,
+    },
+    /// An axis is listed for another number of pairs than it has.
+    #[error("axis {axis} is listed for {listed} pairs, but its width gives {pairs}")]
+    AxisPairs {
+        /// The axis.
+        axis: usize,
+        /// How often it is listed.
+        listed: usize,
+        /// Number of its pairs.
+        pairs: usize,
+    },
+    /// A preset does not define how to divide heads of a width between its axes.
+    #[error(
+        "the preset {preset} divides heads into multiples of {multiple} columns, not {head_dim}"
+    )]
+    PresetWidth {
+        /// Name of the preset.
+        preset: &'static str,
         /// The given width.
         head_dim: usize,
+        /// Number of columns that heads must be a multiple of.
+        multiple: usize,
+    },
+    /// The sizes of a grid do not go with the axes.
+    #[error(
+        "a grid of sizes {sizes:?} does not go with {axes} axes: one size per axis is needed, \
+         after a number of frames if they repeat"
+    )]
+    GridSizes {
+        /// The sizes.
+        sizes: Vec<usize>,
+        /// Number of axes.
+        axes: usize,
+    },
+    /// Two parts of a specification cannot be combined.
+    #[error("{what} is not defined for {of}")]
+    Undefined {
+        /// The one part.
+        what: &'static str,
+        /// The other part.
+        of: &'static str,
     },
     /// The sections of an M-RoPE do not cover its pairs.
     #[error("mrope_section {sections:?} does not sum to {pairs} pairs")]
@@ -119,6 +188,14 @@ pub enum Error {
         sections: [usize; 3],
         /// Number of pairs.
         pairs: usize,
+    },
+    /// Alternating sections of height and width differ.
+    #[error("{height} pairs of height and {width} of width cannot alternate: they differ")]
+    MropeAlternation {
+        /// Pairs of height.
+        height: usize,
+        /// Pairs of width.
+        width: usize,
     },
     /// The axis of a pair has no list of positions.
     #[error("axis {axis} has no positions: {lists} lists were given")]
@@ -321,6 +398,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {
@@ -383,6 +490,12 @@ pub enum Error {
         /// The keys, each with the reason.
         keys: Vec<String>,
     },
+    /// A GGUF file is malformed or not understood.
+    #[error("GGUF: {}", escape(problem))]
+    Gguf {
+        /// The problem, with key or tensor.
+        problem: String,
+    },
     /// A model encodes positions in another way than by a rotary embedding.
     #[error(
         "config.json: {} has no rotary embedding (scheme: {})",
@@ -405,6 +518,12 @@ pub enum Error {
         layer_type: Option<String>,
         /// The layer types of the model.
         known: Vec<String>,
+    },
+    /// Layers of a type have no rotary embedding.
+    #[error("{} layers have no rotary embedding", escape(layer_type))]
+    Unrotated {
+        /// The layer type.
+        layer_type: String,
     },
     /// A name is not one of those listed.
     #[error("unknown {kind} \"{}\"; known: {}", escape(name), escape(known))]

@@ -2,8 +2,11 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::io::{Read, Seek};
+
 use candle_core::{DType, Result, bail};
-use pe_core::hf_config::{self, HfConfig, HfLayer, UnknownKeys};
+use pe_core::gguf;
+use pe_core::hf_config::{self, HfConfig, HfLayer, HfModel, UnknownKeys};
 use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 
 use crate::layers::config::{Growth, check_max_seq_len};
@@ -117,6 +120,28 @@ impl RotaryEmbeddingConfig {
         Ok(model.layer(layer_type)?.into())
     }
 
+    /// Reads a GGUF file: base, scaling, factors of the frequencies, rotated part of the head, layout, and
+    /// context length. `layer_type` selects `"full_attention"` or `"sliding_attention"` in models with two
+    /// bases. The others need `None`.
+    ///
+    /// # Errors
+    /// Returns an error if
+    /// - the file is malformed, or reading fails,
+    /// - a key about rotary embeddings is invalid or has no effect, or the architecture is unknown
+    ///   ([`gguf::read`] can list them instead),
+    /// - the model has no rotary embedding, or no layers of `layer_type`.
+    pub fn from_gguf(reader: &mut (impl Read + Seek), layer_type: Option<&str>) -> Result<Self> {
+        match gguf::read_file(reader, UnknownKeys::Reject)? {
+            HfModel::Rotary(model) => Ok(model.layer(layer_type)?.into()),
+            HfModel::Other(positions) => {
+                bail!(
+                    "the file's model has no rotary embedding (scheme: {})",
+                    positions.name()
+                )
+            }
+        }
+    }
+
     /// Sets the recipe of frequencies and tables: exact values, or those of transformers.
     pub const fn with_recipe(mut self, recipe: RotaryRecipe) -> Self {
         self.rotary.recipe = recipe;
@@ -146,11 +171,16 @@ impl RotaryEmbeddingConfig {
 
     /// Returns the type of the tables of a layer with inputs of a type.
     pub(super) fn table_dtype(&self, dtype: DType) -> DType {
-        self.table_dtype.unwrap_or(match dtype {
-            DType::F64 => DType::F64,
-            _ => DType::F32,
-        })
+        table_dtype(self.table_dtype, dtype)
     }
+}
+
+/// Returns the type of the tables of a layer with inputs of a type, unless another one is given.
+pub(super) fn table_dtype(given: Option<DType>, dtype: DType) -> DType {
+    given.unwrap_or(match dtype {
+        DType::F64 => DType::F64,
+        _ => DType::F32,
+    })
 }
 
 /// Converts the settings of a type of layers in a model's `config.json`: frequencies, head, layout, and
