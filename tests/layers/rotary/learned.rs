@@ -3,6 +3,7 @@
 
 use candle_core::Var;
 use candle_nn::{VarBuilder, VarMap};
+use pe_candle::testing::InstructionSet;
 use pe_candle::{LearnedFrequencies, LearnedRotary, LearnedRotaryConfig, rotary};
 use pe_core::RopeScaling;
 use pe_tests::{golden, tolerance};
