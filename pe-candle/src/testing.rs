@@ -6,8 +6,10 @@ use crate::layers::additive::PositionalEncoding;
 use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
 use crate::layers::grid::learned::LearnedGrid;
+use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::axial::AxialRotaryEmbedding;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +67,12 @@ impl Planned for PositionalEncoding {
     }
 }
 
+impl Planned for LearnedPositional {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.adding.plan
+    }
+}
+
 impl Planned for AttentionBias {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
@@ -72,6 +80,12 @@ impl Planned for AttentionBias {
 }
 
 impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AxialRotaryEmbedding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -13,3 +13,4 @@ mod resize;
 mod rotary;
 mod seeds;
 mod shifts;
+mod timestep;

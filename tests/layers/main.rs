@@ -6,8 +6,10 @@ mod dropout;
 mod grid;
 mod isa;
 mod kernel;
+mod learned;
 mod learned_grid;
 mod rotary;
 mod threads;
+mod timestep;
 
 use pe_tests::{again, tensors as util};
