@@ -150,7 +150,9 @@ pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::grid::add::PatchAxes;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::fixed::{GridEncoding, GridEncodingConfig};
 pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
 pub use layers::rotary;
@@ -158,12 +160,13 @@ pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
-    LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig,
-    ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
-    SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table, YarnScaling, hf_config,
-    mrope_position_ids, permute_rows, vision_position_ids,
+    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Grid, GridAxis, GridConfig,
+    GridCoordinates, GridLayout, GridPreset, Llama3Scaling, LongRopeScaling, Mrope,
+    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder,
+    PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
+    RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, Spacing, Table, YarnScaling, hf_config, mrope_position_ids, permute_rows,
+    vision_position_ids,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

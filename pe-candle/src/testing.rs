@@ -4,6 +4,7 @@ use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
+use crate::layers::grid::fixed::GridEncoding;
 use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
@@ -47,6 +48,12 @@ pub trait Planned: Clone {
 }
 
 impl Planned for Dropout {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for GridEncoding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

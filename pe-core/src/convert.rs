@@ -1,5 +1,6 @@
 //! Conventions of other libraries and model files, translated to specifications.
 
+pub(crate) mod grid_preset;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 pub(crate) mod permute;

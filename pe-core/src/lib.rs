@@ -140,6 +140,7 @@ mod table;
 pub mod text;
 mod turns;
 
+pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
@@ -156,6 +157,9 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::grid::{
+    Grid, GridAxis, GridConfig, GridCoordinates, GridLayout, masked_coordinates,
+};
 pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,

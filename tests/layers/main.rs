@@ -3,6 +3,7 @@
 mod additive;
 mod dropout;
 mod grid;
+mod grid_encoding;
 mod isa;
 mod kernel;
 mod learned_grid;
