@@ -70,7 +70,7 @@ pub enum Error {
         /// The given share.
         partial_rotary_factor: f64,
     },
-    /// A scaling depends on the length that the model was made for, which is missing.
+    /// A scaling depends on the trained length of the model, which is missing.
     #[error("{scaling} scaling is not defined for a model without max_position_embeddings")]
     MissingLength {
         /// Name of the scaling.
@@ -87,6 +87,15 @@ pub enum Error {
     RotaryDim {
         /// The given width.
         rotary_dim: usize,
+    },
+    /// `exponent_dim` is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "exponent_dim {exponent_dim} is not within 1..={max}",
+        max = crate::limits::MAX_D_MODEL
+    )]
+    ExponentDim {
+        /// The given width.
+        exponent_dim: usize,
     },
     /// More columns are to be rotated than a head has.
     #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
@@ -120,6 +129,14 @@ pub enum Error {
         /// Number of pairs.
         pairs: usize,
     },
+    /// Alternating sections of height and width differ.
+    #[error("{height} pairs of height and {width} of width cannot alternate: they differ")]
+    MropeAlternation {
+        /// Pairs of height.
+        height: usize,
+        /// Pairs of width.
+        width: usize,
+    },
     /// The axis of a pair has no list of positions.
     #[error("axis {axis} has no positions: {lists} lists were given")]
     Axis {
@@ -148,7 +165,7 @@ pub enum Error {
         /// The given side.
         side: usize,
     },
-    /// The number of sides is not what the grid or the operation has.
+    /// The number of sides differs from the number of axes of the grid or the operation.
     #[error("{name} has {sides} sides, {expected} are needed")]
     GridSides {
         /// Name of the list of sides.
@@ -220,7 +237,7 @@ pub enum Error {
     /// Resized grids of one call have too many rows, or too many rows contribute to them.
     #[error("{taps} {name} exceed the limit of {max} in one call", max = crate::limits::MAX_TAPS)]
     TooManyTaps {
-        /// What is counted.
+        /// The counted items.
         name: &'static str,
         /// The number.
         taps: u64,
@@ -338,6 +355,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {
@@ -381,9 +428,9 @@ pub enum Error {
     /// An operator starts at another position than the one before it ends at.
     #[error("the operators do not compose: one ends at position {end}, the next starts at {start}")]
     ComposedPositions {
-        /// Where the first operator ends.
+        /// Last position of the first operator.
         end: i64,
-        /// Where the second operator starts.
+        /// First position of the second operator.
         start: i64,
     },
     /// A model's config.json states something that cannot be used.
@@ -399,6 +446,12 @@ pub enum Error {
     IgnoredKeys {
         /// The keys, each with the reason.
         keys: Vec<String>,
+    },
+    /// A GGUF file is malformed or not understood.
+    #[error("GGUF: {}", escape(problem))]
+    Gguf {
+        /// The problem, with key or tensor.
+        problem: String,
     },
     /// A model encodes positions in another way than by a rotary embedding.
     #[error(
@@ -422,6 +475,12 @@ pub enum Error {
         layer_type: Option<String>,
         /// The layer types of the model.
         known: Vec<String>,
+    },
+    /// Layers of a type have no rotary embedding.
+    #[error("{} layers have no rotary embedding", escape(layer_type))]
+    Unrotated {
+        /// The layer type.
+        layer_type: String,
     },
     /// A name is not one of those listed.
     #[error("unknown {kind} \"{}\"; known: {}", escape(name), escape(known))]

@@ -1,4 +1,4 @@
-//! From a specification to frequencies in turns per position, and from frequencies to phases.
+//! Frequencies of a specification in turns per position, and their phases.
 
 pub(crate) mod count;
 pub(crate) mod f32_recipe;

@@ -64,7 +64,7 @@ pub struct LoadOptions<S: Scheme = Sinusoidal> {
     /// one.
     pub verify: Verify,
     /// Largest absolute difference that passes. Defaults to 0, which compares bits, including the
-    /// sign of a zero; above 0 only values count. Tables that others computed in f32 differ by up to
+    /// sign of a zero. Above 0 only values count. Tables that others computed in f32 differ by up to
     /// 1e-4 at position 2,048 and 7e-3 at 131,072. Tables stored in F8_E4M3 differ by up to 1/32, in
     /// F8_E5M2 by up to 1/16.
     pub tolerance: f64,

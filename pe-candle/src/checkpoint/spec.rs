@@ -201,7 +201,7 @@ impl Rows {
 
 /// Returns the scheme of a specification, if this version reads its format.
 pub(crate) fn scheme_name(text: &str) -> std::result::Result<String, String> {
-    // A number takes two bytes here and eight in memory.
+    // A number has at least two bytes here and eight in memory.
     if text.len() > LONGEST {
         return Err(format!(
             "{} bytes of text, above the limit of {LONGEST}",

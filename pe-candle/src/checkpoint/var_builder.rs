@@ -59,8 +59,8 @@ pub enum TableOrigin {
 /// Exact tables pass, and tables that others computed in f32, stored in any of these
 /// types. Zeros and another layout differ by much more. So does another base, if it is not
 /// close: for 10,000 asked for and a table of 1,000 rows or more in f32, some entry differs
-/// by too much if the base is off by more than 1 in 10,000; in bf16, 1 in 1,000. The
-/// rows near 0 say little: row 0 is the same for every base.
+/// by too much if the base is off by more than 1 in 10,000 (in bf16, 1 in 1,000). The
+/// rows near 0 show little: row 0 is the same for every base.
 ///
 /// If a computed table must not replace a stored one, ask `vb.contains_tensor` first.
 ///
@@ -181,7 +181,7 @@ fn significant_bits(value: f64) -> u32 {
     if value == 0.0 {
         return 0;
     }
-    // Numbers below the normal ones of f64 have fewer; here they may count as more.
+    // Numbers below the normal ones of f64 have fewer. Here they may count as more.
     let fraction = value.to_bits() & ((1 << 52) - 1);
     53u32.saturating_sub((fraction | 1 << 52).trailing_zeros())
 }

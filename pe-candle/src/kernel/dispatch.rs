@@ -146,7 +146,7 @@ pub(super) fn part<'a, T: WithDType>((storage, layout): Operand<'a>) -> Result<&
     }
 }
 
-/// The error for types of input and table that no kernel takes together.
+/// Returns the error for types of input and table that no kernel accepts together.
 pub(super) fn mismatch(op: &str, (xs, table): (DType, DType)) -> Error {
     let (xs, table) = (xs.as_str(), table.as_str());
     Error::msg(format!(

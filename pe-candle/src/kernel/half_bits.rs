@@ -50,7 +50,7 @@ pub(super) fn widen_f16(bits: u16) -> f32 {
 /// Returns the bits of the nearest `f16`.
 #[inline(always)]
 pub(super) fn narrow_f16(single: f32) -> u16 {
-    /// 2^-14 and 2^16: values from the first on are normal, from the second on infinite.
+    /// 2^-14 and 2^16: the least normal value, and the least infinite one.
     const NORMAL: u32 = (127 - 14) << 23;
     const TOO_LARGE: u32 = (127 + 16) << 23;
     let bits = single.to_bits();

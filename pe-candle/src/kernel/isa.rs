@@ -31,7 +31,7 @@ pub(crate) trait Work {
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const AVX512: bool = true;
 
-    /// To be marked `#[inline(always)]`.
+    /// Runs the work. Implementations are marked `#[inline(always)]`.
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
@@ -59,7 +59,7 @@ pub(crate) trait Ops<C>: Copy {
     fn splat(self, value: C) -> Self::Chunk;
     fn add(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk;
     fn mul(self, a: Self::Chunk, b: Self::Chunk) -> Self::Chunk;
-    /// Returns each value whose word is `threshold` or more, and +0 instead of the others.
+    /// Returns the values with words of `threshold` or more, and +0 instead of the others.
     fn select(self, words: [u32; CHUNK], threshold: u32, chunk: Self::Chunk) -> Self::Chunk;
 }
 
@@ -83,10 +83,10 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
     /// Rounds to the nearest `f32`, ties to even.
     fn narrow_f64(self, chunk: <Self as Ops<f64>>::Chunk) -> [f32; CHUNK];
 
-    /// Prepares what the words of a mask are computed with.
+    /// Prepares the keys of the words of a mask.
     fn keys(self, mask: &Mask) -> Self::Keys;
-    /// Computes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
-    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP];
+    /// Writes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]);
 }
 
 #[cfg(test)]

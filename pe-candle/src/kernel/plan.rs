@@ -1,6 +1,6 @@
-//! How the calls of a layer are computed.
+//! The path that computes the calls of a layer.
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
 use super::isa::Level;
 
@@ -8,16 +8,16 @@ use super::isa::Level;
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub(crate) level: Level,
-    /// The reference path that is taken instead of the kernels.
+    /// The reference path that is used instead of the kernels.
     pub(crate) reference: Option<Route>,
 }
 
-/// How a reference path is composed.
+/// The composition of a reference path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Of `candle_nn::rotary_emb`, whose operations have no backward pass. Only rotations have this route.
+    /// The operations of `candle_nn::rotary_emb`, which have no backward pass. Only rotations have this route.
     Rope,
-    /// Of products and sums, which gradients flow through.
+    /// Products and sums, which gradients flow through.
     Operations,
 }
 
@@ -30,6 +30,11 @@ impl Plan {
 
     /// Returns whether a kernel computes the result for this input.
     pub(crate) fn has_kernel(&self, xs: &Tensor) -> bool {
-        self.reference.is_none() && xs.device().is_cpu()
+        self.has_kernel_on(xs.device())
+    }
+
+    /// Returns whether a kernel computes the results for inputs on a device.
+    pub(crate) fn has_kernel_on(&self, device: &Device) -> bool {
+        self.reference.is_none() && device.is_cpu()
     }
 }

@@ -1,4 +1,4 @@
-//! Which row of a table each token uses.
+//! The row of a table that each token uses.
 
 use std::sync::Arc;
 

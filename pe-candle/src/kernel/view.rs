@@ -15,7 +15,7 @@ const BLOCK: usize = 1024;
 /// The fewest elements of rows that are not gathered.
 const SHORT: usize = 64;
 
-/// Elements from which on a second thread pays, where each is only loaded, added to and stored.
+/// Number of elements at which a second thread starts to pay, if each is only loaded, added to, and stored.
 /// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
 /// one thread and 43 or more on two, 1024 Ki some 140 on either.
 pub(crate) const PARALLEL: usize = 1 << 20;
@@ -26,14 +26,14 @@ pub(crate) const PARALLEL_MASK: usize = 1 << 18;
 
 /// An operation on each element by itself.
 pub(crate) trait Pass<T>: Sync {
-    /// Returns the number of elements from which on threads pay.
+    /// Returns the number of elements at which threads start to pay.
     fn parallel_from(&self) -> usize;
 
     /// Returns the number of elements after which the same entries of a table are read again, if those are too many to
     /// stay in a near cache until then.
     fn period(&self) -> Option<usize>;
 
-    /// Replaces the run of the stream, whose first element has the index `first` in row-major order.
+    /// Replaces the run of the stream. Its first element has the index `first` in row-major order.
     fn apply(&self, first: usize, stream: &mut Stream<'_, T>);
 }
 
@@ -202,13 +202,13 @@ fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: 
     share_out(shares.into_iter(), walk);
 }
 
-/// Returns how many elements a thread takes at a time.
+/// Returns the number of elements that a thread processes at a time.
 fn piece(count: usize) -> usize {
     let pieces = 4 * threads();
     count.div_ceil(pieces).next_multiple_of(BLOCK)
 }
 
-/// Returns whether there is work for several threads. Their number is asked for last, since the first question starts
+/// Returns whether several threads pay. Their number is requested last, because the first request starts
 /// rayon's pool.
 fn threads_pay<T>(count: usize, pass: &dyn Pass<T>) -> bool {
     count >= pass.parallel_from() && threads() > 1

@@ -10,7 +10,7 @@ pub(crate) struct Words<I: Isa> {
     isa: I,
     mask: Mask,
     keys: I::Keys,
-    /// The elements whose words are kept, from a multiple of four on.
+    /// The elements with words in memory. The first is a multiple of four.
     kept: Range<usize>,
     words: [u32; GROUP],
 }
@@ -28,14 +28,15 @@ impl<I: Isa> Words<I> {
         }
     }
 
-    /// Returns the words of the elements from `first` on, at least `len` of them or 61, and [`GROUP`] where `first` is a
-    /// multiple of four and the words from there on are not kept yet.
+    /// Returns the words of the elements starting at `first`, at least `len` of them or 61, and [`GROUP`] if `first` is a
+    /// multiple of four and its words are not in memory yet.
     #[inline(always)]
     pub(crate) fn from(&mut self, first: usize, len: usize) -> &[u32] {
         let enough = len.min(GROUP - 3);
         if !(self.kept.contains(&first) && self.kept.end - first >= enough) {
             let start = first / 4 * 4;
-            self.words = self.isa.words(&self.mask, &self.keys, start as u64 / 4);
+            self.isa
+                .words(&self.mask, &self.keys, start as u64 / 4, &mut self.words);
             self.kept = start..start + GROUP;
         }
         &self.words[first - self.kept.start..]
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_set_gives_the_words_of_the_definition() {
-        let far = (1usize << 34) - 4 * 5; // Blocks whose high word changes within a group.
+        let far = (1usize << 34) - 4 * 5; // The high word of a block changes within a group.
         for (seed, step) in [(0, 0), (1, 2), (u64::MAX, u64::MAX), (1 << 32, 1 << 32)] {
             let mask = Mask {
                 seed,

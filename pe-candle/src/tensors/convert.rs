@@ -150,7 +150,7 @@ mod tests {
     fn large_cosines_and_sines_are_those_of_the_core() -> Result<()> {
         let rotary = pe_core::Rotary::new(pe_core::RotaryConfig::new(128))?;
         let frequencies = rotary.frequencies(0)?;
-        // Just below and above what is large.
+        // Just below and above the limit for huge pages.
         for rows in [16_383, 16_385] {
             let tables = frequencies.tables::<f32>(7..7 + rows)?;
             let [cos, sin] = cos_sin_tensors(&frequencies, 7..7 + rows, DType::F32, &Device::Cpu)?;

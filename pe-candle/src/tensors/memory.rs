@@ -38,6 +38,29 @@ pub(crate) fn for_result(what: &str, tensor: &Tensor) -> Result<()> {
     for_copy(what, tensor, tensor.dtype())
 }
 
+/// Checks that an input can be changed in place: to `work`, such as "add".
+pub(crate) fn own(work: &str, xs: &Tensor) -> Result<()> {
+    if !xs.device().is_cpu() {
+        let location = xs.device().location();
+        bail!("only the cpu can {work} in place, the input is on {location:?}");
+    }
+    if xs.track_op() {
+        let what = match xs.is_variable() {
+            true => "is a variable",
+            false => "was computed from a variable",
+        };
+        bail!("the input {what}: take a copy (detach, then copy) to {work} in place");
+    }
+    if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
+        let (dims, strides) = (xs.dims(), xs.stride());
+        bail!(
+            "elements of the input share their places: shape {dims:?} with strides {strides:?} \
+             cannot be changed in place"
+        );
+    }
+    Ok(())
+}
+
 fn bytes(what: &str, dims: &[usize], dtype: DType) -> Result<usize> {
     let size = dims
         .iter()

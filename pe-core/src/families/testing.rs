@@ -1,4 +1,4 @@
-//! What tests and benchmarks force: plans of any kind, entries on given rungs.
+//! Hooks for tests and benchmarks: plans of any kind, entries on given rungs.
 
 pub use crate::rows::plan::{Method, Plan};
 pub use crate::rows::threads::Threads;

@@ -40,7 +40,7 @@ impl<'a, T> Out<'a, T> {
         self.0[0].len()
     }
 
-    /// Splits off the first `entries` of each slice, or all if there are fewer.
+    /// Splits off the first `entries` of each slice, or all of a shorter one.
     #[inline(always)]
     pub(crate) fn split_at(self, entries: usize) -> (Self, Self) {
         let [a, b] = self.0;
@@ -49,7 +49,7 @@ impl<'a, T> Out<'a, T> {
         (Self([a, b]), Self([more_a, more_b]))
     }
 
-    /// Returns the chunks of `entries` of each slice; the last may be shorter.
+    /// Returns the chunks of `entries` of each slice. The last may be shorter.
     pub(crate) fn chunks(self, entries: usize) -> impl Iterator<Item = Self> {
         let mut rest = Some(self);
         std::iter::from_fn(move || {
@@ -94,7 +94,7 @@ pub(crate) fn interleaved<T>(columns: &mut [T]) -> impl Iterator<Item = Place<'_
 }
 
 impl<T> PairSlices<'_, T> {
-    /// Returns `count` pairs from number `first` on.
+    /// Returns `count` pairs starting at number `first`.
     #[inline(always)]
     pub(crate) fn run(&mut self, first: usize, count: usize) -> PairSlices<'_, T> {
         let end = first + count;
@@ -143,7 +143,7 @@ impl Columns {
         }
     }
 
-    /// Returns the columns of each table; the second may not exist.
+    /// Returns the columns of each table. The second may not exist.
     pub(crate) fn widths(&self) -> [usize; 2] {
         let second = if self.layout.is_none() { self.width } else { 0 };
         [self.width, second]

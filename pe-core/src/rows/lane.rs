@@ -61,7 +61,7 @@ pub(crate) struct RecurrenceRun<'a> {
 }
 
 impl<'a> RecurrenceRun<'a> {
-    /// Returns the run of `count` pairs from number `first` on, of `pairs` in each row.
+    /// Returns the run of `count` pairs starting at number `first`, of `pairs` in each row.
     #[inline(always)]
     pub(crate) fn of(
         seeds: &'a [f64],

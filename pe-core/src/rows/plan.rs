@@ -7,14 +7,14 @@ use crate::rows::threads::Threads;
 use crate::sincos::Rungs;
 use crate::sincos::backend::Backend;
 
-/// How rows are written. The bits do not depend on it.
+/// The way in which rows are written. The bits do not depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// The instruction set.
     pub backend: Backend,
-    /// How entries are computed.
+    /// The computation of entries.
     pub method: Method,
-    /// Who computes them.
+    /// The threads that compute them.
     pub threads: Threads,
 }
 
@@ -48,10 +48,10 @@ impl Plan {
     }
 }
 
-/// How entries are computed.
+/// The computation of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Consecutive rows by recurrence from `few_rows` on, others as single rows in lanes.
+    /// At least `few_rows` consecutive rows by recurrence, others as single rows in lanes.
     Auto,
     /// Consecutive rows by recurrence, however few they are.
     Recurrence,

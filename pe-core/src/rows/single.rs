@@ -93,7 +93,7 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
         let [high, middle, low] = self.limbs;
-        // A product takes half the instructions if both factors visibly have 32 bits.
+        // A product needs half the instructions if both factors visibly have 32 bits.
         let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
         let pairs = high.iter().zip(middle).zip(low).map(
             #[inline(always)]

@@ -1,16 +1,16 @@
-//! Whether a table is made by one thread or by as many as rayon's pool has (feature `rayon`).
+//! The number of threads that compute a table: one, or as many as rayon's pool has (feature `rayon`).
 //!
-//! Rows do not depend on each other, so pieces of a table are made side by side; the
+//! Rows do not depend on each other, so pieces of a table are computed in parallel. The
 //! bits are the same for any number of threads. The threads are not those of the pool: these may all
 //! be waiting for a lock that the caller holds, and a caller that is one of them would
-//! run other jobs of the pool while it waits. They are started for each table, which takes 12 to 40 us.
+//! run other jobs of the pool while it waits. They are started for each table, in 12 to 40 us.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::rows::columns::Out;
 
-/// Who makes a table.
+/// The threads that compute a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     /// The calling thread.
@@ -27,11 +27,11 @@ const FEWEST: u64 = 512;
 /// Pieces per thread, so that a thread that is held up leaves work to the others.
 const SHARES: u64 = 4;
 
-/// Tables below this many bytes are made by one thread: at 10 MiB two took 1.9 ms and one 1.4, at 32 MiB 14 and 19.
+/// Tables below this many bytes are computed by one thread: at 10 MiB two took 1.9 ms and one 1.4, at 32 MiB 14 and 19.
 const SMALLEST: usize = 16 << 20;
 
 impl Threads {
-    /// The rows of one piece, or `None` for a table made in one.
+    /// The rows of one piece, or `None` for a table of one piece.
     pub(crate) fn piece(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {
         let bytes = rows.saturating_mul(row_bytes as u64);
         let pieces = match self {
@@ -104,7 +104,7 @@ mod tests {
             pool.build().unwrap().install(what)
         }
 
-        /// Whether a table of so many bytes is made in pieces if that pays.
+        /// Whether a table of this size is computed in pieces if that pays.
         fn in_pieces(bytes: usize) -> bool {
             Threads::Auto.piece(bytes as u64, 1, 32).is_some()
         }
@@ -145,7 +145,7 @@ mod tests {
             }
         }
 
-        /// True of any pool; the next test has it run with one of one thread and one of several.
+        /// Holds for any pool. The next test runs it in a pool of one thread and in one of several.
         #[test]
         fn large_tables_are_shared_out_where_the_pool_has_several_threads() {
             let several = rayon::current_num_threads() > 1;

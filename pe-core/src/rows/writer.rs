@@ -61,7 +61,7 @@ impl Rows {
         }
     }
 
-    /// Creates the rows of f32 frequencies, whose angles are rounded to f32.
+    /// Creates the rows of f32 frequencies, with angles rounded to f32.
     pub(crate) fn recipe(inv_freq: Vec<f32>, columns: Columns) -> Self {
         Self {
             columns,
@@ -74,7 +74,7 @@ impl Rows {
         }
     }
 
-    /// Builds the tables of a range of positions; the second is empty unless cosines and sines are
+    /// Builds the tables of a range of positions. The second is empty unless cosines and sines are
     /// apart.
     pub(crate) fn tables<T: Lane>(
         &self,
@@ -127,7 +127,7 @@ impl Rows {
         plan.threads.piece(rows, columns * size_of::<T>(), BLOCK)
     }
 
-    /// Returns the number of rows that `out` holds, if they are complete and, from `start` on, end
+    /// Returns the number of rows that `out` holds, if they are complete and, starting at `start`, end
     /// by the last position.
     pub(crate) fn check<T>(&self, start: u64, out: &Out<'_, T>) -> Result<u64> {
         let rows = (out.len() / self.columns.width.max(1)) as u64;
@@ -250,7 +250,7 @@ pub(crate) struct Writer<'a, T> {
 }
 
 impl<'a, T: Lane> Writer<'a, T> {
-    /// Creates the writer of `count` rows from position `start` on.
+    /// Creates the writer of `count` rows starting at position `start`.
     pub(crate) fn new(rows: &'a Rows, plan: Plan, start: u64, count: u64) -> Self {
         let columns = &rows.columns;
         let recurrence = match &rows.source {

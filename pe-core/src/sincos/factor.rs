@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// A number next to a midpoint of f32, nearer than an f64 can tell.
+    /// A number next to a midpoint of f32, nearer than an f64 can resolve.
     #[test]
     fn factors_are_rounded_once() {
         let midpoint = Real::from(1.0 + f64::from(f32::EPSILON) / 2.0);

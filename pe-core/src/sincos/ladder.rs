@@ -80,7 +80,7 @@ pub(crate) fn sin_cos<T: Float>(
 }
 
 /// Returns the bound on the error of plain f64 values multiplied by `factor`, or `None` for a
-/// factor that would make too many entries hard cases or leave the exponents of 16-bit floats.
+/// factor that would cause too many hard cases or leave the exponents of 16-bit floats.
 ///
 /// With u = 2^-53 and a factor in [1, 2): the seeds of a recurrence contain the factor and are rounded
 /// once, so an entry has an error of 3u as without a factor, 6u with the factor. The three steps of
@@ -171,7 +171,7 @@ mod tests {
         ((value - signed(high)) - signed(bits - high)).abs()
     }
 
-    /// With fused operations, as `Scalar128b` has them, and without.
+    /// Computes with fused operations, as `Scalar128b` has them, and without.
     #[test]
     fn the_f64_rung_stays_within_half_its_bound() {
         let ways = [

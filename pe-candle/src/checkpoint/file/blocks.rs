@@ -3,7 +3,7 @@
 use std::iter::StepBy;
 use std::ops::Range;
 
-/// Iterator over the blocks of a table, in order. Each has complete rows; all but the last have the same
+/// Iterator over the blocks of a table, in order. Each has complete rows. All but the last have the same
 /// number.
 #[derive(Debug, Clone)]
 pub(crate) struct RowBlocks {

@@ -76,7 +76,7 @@ pub(crate) fn widen<T: Element>(bytes: &[u8], value: fn(u8) -> f64, out: &mut Ve
 }
 
 /// Returns the value of an F8_E4M3 element: a sign, four bits of exponent with bias 7, three of
-/// fraction; no infinities, all ones is NaN.
+/// fraction. It has no infinities, and all ones is NaN.
 pub(crate) fn f8_e4m3(byte: u8) -> f64 {
     let magnitude = match byte & 0x7F {
         0x7F => f64::NAN,

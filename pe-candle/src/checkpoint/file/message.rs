@@ -20,7 +20,7 @@ pub(crate) fn quoted(name: &str) -> String {
     escape(&format!("{:?}", shortened(name))).into_owned()
 }
 
-/// Returns the beginning and the end of a long text, which often says where something is.
+/// Returns the beginning and the end of a long text, which often names a place.
 fn shortened(text: &str) -> Cow<'_, str> {
     const HEAD: usize = 400;
     const TAIL: usize = 80;

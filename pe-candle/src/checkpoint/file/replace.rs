@@ -58,7 +58,7 @@ pub fn replace(
         _ => Path::new("."),
     };
     if existing.is_some() {
-        // Renaming needs no right to the file itself; a file that its owner
+        // Renaming needs no right to the file itself. A file that its owner
         // protected should stay.
         fs::OpenOptions::new().write(true).open(&target)?;
     }

@@ -39,7 +39,7 @@ impl Avx2 {
             cast(words),
             #[inline(always)]
             |words| {
-                // There is no comparison without sign.
+                // AVX2 compares signed integers only.
                 let larger = avx2._mm256_max_epu32(words, threshold);
                 avx2._mm256_cmpeq_epi32(words, larger)
             },
@@ -252,25 +252,26 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64) -> [u32; GROUP] {
-        raw::outlined_avx2(self.v3, self.f16c, Group(self, keys, mask, block))
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
+        raw::outlined_avx2(self.v3, self.f16c, Group(self, keys, mask, block, words));
     }
 }
 
 /// The words of the elements `4 * block ..`, to be computed where code is compiled for this instruction set.
-struct Group<'a>(Avx2, &'a Keys<__m256i>, &'a Mask, u64);
+struct Group<'a>(Avx2, &'a Keys<__m256i>, &'a Mask, u64, &'a mut [u32; GROUP]);
 
 impl pulp::NullaryFnOnce for Group<'_> {
-    type Output = [u32; GROUP];
+    type Output = ();
 
     #[inline(always)]
-    fn call(self) -> [u32; GROUP] {
+    fn call(self) {
         let (low, high) = (self.3 as u32, (self.3 >> 32) as u32);
         if low > u32::MAX - LANES as u32 {
             // The high word may change within the group.
-            return self.2.group(self.3);
+            *self.4 = self.2.group(self.3);
+        } else {
+            *self.4 = cast(self.0.group(self.1, low, high));
         }
-        cast(self.0.group(self.1, low, high))
     }
 }
 

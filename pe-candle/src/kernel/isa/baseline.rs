@@ -1,4 +1,4 @@
-//! What every processor has: loops that the compiler turns into its vectors.
+//! The baseline of the architecture: loops that the compiler vectorizes.
 
 use std::ops::{Add, Mul};
 
@@ -6,7 +6,7 @@ use super::{CHUNK, Isa, Ops};
 use crate::kernel::half_bits::{narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 use crate::kernel::mask::{GROUP, Mask};
 
-/// What every processor of the architecture has.
+/// The instructions that every CPU of the architecture has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Baseline;
 
@@ -84,8 +84,8 @@ impl Isa for Baseline {
     fn keys(self, _: &Mask) {}
 
     #[inline(always)]
-    fn words(self, mask: &Mask, (): &(), block: u64) -> [u32; GROUP] {
-        mask.group(block)
+    fn words(self, mask: &Mask, (): &(), block: u64, words: &mut [u32; GROUP]) {
+        *words = mask.group(block);
     }
 }
 

@@ -12,7 +12,7 @@ use super::baseline::Baseline;
 /// The instruction set that is to be used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Level {
-    /// What every processor of the architecture has. On aarch64 this is NEON.
+    /// The instructions that every CPU of the architecture has. On aarch64 they include NEON.
     Baseline,
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -54,7 +54,7 @@ impl Level {
     pub(crate) fn available() -> Vec<Self> {
         #[allow(unused_mut)]
         let mut levels = vec![Self::Baseline];
-        // Every processor made with AVX2 has F16C.
+        // Every CPU with AVX2 has F16C.
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = pulp::x86::V3::try_new().and_then(Avx2::new) {
             levels.push(Self::Avx2(avx2));

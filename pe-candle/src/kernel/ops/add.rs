@@ -117,10 +117,10 @@ impl<T: Activation, P: Entry<T::Compute>> Pass<T> for AddPass<'_, T, P> {
 }
 
 /// `y = mask(x) * scale`: the gradient of [`AddEncoding`], with the gradient of the output as
-/// `x`; and dropout alone. It is linear, and its own gradient.
+/// `x`. Also dropout alone. It is linear, and its own gradient.
 ///
 /// The mask's factor is multiplied first and the scale second, each product rounded to `f32`
-/// (`f64` for `f64`), and the result once to a half type: what the backward pass of the
+/// (`f64` for `f64`), and the result once to a 16-bit float type, as the backward pass of the
 /// reference does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScaledDropout {
@@ -138,7 +138,7 @@ impl ScaledDropout {
         }
     }
 
-    /// Returns whether there is a way through a tensor of this layout.
+    /// Returns whether the kernel supports tensors of this layout.
     pub(crate) fn supports(layout: &Layout) -> bool {
         View::new(layout).is_some()
     }

@@ -1,4 +1,4 @@
-//! Vectors whose memory is written once, by one thread or several.
+//! Vectors with memory that is written once, by one thread or several.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -46,7 +46,7 @@ pub(crate) fn fresh<T: Copy + Default + Send + Sync>(
     made
 }
 
-/// A type whose zeros come straight from the allocator: `vec!` asks for zeroed memory for primitive types alone.
+/// A type with zeros straight from the allocator: `vec!` requests zeroed memory for primitive types alone.
 pub(crate) trait Zeros: Copy {
     fn zeros(count: usize) -> Vec<Self>;
 }
@@ -68,16 +68,16 @@ impl_zeros! {
     bf16: |count| vec![0u16; count].reinterpret_into();
 }
 
-/// Returns whether there is memory for so many elements now.
+/// Returns whether `count` elements fit into memory now.
 pub(crate) fn has_memory<T>(count: usize) -> bool {
     let mut trial = Vec::<T>::new();
     let reserved = trial.try_reserve_exact(count).is_ok();
-    // Allocations that nothing uses may be left out, and are then taken to succeed.
+    // The compiler may remove allocations that nothing uses, and then assumes that they succeed.
     black_box(trial);
     reserved
 }
 
-/// Returns a vector of zeros: memory that has not been touched yet, where it is large. `None` if there is not enough.
+/// Returns a vector of zeros: memory that has not been touched yet, if it is large. Returns `None` if it does not fit.
 pub(crate) fn zeros<T: Zeros>(count: usize) -> Option<Vec<T>> {
     let mut zeros = has_memory::<T>(count).then(|| T::zeros(count))?;
     advise_huge_pages(&mut zeros);
@@ -149,7 +149,7 @@ mod tests {
                 stream.select(0, 9);
                 stream.keep();
             },
-            // More than there is room for.
+            // More than fits.
             |stream| stream.select(0, 21),
             |stream| stream.gather(&mut [(0, 2, 11), (0, 1, 10)].into_iter()),
             // Elements that the source does not have.

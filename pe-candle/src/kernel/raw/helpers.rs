@@ -5,7 +5,7 @@
 //! them; and a thread of the pool that waits takes up other jobs meanwhile, which may want the lock that it
 //! holds itself. Helpers run nothing that waits for a lock, so waiting for them comes to an end.
 //!
-//! Nor does a caller depend on them: it takes pieces as they do, and once none are left it withdraws
+//! Nor does a caller depend on them: it processes pieces as they do, and once none are left it withdraws
 //! what no helper has begun.
 
 use std::any::Any;
@@ -17,7 +17,7 @@ use std::thread;
 /// All helpers, and the calls that they are asked for.
 struct Helpers {
     state: Mutex<State>,
-    /// There is a call to help with.
+    /// A call waits for help.
     wanted: Condvar,
     /// The last helper has returned from a call.
     returned: Condvar,

@@ -1,6 +1,6 @@
 //! Huge pages for large results.
 
-/// Bytes from which on huge pages are asked for.
+/// Number of bytes at which huge pages are requested.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) const LARGE: usize = 4 << 20;
 

@@ -14,18 +14,18 @@ pub(crate) type Run = (usize, usize, usize);
 ///
 /// A pass selects a run of the source and replaces its elements from the front.
 pub(crate) struct Stream<'a, T> {
-    /// All elements. They are written to only if there is no new memory.
+    /// All elements. They are written to only without new memory.
     source: *mut T,
     len: usize,
     /// The end of the new memory.
     end: Option<*mut T>,
-    /// Where the next element of the run is read, where its result is written, and how many are left.
+    /// The addresses of the next element of the run and of its result, and the number of elements left.
     from: *const T,
     to: *mut T,
     left: usize,
     /// Gathered elements.
     scratch: Vec<T>,
-    /// No stream may be taken for another: the lifetime is one stream's own.
+    /// No stream may be used as another: each has a lifetime of its own.
     brand: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
@@ -68,7 +68,7 @@ impl<'a, T: Copy + Default> Stream<'a, T> {
         bytes.map_or(self.len, |bytes| bytes / size_of::<T>())
     }
 
-    /// Returns the number of elements up to the next one whose result begins a cache line.
+    /// Returns the number of elements up to the next result at the start of a cache line.
     #[inline(always)]
     pub(crate) fn to_line(&self) -> usize {
         self.to.align_offset(LINE)
@@ -159,7 +159,7 @@ impl<'a, T: Copy + Default> Stream<'a, T> {
         self.advance(replaced);
     }
 
-    /// Replaces the next `len` elements, at most `N`: those of a chunk whose other elements are made up.
+    /// Replaces the next `len` elements, at most `N`: a chunk that is padded with arbitrary elements.
     #[inline(always)]
     pub(crate) fn replace_few<const N: usize>(
         &mut self,
@@ -180,7 +180,7 @@ impl<'a, T: Copy + Default> Stream<'a, T> {
     /// the chunks, and then one pair for each of the others.
     ///
     /// # Panics
-    /// Panics if the run is shorter, or there are fewer chunks and others than pairs.
+    /// Panics if the run is shorter, or has more pairs than chunks and others.
     #[inline(always)]
     pub(crate) fn replace_pairs<const N: usize, A, B>(
         &mut self,
@@ -216,7 +216,7 @@ impl<'a, T: Copy + Default> Stream<'a, T> {
         self.advance(2 * half);
     }
 
-    /// Keeps the other elements of the run as they are.
+    /// Leaves the other elements of the run unchanged.
     #[inline(always)]
     pub(crate) fn keep(&mut self) {
         if !ptr::eq(self.from, self.to) {
@@ -236,7 +236,7 @@ impl<'a, T: Copy + Default> Stream<'a, T> {
     /// memory, in any order.
     ///
     /// # Panics
-    /// Panics if there is no room, or a run is not filled.
+    /// Panics if the new memory has no room, or a run is not filled.
     pub(crate) fn write_runs(
         &mut self,
         runs: usize,

@@ -81,25 +81,7 @@ impl PositionalEncoding {
     /// error.
     pub fn forward_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check_input(xs)?;
-        if !xs.device().is_cpu() {
-            let location = xs.device().location();
-            bail!("adding in place works on the cpu only, the input is on {location:?}");
-        }
-        if xs.track_op() {
-            let what = if xs.is_variable() {
-                "is a variable"
-            } else {
-                "was computed from a variable"
-            };
-            bail!("the input {what}: take a copy (detach, then copy) to add in place");
-        }
-        if xs.elem_count() != 0 && xs.layout().has_internal_overlap() {
-            let (dims, strides) = (xs.dims(), xs.stride());
-            bail!(
-                "elements of the input share their places: shape {dims:?} with strides \
-                 {strides:?} cannot be added to in place"
-            );
-        }
+        memory::own("add", xs)?;
         let end = self.end_of(offset, time)?;
         if xs.elem_count() == 0 {
             return Ok(());

@@ -3,8 +3,8 @@
 use candle_core::{Result, Tensor};
 
 use super::RotaryEmbedding;
-use super::input::check_own;
 use crate::kernel::Rotation;
+use crate::tensors::memory;
 
 impl RotaryEmbedding {
     /// Rotates one tensor by the positions starting at `offset`, one for each index along `T`.
@@ -235,7 +235,7 @@ impl RotaryEmbedding {
     /// Also returns the errors of [`apply`](Self::apply). The input is unchanged after an error.
     pub fn apply_inplace(&self, xs: &Tensor, offset: usize) -> Result<()> {
         let (_, time) = self.check("the input", xs)?;
-        check_own(xs)?;
+        memory::own("rotate", xs)?;
         Rotation::rotate_in_place(self.at_offset(offset, time)?, xs)
     }
 
@@ -246,7 +246,7 @@ impl RotaryEmbedding {
     /// [`apply_with_positions`](Self::apply_with_positions).
     pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;
-        check_own(xs)?;
+        memory::own("rotate", xs)?;
         Rotation::rotate_in_place(self.at_ids(position_ids, batch, time)?, xs)
     }
 }

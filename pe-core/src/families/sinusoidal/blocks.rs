@@ -14,7 +14,7 @@ pub struct Blocks<'a, T: Element>(Writer<'a, T>);
 
 impl Sinusoidal {
     /// Returns a writer of the rows of a range of positions, for tables that are never in memory as
-    /// a whole. The blocks may have any numbers of rows; the fastest are multiples of 32.
+    /// a whole. The blocks may have any numbers of rows. Multiples of 32 are the fastest.
     ///
     /// ```
     /// let encoding = pe_core::Sinusoidal::paper(8)?;

@@ -262,10 +262,10 @@ impl<I: Isa, T: Activation> Scale<I, T> {
     }
 }
 
-/// For runs without entries of a table, or without words.
+/// Entries or words of runs that have none.
 const NOTHING: &[(); usize::MAX] = &[(); usize::MAX];
 
-/// Elements from which on it pays to begin at a cache line.
+/// Number of elements at which it starts to pay to begin at a cache line.
 const LONG: usize = 1024;
 
 /// Returns how many of `len` elements to replace before the others, so that the results of those begin at a cache line:
@@ -299,7 +299,7 @@ fn replace_aligned<T: Activation, P: Copy + Default>(
     }
 }
 
-/// Replaces as many elements as there are entries, from the index `first` on, with the words of a mask.
+/// Replaces as many elements as there are entries, starting at index `first`, with the words of a mask.
 #[inline(always)]
 fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
     stream: &mut Stream<'_, T>,
@@ -339,7 +339,7 @@ fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
 }
 
 /// Replaces as many elements as there are entries and words, a chunk at a time. Where less than a chunk is left, its
-/// other elements are made up, and their results are dropped.
+/// other elements are padding, and their results are dropped.
 #[inline(always)]
 fn replace<T: Activation, P: Copy + Default, W: Copy + Default>(
     stream: &mut Stream<'_, T>,
@@ -362,7 +362,7 @@ fn replace<T: Activation, P: Copy + Default, W: Copy + Default>(
     }
 }
 
-/// Returns the elements, and as many more as make a chunk.
+/// Returns the elements, padded to a chunk.
 #[inline(always)]
 fn padded<T: Copy + Default>(from: &[T]) -> [T; CHUNK] {
     let mut chunk = [T::default(); CHUNK];

@@ -1,4 +1,4 @@
-//! Where the rows of a tensor of heads are in memory.
+//! Addresses of the rows of a tensor of heads.
 
 use candle_core::Layout;
 
@@ -9,11 +9,11 @@ use crate::tensors::axes::HeadOrder;
 pub(super) struct Heads {
     pub(super) start: usize,
     order: HeadOrder,
-    /// Of the outer three axes, in their order.
+    /// Sizes of the outer three axes, in their order.
     dims: [usize; 3],
     strides: [usize; 3],
     pub(super) width: usize,
-    /// From element to element.
+    /// Stride between elements.
     pub(super) step: usize,
 }
 
@@ -23,7 +23,7 @@ impl Heads {
         let (&[i, j, k, width], &[a, b, c, step]) = (layout.dims(), layout.stride()) else {
             return None;
         };
-        // With one position, as in decoding, the order makes no difference; time-first rows
+        // With one position, as in decoding, the order has no effect. Time-first rows
         // come in longer runs.
         let (order, dims, strides) = match order {
             HeadOrder::HeadFirst if k == 1 => (HeadOrder::TimeFirst, [i, 1, j], [a, c, b]),
@@ -51,6 +51,20 @@ impl Heads {
             && self.strides[2] == row
             && (j == 1 || self.strides[1] == k * row)
             && self.strides[0] == j * k * row
+    }
+
+    /// Returns the number of rows for each index of the outermost axis, and the distance in memory from one
+    /// index to the next, if the rows of an index lie before those of the next one.
+    pub(super) fn blocks(&self) -> Option<(usize, usize)> {
+        let outer = self.dims.iter().position(|dim| *dim > 1)?;
+        let block: usize = self.dims[outer + 1..].iter().product();
+        let inner = self.dims.iter().zip(&self.strides).skip(outer + 1);
+        let width = self.width.saturating_sub(1) * self.step;
+        let span: usize = inner
+            .map(|(dim, stride)| dim.saturating_sub(1) * stride)
+            .sum();
+        let stride = self.strides[outer];
+        (block > 0 && width + span < stride).then_some((block, stride))
     }
 
     /// Returns the length of the runs of rows along time, where heads lie closer together in memory than

@@ -12,9 +12,9 @@ use pulp::bytemuck::cast;
 /// Whether vectors are rotated or rotated back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// By the angle.
+    /// Rotates by the angle.
     Forward,
-    /// By minus the angle: the sine changes its sign.
+    /// Rotates by minus the angle: the sine changes its sign.
     Back,
 }
 
@@ -73,8 +73,8 @@ fn rotate_chunk<I: Isa, T: Activation, P: Entry<T::Compute>>(
     ]
 }
 
-/// Rotates the pairs of the row that a stream has selected, by the angles whose cosines and sines are given, one for each
-/// pair. Elements beyond the pairs are kept as they are.
+/// Rotates the pairs of the row that a stream has selected, by the angles with these cosines and sines, one for each
+/// pair. Elements beyond the pairs are unchanged.
 #[inline(always)]
 pub(super) fn rotate_row<I: Isa, T: Activation, P: Entry<T::Compute>>(
     isa: I,
@@ -116,7 +116,7 @@ pub(super) fn rotate_row<I: Isa, T: Activation, P: Entry<T::Compute>>(
 
 /// Returns the even and the odd elements.
 ///
-/// Where two elements make a word the words are split by shifts: every
+/// If two elements form a word, shifts split the words: every
 /// instruction set has those for whole vectors, and few have shuffles of small elements.
 #[inline(always)]
 fn parted<T: Activation>(x: [T; 2 * CHUNK]) -> [[T; CHUNK]; 2] {
