@@ -23,9 +23,10 @@ use crate::spec::layout::SinusoidLayout;
 /// more columns and leaves out the last ones. Its widths 7 and 8 never encode the third side.
 ///
 /// # Distance from the libraries
-/// For widths up to 96 and sides up to 32, entries differ from the exact ones by at most 3e-8 (`vit-mae`, `dit`, which
-/// compute angles in `f64` and round to `f32`), 1.3e-6 (`cogvideox`, with coordinates in `f32`), and 3e-6 (the others,
-/// in `f32`). DETR in `bf16` has 165 distinct coordinates out of 300.
+/// For widths up to 96 and sides up to 30, entries differ from the exact ones by at most 3e-8 (`vit-mae`
+/// and `rt-detr`, which compute angles in `f64` and round to `f32`), 1e-7 (`cogvideox`), 3.8e-7 (`dit`, with
+/// coordinates in `f32`), 4.8e-7 (`detr`), 1.4e-6 (`detr-count`), and 6.6e-7 (the others). In `f64` DETR's differ by at most
+/// 1e-15. In `bf16` it has 165 distinct coordinates out of 300.
 ///
 /// ```
 /// use pe_core::{Grid, GridPreset};

@@ -8,13 +8,13 @@ use pe_core::{PatchOrder, ResizeConfig};
 use safetensors::Dtype;
 use serde_json::json;
 
-use super::file::element::{encode, with_element};
-use super::file::header::{METADATA, TensorInfo};
-use super::file::limits::Limits;
-use super::file::message::{self, quoted, reason};
-use super::file::read::TableFile;
-use super::file::replace::replace;
-use super::scheme::METADATA_KEY;
+use crate::checkpoint::file::element::{encode, with_element};
+use crate::checkpoint::file::header::{METADATA, TensorInfo};
+use crate::checkpoint::file::limits::Limits;
+use crate::checkpoint::file::message::{self, quoted, reason};
+use crate::checkpoint::file::read::TableFile;
+use crate::checkpoint::file::replace::replace;
+use crate::checkpoint::scheme::METADATA_KEY;
 use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
 use crate::layers::grid::learned::LearnedGrid;
 
@@ -58,12 +58,12 @@ pub struct ResizedTable {
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// # let [from, to] = ["vit.safetensors", "vit-384.safetensors"].map(|name| dir.path().join(name));
-/// use candle_core::{DType, Device, Tensor, safetensors::save};
+/// use candle_core::{Device, Tensor};
 /// use pe_candle::checkpoint::{TableResize, resize};
 /// use pe_candle::ResizePreset;
 ///
 /// let table = Tensor::randn(0f32, 0.02, (1, 197, 64), &Device::Cpu)?;
-/// save(&[("pos_embed", table)].into(), &from)?;
+/// candle_core::safetensors::save(&[("pos_embed", table)].into(), &from)?;
 /// let table = TableResize {
 ///     tensor: "pos_embed".to_owned(),
 ///     from: vec![14, 14],
