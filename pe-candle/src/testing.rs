@@ -7,8 +7,10 @@ use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
 use crate::layers::grid::fixed::GridEncoding;
 use crate::layers::grid::learned::LearnedGrid;
+use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::axial::AxialRotaryEmbedding;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +74,12 @@ impl Planned for PositionalEncoding {
     }
 }
 
+impl Planned for LearnedPositional {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.adding.plan
+    }
+}
+
 impl Planned for AttentionBias {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
@@ -79,6 +87,12 @@ impl Planned for AttentionBias {
 }
 
 impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AxialRotaryEmbedding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -6,3 +6,4 @@ pub(crate) mod resize;
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;
 pub mod testing;
+pub(crate) mod timestep;

@@ -103,7 +103,7 @@
 //! ```
 //!
 //! `hf_config` (feature `hf-config`) reads a specification from a model's `config.json`. Positions
-//! of images and videos have several coordinates ([`Mrope`], [`AxialRotary`]). A [`Rerotation`]
+//! of images and videos have several coordinates ([`AxialRotary`], [`Mrope`]). A [`Rerotation`]
 //! moves vectors that are already rotated to other positions. [`permute_rows`] converts weights
 //! between the two pair layouts.
 //!
@@ -162,15 +162,18 @@ pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
 pub use families::grid::{
-    Grid, GridAxis, GridConfig, GridCoordinates, GridLayout, masked_coordinates,
+    AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };
 pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
-    AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
-    MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
+    RotaryFrequencies, ScoreTemperature, TokenOrder, VisionWindows, Xpos, XposConfig,
+    mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
+pub use families::timestep::{Timestep, TimestepConfig, TimestepPreset};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

@@ -1,7 +1,7 @@
 //! Sinusoidal encodings of grids: the rows of the axes at each cell, and presets against the libraries.
 
 use pe_core::{
-    Element, Error, Grid, GridAxis, GridConfig, GridCoordinates, GridLayout, GridPreset,
+    AxisCoordinates, Element, Error, Grid, GridAxis, GridConfig, GridLayout, GridPreset,
     SinusoidLayout, Sinusoidal, SinusoidalConfig, bf16, masked_coordinates,
 };
 use pe_tests::{golden, tolerance};
@@ -26,7 +26,7 @@ fn presets_give_the_numbers_of_their_libraries() {
         let mut config = preset.config(case["d"].as_u64().unwrap() as usize);
         if case["base"].is_number() {
             for axis in &mut config.axes {
-                axis.coordinates = GridCoordinates::Scaled {
+                axis.coordinates = AxisCoordinates::Scaled {
                     base_size: case["base"].as_f64(),
                     interpolation_scale: case["scale"].as_f64().unwrap(),
                 };
@@ -170,7 +170,7 @@ fn invalid_grids_are_named_before_anything_is_allocated() {
     let axis = |side, width| GridAxis {
         side,
         sinusoidal: SinusoidalConfig::new(width),
-        coordinates: GridCoordinates::Index,
+        coordinates: AxisCoordinates::Index,
     };
     for (found, wanted) in [
         (with(&|c| c.d_model = 0), "d_model 0 is outside 1..=1048576"),
@@ -193,7 +193,7 @@ fn invalid_grids_are_named_before_anything_is_allocated() {
             "an axis of width 4 has no halves of sines and cosines",
         ),
         (
-            with(&|c| c.axes[0].coordinates = GridCoordinates::Normalized { scale: f64::NAN }),
+            with(&|c| c.axes[0].coordinates = AxisCoordinates::Normalized { scale: f64::NAN }),
             "scale NaN is not a positive finite number",
         ),
         (new(GridConfig::new(8, 0)), "the grid has 0 sides"),
@@ -230,9 +230,9 @@ fn invalid_grids_are_named_before_anything_is_allocated() {
         "a list of coordinates holds 0 elements, 1 are needed"
     );
     assert!(at(&[&[0.0, 5.0, f64::NAN], &[0.0; 3]]).starts_with("position NaN (at index 2)"));
-    let error = masked_coordinates(&[true; 3], [2, 2], GridCoordinates::Count).unwrap_err();
+    let error = masked_coordinates(&[true; 3], [2, 2], AxisCoordinates::Count).unwrap_err();
     assert_eq!(error.to_string(), "the mask holds 3 elements, 4 are needed");
-    let error = masked_coordinates(&[true; 4], [2, 2], GridCoordinates::Index).unwrap_err();
+    let error = masked_coordinates(&[true; 4], [2, 2], AxisCoordinates::Index).unwrap_err();
     assert_eq!(error, Error::MaskedCoordinates);
     assert_eq!(
         "x".parse::<GridPreset>()

@@ -14,3 +14,4 @@ mod resize;
 mod rotary;
 mod seeds;
 mod shifts;
+mod timestep;

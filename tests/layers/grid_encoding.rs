@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use half::{bf16, f16};
 use pe_candle::testing::{InstructionSet, Planned, Route};
 use pe_candle::{
-    Element, Grid, GridCoordinates, GridEncoding, GridEncodingConfig, GridPreset, PatchAxes,
+    AxisCoordinates, Element, Grid, GridEncoding, GridEncodingConfig, GridPreset, PatchAxes,
 };
 use pe_core::masked_coordinates;
 
@@ -125,7 +125,7 @@ fn masks_count_the_cells_of_each_image() -> Result<()> {
         let scale = std::f64::consts::TAU;
         for (image, mask) in mask.iter().enumerate() {
             let mask: Vec<bool> = mask.iter().flatten().map(|m| *m == 1).collect();
-            let [y, x] = masked_coordinates(&mask, [3, 4], GridCoordinates::Normalized { scale })?;
+            let [y, x] = masked_coordinates(&mask, [3, 4], AxisCoordinates::Normalized { scale })?;
             let wanted = grid.table_at::<f32>(&[&y, &x])?;
             assert_eq!(flat::<f32>(&found.get(image)?), wanted.as_slice());
         }

@@ -7,8 +7,10 @@ mod grid;
 mod grid_encoding;
 mod isa;
 mod kernel;
+mod learned;
 mod learned_grid;
 mod rotary;
 mod threads;
+mod timestep;
 
 use pe_tests::{again, tensors as util};

@@ -2,6 +2,7 @@
 //! against the composition of Candle's operations.
 
 mod adoption;
+mod axial;
 mod chatglm;
 mod definition;
 mod direction;

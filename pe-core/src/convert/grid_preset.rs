@@ -1,7 +1,7 @@
 //! Encodings of grids as other libraries compute them.
 
 use crate::error::{Error, Result};
-use crate::families::grid::{GridAxis, GridConfig, GridCoordinates, GridLayout};
+use crate::families::grid::{AxisCoordinates, GridAxis, GridConfig, GridLayout};
 use crate::families::sinusoidal::SinusoidalConfig;
 use crate::spec::layout::SinusoidLayout;
 
@@ -10,7 +10,7 @@ use crate::spec::layout::SinusoidLayout;
 /// | preset | columns | coordinates | used by |
 /// |---|---|---|---|
 /// | `vit-mae` | width, height; sines, then cosines of each | index | ViT-MAE, I-JEPA, with a class row of zeros |
-/// | `dit` | as `vit-mae` | index | DiT, diffusers' `PatchEmbed` (with [`GridCoordinates::Scaled`]) |
+/// | `dit` | as `vit-mae` | index | DiT, diffusers' `PatchEmbed` (with [`AxisCoordinates::Scaled`]) |
 /// | `cogvideox` | D/4 for time, then 3D/8 for width and height | index over scale 1 and 1.875 | CogVideoX |
 /// | `detr` | height, width; sine and cosine alternate | `(i + 1) / (n + 1e-6) * 2 pi` | DETR and its relatives, MaskFormer, SAM 2 |
 /// | `detr-count` | as `detr` | `i + 1` | DETR without normalization |
@@ -97,7 +97,7 @@ impl GridPreset {
 
     /// Returns the specification of this convention for a width.
     pub fn config(self, d_model: usize) -> GridConfig {
-        use GridCoordinates::{Count, Index, Normalized, Scaled};
+        use AxisCoordinates::{Count, Index, Normalized, Scaled};
         use SinusoidLayout::{Concatenated, Interleaved};
         // Widths that a library rejects give too few columns, or odd ones, which `Grid::new` names.
         let (half, quarter) = (d_model / 2, d_model / 4);

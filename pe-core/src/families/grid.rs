@@ -9,7 +9,7 @@ use crate::rows::element::Element;
 use crate::spec::layout::SinusoidLayout;
 use crate::table::Table;
 
-pub use coordinates::{GridCoordinates, masked_coordinates};
+pub use coordinates::{AxisCoordinates, masked_coordinates};
 
 /// Order of the columns of several axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -36,7 +36,7 @@ pub struct GridAxis {
     pub sinusoidal: SinusoidalConfig,
     /// Coordinates along the side.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub coordinates: GridCoordinates,
+    pub coordinates: AxisCoordinates,
 }
 
 /// Specification of the encoding of a grid: plain data, checked by [`Grid::new`].
@@ -82,7 +82,7 @@ impl GridConfig {
                 layout: SinusoidLayout::Concatenated,
                 ..SinusoidalConfig::new(d_model.checked_div(sides).unwrap_or(0))
             },
-            coordinates: GridCoordinates::Index,
+            coordinates: AxisCoordinates::Index,
         };
         Self {
             d_model,
@@ -100,7 +100,7 @@ const MAX_SIDES: usize = 4;
 /// A checked encoding of grids, the builder of tables.
 ///
 /// Every entry is the value of its type nearest to the sine or cosine of `coordinate x frequency`. A
-/// coordinate is an `f64`, which [`GridCoordinates`] defines. The rows of each axis are computed once
+/// coordinate is an `f64`, which [`AxisCoordinates`] defines. The rows of each axis are computed once
 /// for each coordinate and copied to the cells.
 ///
 /// ```
@@ -242,7 +242,7 @@ impl Grid {
             .map(|(axis, config)| {
                 let side = sides[config.side];
                 match config.coordinates {
-                    GridCoordinates::Index => axis.table::<T>(0..side as u64),
+                    AxisCoordinates::Index => axis.table::<T>(0..side as u64),
                     coordinates => axis.table_at_reals::<T>(&coordinates.of(side)),
                 }
             });

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
-pub enum GridCoordinates {
+pub enum AxisCoordinates {
     /// `i`.
     #[default]
     Index,
@@ -30,7 +30,7 @@ pub enum GridCoordinates {
     },
 }
 
-impl GridCoordinates {
+impl AxisCoordinates {
     /// Returns the coordinates of a side of `n` positions.
     pub fn of(self, n: usize) -> Vec<f64> {
         (0..n).map(|i| self.at(i as f64, n as f64)).collect()
@@ -76,17 +76,17 @@ const EPSILON: f64 = 1e-6;
 
 /// Computes the coordinates of the cells of an image with padding as DETR does: along each side, the
 /// number of cells without padding up to a cell, divided by that of the last one with
-/// [`Normalized`](GridCoordinates::Normalized).
+/// [`Normalized`](AxisCoordinates::Normalized).
 ///
 /// `mask` has `rows` x `columns` cells, `true` where there is no padding. The result has a list for the
 /// rows and one for the columns. Cells without any predecessor have the coordinate 0.
 ///
 /// ```
-/// use pe_core::{GridCoordinates, masked_coordinates};
+/// use pe_core::{AxisCoordinates, masked_coordinates};
 ///
 /// // The last column is padding.
 /// let mask = [true, true, false, true, true, false];
-/// let [y, x] = masked_coordinates(&mask, [2, 3], GridCoordinates::Count)?;
+/// let [y, x] = masked_coordinates(&mask, [2, 3], AxisCoordinates::Count)?;
 /// assert_eq!(y, [1., 1., 0., 2., 2., 0.]);
 /// assert_eq!(x, [1., 2., 2., 1., 2., 2.]);
 /// # Ok::<(), pe_core::Error>(())
@@ -98,7 +98,7 @@ const EPSILON: f64 = 1e-6;
 pub fn masked_coordinates(
     mask: &[bool],
     [rows, columns]: [usize; 2],
-    coordinates: GridCoordinates,
+    coordinates: AxisCoordinates,
 ) -> Result<[Vec<f64>; 2]> {
     coordinates.check()?;
     let cells = (rows as u64).saturating_mul(columns as u64);
@@ -110,14 +110,14 @@ pub fn masked_coordinates(
         });
     }
     let scaled: fn(f64, f64, f64) -> f64 = match coordinates {
-        GridCoordinates::Count => |count, _, _| count,
-        GridCoordinates::Normalized { .. } => |count, last, scale| count / (last + EPSILON) * scale,
-        GridCoordinates::Index | GridCoordinates::Scaled { .. } => {
+        AxisCoordinates::Count => |count, _, _| count,
+        AxisCoordinates::Normalized { .. } => |count, last, scale| count / (last + EPSILON) * scale,
+        AxisCoordinates::Index | AxisCoordinates::Scaled { .. } => {
             return Err(Error::MaskedCoordinates);
         }
     };
     let scale = match coordinates {
-        GridCoordinates::Normalized { scale } => scale,
+        AxisCoordinates::Normalized { scale } => scale,
         _ => 1.0,
     };
     // Counts along a side: its length, the distance of its cells, and the first cells.
