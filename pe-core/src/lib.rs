@@ -120,7 +120,7 @@
 //! * `rayon`: builds large tables on as many threads as rayon's current pool has, with the same bits.
 //!   These threads are not the pool's own, so a table may be built inside a pool and under any lock.
 //! * `serde`: serializes specifications.
-//! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
+//! * `hf-config`: reads rotary specifications from Hugging Face's `config.json` and from GGUF files.
 //! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

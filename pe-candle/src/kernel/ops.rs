@@ -1,4 +1,4 @@
-//! One pass over activations each: the sum with its dropout, and the rotation.
+//! One pass over activations each: the sum with its dropout, the rotation, and the softmax with a bias.
 
 mod add;
 mod gather_sum;
