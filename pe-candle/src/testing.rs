@@ -5,6 +5,7 @@ pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
+use crate::layers::grid::fixed::GridEncoding;
 use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
@@ -51,6 +52,12 @@ pub trait Planned: Clone {
 }
 
 impl Planned for Dropout {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for GridEncoding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -313,6 +313,14 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
 
+/// Encodings of grids that a library computes in f64, of coordinates below 100.
+pub const GRID_F64: f64 = 1e-14;
+
+/// ... whose angles are f64 and whose entries are rounded to f32.
+pub const GRID_ROUNDED: f64 = 3.1e-8;
+
+/// ... in f32, of coordinates up to 30: an error of an ulp of the angle, and of the power.
+pub const GRID_F32: f64 = 4e-6;
 /// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
 pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;
 
