@@ -2,6 +2,7 @@
 
 pub(crate) mod bias;
 pub(crate) mod fourier;
+pub(crate) mod grid;
 pub(crate) mod resize;
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;

@@ -5,6 +5,7 @@ mod errors;
 mod fourier;
 mod frequencies;
 mod golden;
+mod grid;
 mod midpoints;
 mod parity;
 mod presets;

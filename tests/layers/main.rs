@@ -5,6 +5,7 @@ mod bias;
 mod dropout;
 mod fourier;
 mod grid;
+mod grid_encoding;
 mod isa;
 mod kernel;
 mod learned;

@@ -15,6 +15,7 @@ use crate::rows::writer::{Positions, Rows, Source};
 use crate::spec::layout::OddWidth;
 use crate::table::Table;
 use crate::turns::frequency;
+use crate::turns::position::check_reals;
 
 pub use blocks::Blocks;
 pub use config::SinusoidalConfig;
@@ -301,17 +302,9 @@ impl Sinusoidal {
     /// Returns an error if a position is not finite or exceeds 2^53 in magnitude, or if `out` does
     /// not hold exactly one row per position.
     pub fn fill_at_reals<T: Element>(&self, positions: &[f64], out: &mut [T]) -> Result<()> {
-        const LIMIT: f64 = (1u64 << 53) as f64;
         let out = Out::one(out);
         self.inner.rows.check_rows(positions.len() as u64, &out)?;
-        for (index, value) in positions.iter().enumerate() {
-            if !(value.is_finite() && value.abs() <= LIMIT) {
-                return Err(Error::Timestep {
-                    value: *value,
-                    index,
-                });
-            }
-        }
+        check_reals(positions)?;
         T::fill_at(&self.inner.rows, Positions::Reals(positions), out)
     }
 }

@@ -47,7 +47,11 @@ struct ExponentStep {
 impl Frequency {
     /// Converts radians per position.
     pub(crate) fn from_radians(radians: BigFloat) -> Self {
-        let wide = radians.mul(BigFloat::inv_two_pi());
+        Self::from_turns(radians.mul(BigFloat::inv_two_pi()))
+    }
+
+    /// Converts turns per position, without rounding.
+    pub(crate) fn from_turns(wide: BigFloat) -> Self {
         Self {
             phase: Phase::from_wide(wide),
             wide,
@@ -78,14 +82,10 @@ impl Frequency {
 
     /// Returns half of this frequency.
     pub(crate) fn halved(self) -> Self {
-        let wide = BigFloat {
+        Self::from_turns(BigFloat {
             exponent: self.wide.exponent - 1,
             ..self.wide
-        };
-        Self {
-            phase: Phase::from_wide(wide),
-            wide,
-        }
+        })
     }
 
     /// Returns the radians per position, correctly rounded.
