@@ -173,7 +173,9 @@ pub use layers::bias::{
 };
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::grid::add::PatchAxes;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::fixed::{GridEncoding, GridEncodingConfig};
 pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
 pub use layers::learned::LearnedPositional;
@@ -186,17 +188,18 @@ pub use layers::rotary::axial::{
     AxialPositions, AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, CoordinateAxis,
 };
 pub use layers::rotary::config::RotaryEmbeddingConfig;
+pub use layers::rotary::learned::{LearnedFrequencies, LearnedRotary, LearnedRotaryConfig};
 pub use layers::timestep::{TimestepEmbedding, TimestepEmbeddingConfig};
 pub use pe_core;
 pub use pe_core::{
-    AlibiConfig, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction, Element,
-    Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment,
-    OddWidth, PairLayout, PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation,
-    ResizeBy, ResizeConfig, ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryConfig,
-    RotaryFrequencies, RotaryRecipe, ScoreTemperature, SinusoidLayout, Sinusoidal,
-    SinusoidalConfig, Spacing, T5BucketsConfig, Table, Timestep, TimestepConfig, TimestepPreset,
-    Xpos, XposConfig, YarnScaling, gguf, hf_config, mrope_position_ids, permute_rows,
-    vision_position_ids,
+    AlibiConfig, AxisCoordinates, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction,
+    Element, Grid, GridAxis, GridConfig, GridLayout, GridPreset, Llama3Scaling, LongRopeScaling,
+    Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
+    PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel,
+    ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    ScoreTemperature, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, T5BucketsConfig,
+    Table, Timestep, TimestepConfig, TimestepPreset, Xpos, XposConfig, YarnScaling, gguf,
+    hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
 pub use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,

@@ -235,6 +235,23 @@ pub enum Error {
         /// The required number.
         expected: usize,
     },
+    /// The axes of a grid have fewer columns than a row.
+    #[error("the axes have {columns} columns, fewer than d_model {d_model}")]
+    GridColumns {
+        /// Columns of all axes.
+        columns: usize,
+        /// Width of a row.
+        d_model: usize,
+    },
+    /// Sines come first and an axis has no equal halves of sines and cosines.
+    #[error("an axis of width {width} has no halves of sines and cosines, as sines first require")]
+    SinesFirst {
+        /// Width of the axis.
+        width: usize,
+    },
+    /// The coordinates of a grid with padding are counts of its cells.
+    #[error("coordinates of a mask are counts: the grid's own are not")]
+    MaskedCoordinates,
     /// Nearest neighbors have neither antialiasing nor aligned corners.
     #[error("{kernel} resizing is not defined with {option}")]
     ResizeOption {

@@ -142,6 +142,7 @@ mod turns;
 
 #[cfg(feature = "hf-config")]
 pub use convert::gguf;
+pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
 pub use convert::hf_bias::{HfBias, bias_from_hf_config};
 #[cfg(feature = "hf-config")]
@@ -160,6 +161,9 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::grid::{
+    AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
+};
 pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,

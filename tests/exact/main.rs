@@ -4,6 +4,7 @@ mod bias;
 mod errors;
 mod frequencies;
 mod golden;
+mod grid;
 mod midpoints;
 mod parity;
 mod presets;

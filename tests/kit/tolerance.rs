@@ -81,6 +81,17 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Rotations by learned frequencies and their gradients in f32, against f64 or the composition: some
+/// roundings of 2^-24 of numbers up to 8, of angles up to 100 (4e-6), and of sums of some of them.
+pub const LEARNED_ROTARY: f64 = 2e-5;
+
+/// ... in f64, sums of some tens of numbers up to 4.
+pub const LEARNED_ROTARY_F64: f64 = 1e-13;
+
+/// ... in 16-bit types, against the composition in f32: gradients of angles are computed from rounded
+/// results, 2^-9 of sums of six products of up to 20.
+pub const LEARNED_ROTARY_HALF: f64 = 0.25;
+
 /// Queries below 1.25 rotated by models' own f32 code at the small sizes and positions of `rotary_axial.json`: a frequency
 /// that differs by a unit of f32 times positions up to 900, in both terms. Where positions are that large, frequencies
 /// are at most 1.
@@ -302,6 +313,14 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
 
+/// Encodings of grids that a library computes in f64, of coordinates below 100.
+pub const GRID_F64: f64 = 1e-14;
+
+/// ... whose angles are f64 and whose entries are rounded to f32.
+pub const GRID_ROUNDED: f64 = 3.1e-8;
+
+/// ... in f32, of coordinates up to 30: an error of an ulp of the angle, and of the power.
+pub const GRID_F32: f64 = 4e-6;
 /// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
 pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;
 

@@ -4,6 +4,7 @@ mod additive;
 mod bias;
 mod dropout;
 mod grid;
+mod grid_encoding;
 mod isa;
 mod kernel;
 mod learned;

@@ -9,6 +9,7 @@ mod direction;
 mod errors;
 mod gradients;
 mod inplace;
+mod learned;
 mod lengths;
 mod model;
 mod packed;

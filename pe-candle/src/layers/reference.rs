@@ -21,6 +21,7 @@ pub(crate) struct Paths {
     pub(crate) pick: fn(&Tensor, &Tensor) -> Result<Tensor>,
     pub(crate) sum: fn(&Tensor, &RowTaps) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(crate) by_angles: fn(&Rotation, &Tensor) -> Result<Tensor>,
     pub(super) weigh: fn(&SoftmaxBias, &Tensor, [&Tensor; 2]) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
@@ -31,6 +32,7 @@ static PATHS: Paths = Paths {
     pick,
     sum: gather_sum,
     rotate: Rotation::by_reference,
+    by_angles: Rotation::by_angles,
     weigh: SoftmaxBias::by_reference,
     drop: DropoutOp::on_backend,
 };

@@ -110,6 +110,7 @@ mod cos_sin;
 mod given;
 mod ids;
 mod input;
+pub(crate) mod learned;
 mod packed;
 mod reference;
 mod rotation;
@@ -128,6 +129,7 @@ use crate::kernel::Plan;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
+pub use self::learned::rotate_by_angles;
 pub use self::packed::{CosSinCache, rotate_packed, rotate_packed_inplace};
 
 /// Rotates the pairs of queries and keys by their tokens' angles:
