@@ -129,7 +129,8 @@ impl FourierFeatures {
                 expected,
             });
         }
-        if let Some(index) = matrix.iter().position(|value| !(value.abs() <= FASTEST)) {
+        let is_valid = |value: &f64| value.abs() <= FASTEST;
+        if let Some(index) = matrix.iter().position(|value| !is_valid(value)) {
             return Err(Error::InvFreq {
                 value: matrix[index],
                 pair: index,
