@@ -1,6 +1,6 @@
 //! Fourier features as a layer.
 
-#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#![deny(clippy::indexing_slicing)]
 
 use std::sync::Arc;
 
