@@ -108,6 +108,27 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! # Encode images, timesteps, and coordinates
+//!
+//! - [`LearnedPositional`] adds a trained table, under the tensor names of BERT, GPT-2, Whisper, and others.
+//! - [`GridEncoding`] adds the sinusoidal encoding of a grid of patches. [`LearnedGrid`] adds a trained one,
+//!   resized to each image.
+//! - [`AxialRotaryEmbedding`] rotates by the coordinates of images and videos, and [`LearnedRotary`] with
+//!   trained frequencies.
+//! - [`TimestepEmbedding`] embeds timesteps, and [`FourierFeatures`] coordinates.
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor};
+//! use pe_candle::{GridEncoding, GridEncodingConfig, GridPreset};
+//!
+//! let config = GridEncodingConfig::from_preset(GridPreset::VitMae, 64);
+//! let encoding = GridEncoding::new(config, DType::F32, &Device::Cpu)?;
+//! let patches = Tensor::zeros((2, 1 + 14 * 14, 64), DType::F32, &Device::Cpu)?; // with a class token
+//! let hidden = encoding.forward(&patches, &[14, 14])?;
+//! # assert_eq!(hidden.dims(), [2, 197, 64]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
 //! # Repeat or resume a training run
 //!
 //! [`Dropout`] computes its mask from a seed, a step, and the element's index, with a published

@@ -1,7 +1,7 @@
 //! Positional-encoding tables in which **every entry is the float nearest to the true value**: the
 //! same bits on every machine, at the speed of memory.
 //!
-//! The crate is pure mathematics and has neither tensors nor files. It uses threads only with the
+//! The crate is pure mathematics. It has no tensors and opens no files. It uses threads only with the
 //! feature `rayon`. `pe-candle` builds Candle layers from its tables.
 //!
 //! # From a specification to a table
@@ -106,6 +106,15 @@
 //! of images and videos have several coordinates ([`AxialRotary`], [`Mrope`]). A [`Rerotation`]
 //! moves vectors that are already rotated to other positions. [`permute_rows`] converts weights
 //! between the two pair layouts.
+//!
+//! # Other families
+//!
+//! - [`Grid`]: sinusoidal encodings of images and videos, with the conventions of [`GridPreset`].
+//! - [`Timestep`] and [`FourierFeatures`]: timesteps and coordinates to sines and cosines.
+//! - [`alibi_slopes`], [`T5Buckets`], [`DebertaBuckets`], [`RelativeIndex`]: the fixed parts of attention
+//!   biases.
+//! - [`ResizeConfig`]: the weights with which learned grids are resized.
+//! - [`ScoreTemperature`] and [`Xpos`]: factors of attention scores, and of rotated queries and keys.
 //!
 //! # Accuracy
 //!
