@@ -39,16 +39,16 @@ pub(crate) fn fill_row<T: Lane>(
     columns: &Columns,
     factor: &Factor,
     position: u32,
-    mut row: Out<'_, T>,
+    row: Out<'_, T>,
 ) -> bool {
     let Some(error) = sincos::single_error(factor) else {
         return false;
     };
     let frequencies = &frequencies[..columns.complete_pairs()];
+    let mut columns = columns.split(row);
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
-        let mut out = columns.split(row.reborrow());
-        let mut out = out.run(first, frequencies.len());
+        let mut out = columns.run(first, frequencies.len());
         let failed = if T::SINGLE {
             let end = first + frequencies.len();
             let [high, middle, low] = &limbs.0;
