@@ -1,6 +1,7 @@
 //! Layers: configuration, layer, and its reference composed of Candle's own operations.
 
 pub(crate) mod additive;
+pub mod bias;
 pub(crate) mod config;
 pub(crate) mod dropout;
 pub(crate) mod grid;

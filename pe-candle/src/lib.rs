@@ -91,6 +91,23 @@
 //! # Ok::<(), candle_core::Error>(())
 //! ```
 //!
+//! # Bias attention scores
+//!
+//! [`bias`] has the biases of BLOOM, MPT, T5, DeBERTa, Swin, BEiT, SAM, and Transformer-XL. They are read in the pass that computes the
+//! softmax, and never have the shape of the scores.
+//!
+//! ```
+//! # use candle_core::{DType, Device, Tensor};
+//! use pe_candle::{Alibi, AlibiConfig, ScoreMask, softmax_with_bias};
+//!
+//! let alibi = Alibi::new(AlibiConfig::new(12), DType::F32, &Device::Cpu)?;
+//! let scores = Tensor::zeros((1, 12, 40, 40), DType::F32, &Device::Cpu)?; // queries times keys
+//! let bias = alibi.bias(40, 40, 0)?;
+//! let weights = softmax_with_bias(&scores, Some(&bias), 0.125, &ScoreMask::causal(0))?;
+//! # assert_eq!(weights.dims(), [1, 12, 40, 40]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
+//!
 //! # Repeat or resume a training run
 //!
 //! [`Dropout`] computes its mask from a seed, a step, and the element's index, with a published
@@ -148,6 +165,12 @@ pub mod testing;
 
 pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
+pub use layers::bias;
+pub use layers::bias::{
+    Alibi, AttentionBias, DebertaBias, DecomposedBias, RelativeSinusoid, RelativeTable,
+    RelativeTableConfig, ScoreMask, ScoreScale, T5Bias, add_to_scores, add_to_scores_inplace,
+    softmax_with_bias, softmax_with_bias_inplace,
+};
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
@@ -158,18 +181,21 @@ pub use layers::rotary::RotaryEmbedding;
 pub use layers::rotary::config::RotaryEmbeddingConfig;
 pub use pe_core;
 pub use pe_core::{
-    AxialFrequencies, AxialRotary, Base, CosSin, Direction, Element, Llama3Scaling,
-    LongRopeScaling, Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout,
-    PatchGrid, PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig,
-    ResizeKernel, ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
-    SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, Table, YarnScaling, hf_config,
+    AlibiConfig, AxialFrequencies, AxialRotary, Base, BucketDirection, CosSin,
+    DebertaBucketsConfig, Direction, Element, Llama3Scaling, LongRopeScaling, Mrope,
+    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder,
+    PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
+    RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
+    SinusoidalConfig, Spacing, T5BucketsConfig, Table, YarnScaling, gguf, hf_config,
     mrope_position_ids, permute_rows, vision_position_ids,
 };
+pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{
     position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
 };
+pub use tensors::temperature::{score_temperature_at, score_temperature_tensor};
 
 /// The examples of README.md, compiled and run with the other documentation tests.
 #[cfg(doctest)]

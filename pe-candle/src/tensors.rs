@@ -6,3 +6,4 @@ pub(crate) mod convert;
 pub(crate) mod dtypes;
 pub(crate) mod memory;
 pub(crate) mod positions;
+pub(crate) mod temperature;

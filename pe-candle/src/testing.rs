@@ -3,6 +3,7 @@
 use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
+use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
 use crate::layers::grid::learned::LearnedGrid;
 use crate::layers::reference::Paths;
@@ -59,6 +60,12 @@ impl Planned for LearnedGrid {
 }
 
 impl Planned for PositionalEncoding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AttentionBias {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

@@ -1,6 +1,10 @@
 //! Conventions of other libraries and model files, translated to specifications.
 
 #[cfg(feature = "hf-config")]
+pub mod gguf;
+#[cfg(feature = "hf-config")]
+pub(crate) mod hf_bias;
+#[cfg(feature = "hf-config")]
 pub mod hf_config;
 pub(crate) mod permute;
 pub(crate) mod preset;

@@ -88,6 +88,15 @@ pub enum Error {
         /// The given width.
         rotary_dim: usize,
     },
+    /// `exponent_dim` is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "exponent_dim {exponent_dim} is not within 1..={max}",
+        max = crate::limits::MAX_D_MODEL
+    )]
+    ExponentDim {
+        /// The given width.
+        exponent_dim: usize,
+    },
     /// More columns are to be rotated than a head has.
     #[error("rotary_dim {rotary_dim} exceeds head_dim {head_dim}")]
     RotaryWidth {
@@ -119,6 +128,14 @@ pub enum Error {
         sections: [usize; 3],
         /// Number of pairs.
         pairs: usize,
+    },
+    /// Alternating sections of height and width differ.
+    #[error("{height} pairs of height and {width} of width cannot alternate: they differ")]
+    MropeAlternation {
+        /// Pairs of height.
+        height: usize,
+        /// Pairs of width.
+        width: usize,
     },
     /// The axis of a pair has no list of positions.
     #[error("axis {axis} has no positions: {lists} lists were given")]
@@ -321,6 +338,36 @@ pub enum Error {
         /// Name of the operation.
         operation: &'static str,
     },
+    /// The frequencies depend on the sequence length.
+    #[error(
+        "{operation} is not defined for {scaling} scaling: its frequencies depend on the length"
+    )]
+    LengthDependent {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Name of the scaling.
+        scaling: &'static str,
+    },
+    /// A parameter is infinite or not a number.
+    #[error("{name} {value:?} is not finite")]
+    NotFinite {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given value.
+        value: f64,
+    },
+    /// A scale of xPos is beyond the range of the type.
+    #[error(
+        "position {position} is too far from the center {center:?}: its scale is beyond the range of {name}"
+    )]
+    XposScale {
+        /// The position.
+        position: u32,
+        /// Position with the scale 1.
+        center: f64,
+        /// Name of the type.
+        name: &'static str,
+    },
     /// An odd width cuts a pair in half, and its rows are not rotations of each other.
     #[error("{operation} is not defined for an odd width that cuts a pair in half")]
     CutPair {
@@ -383,6 +430,12 @@ pub enum Error {
         /// The keys, each with the reason.
         keys: Vec<String>,
     },
+    /// A GGUF file is malformed or not understood.
+    #[error("GGUF: {}", escape(problem))]
+    Gguf {
+        /// The problem, with key or tensor.
+        problem: String,
+    },
     /// A model encodes positions in another way than by a rotary embedding.
     #[error(
         "config.json: {} has no rotary embedding (scheme: {})",
@@ -405,6 +458,12 @@ pub enum Error {
         layer_type: Option<String>,
         /// The layer types of the model.
         known: Vec<String>,
+    },
+    /// Layers of a type have no rotary embedding.
+    #[error("{} layers have no rotary embedding", escape(layer_type))]
+    Unrotated {
+        /// The layer type.
+        layer_type: String,
     },
     /// A name is not one of those listed.
     #[error("unknown {kind} \"{}\"; known: {}", escape(name), escape(known))]

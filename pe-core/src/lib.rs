@@ -141,6 +141,10 @@ pub mod text;
 mod turns;
 
 #[cfg(feature = "hf-config")]
+pub use convert::gguf;
+#[cfg(feature = "hf-config")]
+pub use convert::hf_bias::{HfBias, bias_from_hf_config};
+#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
@@ -160,7 +164,7 @@ pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeK
 pub use families::rotary::{
     AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
     MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    mrope_position_ids, vision_position_ids,
+    ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
 pub use half::{bf16, f16};
@@ -169,6 +173,7 @@ pub use relate::binary::binary_encoding;
 pub use relate::rerotate::Rerotation;
 pub use relate::shift::{Shift, VectorConvention};
 pub use relate::similarity::Similarity;
+pub use rows::angles::{cos_sin_of_angles, cos_sin_of_angles_f64};
 pub use rows::element::Element;
 pub use spec::direction::Direction;
 pub use spec::layout::{OddWidth, SinusoidLayout};

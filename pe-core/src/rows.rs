@@ -1,5 +1,6 @@
 //! Many entries at once: rows, written by the method that suits their number.
 
+pub(crate) mod angles;
 pub(crate) mod columns;
 pub(crate) mod element;
 pub(crate) mod f32_recipe;

@@ -27,7 +27,7 @@ const CORPUS: &str = include_str!("../assets/corpus.txt");
 /// Entries of the vocabulary, the special tokens included.
 const VOCAB_SIZE: usize = 2000;
 
-/// How often the built-in sentences count: often enough for each of their words
+/// Weight of the built-in sentences: often enough for each of their words
 /// to become a token.
 const BUILT_IN_WEIGHT: usize = 20;
 

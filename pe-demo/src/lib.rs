@@ -161,8 +161,8 @@ fn dispatch(
         Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),
-        Command::Plot(args) => plot::run(&args, about_files),
-        Command::Report(args) => report::run(&args, about_files),
+        Command::Plot(args) => plot::run(&plot::Options::new(args)?, about_files),
+        Command::Report(args) => report::run(&report::Options::from(args), about_files),
         Command::Completions(args) => shell::completions(args.shell, out),
         Command::Man(args) => match args.output {
             Some(directory) => shell::manual(&directory, about_files),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use pe_demo::Colors;
 
-/// The C library's allocator maps results of 32 MiB and more afresh each time, and the system
+/// The C library's allocator maps results of 32 MiB and more again each time, and the system
 /// zeroes them page by page: several times what the work itself takes. This one keeps them.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]

@@ -3,6 +3,7 @@
 pub(crate) mod config_json;
 pub(crate) mod fetch;
 pub(crate) mod file;
+pub(crate) mod gguf;
 pub mod origin;
 pub(crate) mod overwrite;
 pub(crate) mod write;

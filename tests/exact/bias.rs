@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use pe_core::{
-    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
-    T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
-    decomposed_index, f16, relative_distances, resize_rows, swin_v2_coordinates,
+    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, HfBias,
+    RelativeIndex, T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes,
+    bf16, bias_from_hf_config, decomposed_index, f16, relative_distances, resize_rows,
+    swin_v2_coordinates,
 };
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
 use serde_json::Value;
@@ -352,5 +353,99 @@ fn invalid_biases_are_errors_that_name_the_values() {
         ),
     ] {
         assert_eq!(found, wanted);
+    }
+}
+
+/// The keys of `config.json`, with the defaults of transformers.
+#[test]
+fn biases_of_config_files() {
+    let read = |text: &str| bias_from_hf_config(text);
+    let found = |text: &str| read(text).unwrap();
+    let buckets = |num_buckets, max_distance| T5BucketsConfig {
+        num_buckets,
+        max_distance,
+        direction: BucketDirection::Bidirectional,
+    };
+    let alibi = |heads, bias_max| Some(HfBias::Alibi(AlibiConfig { heads, bias_max }));
+    let of = |heads, num, most| {
+        let buckets = buckets(num, most);
+        Some(HfBias::Buckets { heads, buckets })
+    };
+    assert_eq!(
+        found(r#"{"model_type": "bloom", "n_head": 112}"#),
+        alibi(112, 8.0)
+    );
+    assert_eq!(
+        found(r#"{"model_type": "mpt", "n_heads": 64}"#),
+        alibi(64, 8.0)
+    );
+    let mpt = r#"{"model_type": "mpt", "n_heads": 4, "attn_config": {"alibi_bias_max": 16}}"#;
+    assert_eq!(found(mpt), alibi(4, 16.0));
+    let mpt = r#"{"model_type": "mpt", "n_heads": 4, "attn_config": {"alibi": false}}"#;
+    assert_eq!(found(mpt), None);
+    let falcon = r#"{"model_type": "falcon", "num_attention_heads": 71, "alibi": true}"#;
+    assert_eq!(found(falcon), alibi(71, 8.0));
+    assert_eq!(found(&falcon.replace("true", "false")), None);
+    let jina =
+        r#"{"model_type": "bert", "num_attention_heads": 12, "position_embedding_type": "alibi"}"#;
+    assert_eq!(found(jina), alibi(12, 8.0));
+    assert_eq!(
+        found(r#"{"model_type": "mt5", "num_heads": 6}"#),
+        of(6, 32, 128)
+    );
+    let t5 = r#"{"model_type": "t5", "num_heads": 8, "relative_attention_num_buckets": 64, "relative_attention_max_distance": 256}"#;
+    assert_eq!(found(t5), of(8, 64, 256));
+    assert_eq!(
+        found(r#"{"model_type": "wavlm", "num_attention_heads": 12}"#),
+        of(12, 320, 800)
+    );
+    let layoutlm = r#"{"model_type": "layoutlmv3", "num_attention_heads": 12}"#;
+    let (tokens, coordinates) = (buckets(32, 128), buckets(64, 256));
+    let boxes = HfBias::Boxes {
+        heads: 12,
+        tokens,
+        coordinates,
+    };
+    assert_eq!(found(layoutlm), Some(boxes));
+    let deberta = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
+        "position_buckets": 256, "max_relative_positions": -1, "max_position_embeddings": 512, "pos_att_type": "p2c|c2p"}"#;
+    let disentangled = |position_buckets, position_to_content| HfBias::Disentangled {
+        heads: 12,
+        buckets: DebertaBucketsConfig {
+            position_buckets,
+            max_relative_positions: 512,
+        },
+        content_to_position: true,
+        position_to_content,
+    };
+    assert_eq!(found(deberta), Some(disentangled(Some(256), true)));
+    let listed = deberta
+        .replace(r#""p2c|c2p""#, r#"["c2p"]"#)
+        .replace("256", "-1");
+    assert_eq!(found(&listed), Some(disentangled(None, false)));
+    assert_eq!(
+        found(r#"{"model_type": "llama", "num_attention_heads": 12}"#),
+        None
+    );
+    for (text, wanted) in [
+        ("[]", "config.json: the value is not an object"),
+        (
+            r#"{"model_type": "bloom"}"#,
+            "config.json: num_attention_heads is missing, and the bias has one slope or value per head",
+        ),
+        (
+            r#"{"model_type": "bloom", "n_head": 0}"#,
+            "heads 0 is not 1..=65536",
+        ),
+        (
+            r#"{"model_type": "bloom", "n_head": -3}"#,
+            "config.json: n_head is not a count",
+        ),
+        (
+            r#"{"model_type": "t5", "num_heads": 8, "relative_attention_num_buckets": 31}"#,
+            "relative_attention_num_buckets 31 is not 2..=4096 on each side",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err().to_string(), wanted);
     }
 }

@@ -110,7 +110,7 @@ fn requests() {
             }
         );
     }
-    // 10^12 entries of 8 bytes, refused without a try.
+    // 10^12 entries of 8 bytes, rejected without a try.
     let wide = Sinusoidal::paper(1 << 20).unwrap();
     let error = wide.table::<f64>(0..1 << 32).unwrap_err();
     assert_eq!(

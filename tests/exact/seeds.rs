@@ -28,7 +28,7 @@ fn notebook() -> Sinusoidal {
 fn a1_notebook_table_is_50_x_512() {
     let table = notebook().table::<f32>(0..50).unwrap();
     assert_eq!((table.rows(), table.width()), (50, 512));
-    // The same specification spelt with a minimum rate.
+    // The same specification spelled with a minimum rate.
     let spelt = SinusoidalConfig {
         base: Base::MinRate(1e-4),
         ..Preset::TfNotebook.config(512)

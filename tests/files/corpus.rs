@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "../fuzz/checks/config.rs"]
 mod config;
+#[path = "../fuzz/checks/gguf.rs"]
+mod gguf;
 #[cfg(feature = "demo")]
 #[path = "../fuzz/checks/numbers.rs"]
 mod numbers;
@@ -51,6 +53,11 @@ fn inputs_of_config_json_are_taken_or_refused() {
     inputs("config")
         .iter()
         .for_each(|input| config::check(input));
+}
+
+#[test]
+fn inputs_of_gguf_are_taken_or_refused() {
+    inputs("gguf").iter().for_each(|input| gguf::check(input));
 }
 
 #[cfg(feature = "demo")]

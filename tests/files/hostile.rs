@@ -1,4 +1,4 @@
-//! Files made to do harm: every one is refused with a message that names the file, the tensor
+//! Files made to do harm: every one is rejected with a message that names the file, the tensor
 //! where there is one, and the reason, on one line that a terminal can be shown; and none makes
 //! the reader take more memory than there are bytes in the file, and a constant.
 
@@ -61,7 +61,7 @@ fn hostile_files_are_rejected_with_their_reason() {
 
 #[test]
 fn file_that_begins_anywhere_in_memory_is_read() {
-    // Headers of any length: the entries stand at any address modulo eight.
+    // Headers of any length: the entries are at any address modulo eight.
     let (_dir, path) = temp();
     for padding in 0..16 {
         let header = format!(

@@ -1,5 +1,5 @@
 //! Writers that are killed, or find no room: the file is the old one or the new one, and nothing
-//! lies beside it.
+//! lies next to it.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read};

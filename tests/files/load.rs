@@ -30,7 +30,7 @@ fn tables_come_back_in_every_type() {
 
 #[test]
 fn conversion_rounds_once() {
-    // Values whose nearest f32 lies on a midpoint of the half type, the true value beside it.
+    // Values whose nearest f32 lies on a midpoint of the half type, the true value next to it.
     let midpoint_bf16 = 1.0 + pow2(-8);
     let midpoint_f16 = 1.0 + pow2(-11);
     let tiny = pow2(-40);

@@ -1,7 +1,8 @@
-//! Tables in safetensors files: read strictly, written whole or not at all.
+//! Tables in safetensors files: read strictly, written atomically.
 
 mod allocations;
 mod corpus;
+mod gguf;
 mod hostile;
 mod inspect;
 mod interrupted;

@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(reader specification config numbers)
+[ ${#targets[@]} -gt 0 ] || targets=(reader specification config gguf numbers)
 # The sanitizer needs options that a released compiler hides.
 export RUSTC_BOOTSTRAP=1
 # Errors that carry a backtrace take a hundred times longer to make.

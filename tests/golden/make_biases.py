@@ -197,6 +197,7 @@ def softmax(scores):
 
 def layers():
     """Whole biases and scores of the classes, with what they were made from."""
+    torch.manual_seed(0)
     out = {}
     # BLOOM: two sequences, one padded left; causal.
     mask = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])
@@ -260,10 +261,11 @@ def layers():
                       "bias": numbers(bias.reshape(2, q_size[0] * q_size[1], k_size[0] * k_size[1]))})
     out["sam"] = cases
     # BEiT and LeViT: table to bias.
-    layer = beit.BeitRelativePositionBias(BeitConfig(image_size=(32, 48), patch_size=16, num_attention_heads=2))
-    layer.relative_position_bias_table.data = drawn(3 * 5 + 3, 2, seed=12)
-    out["beit"] = {"height": 2, "width": 3, "table": numbers(layer.relative_position_bias_table),
-                   "bias": numbers(layer((2, 3)))}
+    # (A square: the class swaps width and height when it resizes, which it does to the same size too.)
+    layer = beit.BeitRelativePositionBias(BeitConfig(image_size=(48, 48), patch_size=16, num_attention_heads=2))
+    layer.relative_position_bias_table.data = drawn(5 * 5 + 3, 2, seed=12)
+    out["beit"] = {"height": 3, "width": 3, "table": numbers(layer.relative_position_bias_table),
+                   "bias": numbers(layer((3, 3)))}
     layer = levit.LevitAttentionSubsample(16, 16, 4, 2, 2, 2, 5, 3)
     layer.attention_biases.data = drawn(*layer.attention_biases.shape, seed=13)
     out["levit"] = {"table": numbers(layer.attention_biases), "bias": numbers(layer.get_attention_biases("cpu"))}

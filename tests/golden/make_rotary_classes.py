@@ -13,13 +13,20 @@ From the same runs it writes pe-core/src/convert/hf_config/classes.rs, the defau
 this file alone is written again, from the JSON; with names of folders only these are probed, and nothing is written.
 
 The JSON lists distinct frequencies once (`inv_freq`), and for each class: configuration, layer type, layout
-(`half-split`, `interleaved`), first rotated column, number of pairs, width of the query, direction.
+(`half-split`, `interleaved`), first rotated column, number of pairs, width of the query, direction, layers and types of
+layers that do not rotate.
+
+`surveyed` lists every configuration class of transformers that has a key about rotary embeddings, itself or in a part,
+with its default configuration: those above (`one position`), composite ones with what the rotary class makes of each
+part (`parts`), those of images (`several coordinates`), and the few that no rotary class of their folder accepts
+(`not probed`). The last lines that the script prints are their numbers.
 """
 
 import importlib
 import inspect
 import json
 import math
+import os
 import re
 import sys
 import typing
@@ -48,8 +55,12 @@ RELEASED = {
     "glm4v_moe_text": {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
     "glm_image_text": {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
     "hunyuan_vl_text": {"mrope_section": [16, 16, 16, 16]},
+    "cohere_compass_text": {"full_attention": {"rope_type": "default", "rope_theta": 50000.0}},
 }
-SWITCHED_OFF = {"zamba2": "use_mem_rope is false", "esm": "position_embedding_type is absolute"}
+# Switches that are off by default. `families::on_request` has those that families.rs must not know without them.
+SWITCHED_ON = {"zamba2": {"use_mem_rope": True}, "esm": {"position_embedding_type": "rotary"},
+               "granitemoehybrid": {"position_embedding_type": "rope"}}
+ON_REQUEST = ["zamba2", "esm"]
 WIDTHS = {"qwen3_omni_moe_text": {"head_dim": 128}, "glm4v_moe_text": {"head_dim": 128}}
 
 
@@ -117,12 +128,10 @@ def configuration(cls, rotary):
         # As the class makes it, not as the composite model changes it.
         config = type((fitting or parts)[0])()
     name = type(config).model_type
-    if name in SWITCHED_OFF:
-        raise ValueError(SWITCHED_OFF[name])
-    for key, value in WIDTHS.get(name, {}).items():
+    for key, value in {**WIDTHS.get(name, {}), **SWITCHED_ON.get(name, {})}.items():
         setattr(config, key, value)
     if name in RELEASED:
-        config.rope_parameters.update(RELEASED[name])
+        config.rope_parameters = {**(config.rope_parameters or {}), **RELEASED[name]}
     for key, value in (("head_dim", lambda: config.hidden_size // config.num_attention_heads),
                        ("num_key_value_heads", lambda: config.num_attention_heads)):
         try:
@@ -156,8 +165,16 @@ def solve(before, after):
 
 def read(maps, width):
     """Pairs of columns, their angles and directions, from the maps of positions 1, 4096 and of single coordinates."""
+    try:
+        return read_within(maps, width, 1e-9)
+    except ValueError:
+        # Functions that round to f32 in between.
+        return read_within(maps, width, 1e-5)
+
+
+def read_within(maps, width, noise):
     one, far, *single = maps
-    off = lambda m: (m - torch.diag(torch.diagonal(m))).abs() > 1e-9
+    off = lambda m: (m - torch.diag(torch.diagonal(m))).abs() > noise
     mixes, seen, pairs = off(far), set(), []
     for i in range(width):
         partners = mixes[i].nonzero().flatten().tolist()
@@ -172,7 +189,7 @@ def read(maps, width):
         pairs.append((i, j, angle, axis))
     if not pairs:
         raise ValueError("nothing rotates")
-    signs = {angle > 0 for _, _, angle, _ in pairs if abs(angle) > 1e-6}
+    signs = {angle > 0 for _, _, angle, _ in pairs if abs(angle) > max(1e-6, 2 * noise)}
     first, gaps = pairs[0][0], {j - i for i, j, _, _ in pairs}
     if len(gaps) != 1 or len(signs) != 1:
         raise ValueError(f"gaps {gaps}, signs {signs}")
@@ -256,9 +273,13 @@ def by_function(module, rotary, layer_type):
     """The module's own function on random queries, for layers that do not call it themselves."""
     (cos, sin), tokens = embeddings(rotary, layer_type, False)
     name = next(n for n in vars(module) if n.startswith("apply_rotary_pos_emb") or n == "apply_rotary_emb")
-    width = cos.shape[-1]
+    # Some functions rotate one tensor, and repeat the columns themselves.
+    single = list(inspect.signature(vars(module)[name]).parameters)[1] == "cos"
+    width = cos.shape[-1] * (1 + single)
     query = torch.randn(1, 2 * width + 8, 1, width, dtype=torch.float64).expand(-1, -1, tokens, -1)
-    out = vars(module)[name](query, query, cos, sin)[0][0]
+    given = (query, cos, sin) if single else (query, query, cos, sin)
+    out = vars(module)[name](*given)
+    out = out[0] if single else out[0][0]
     base = solve(query[0, :, 0], out[:, 0])
     if not torch.allclose(base @ base.T, torch.eye(width, dtype=torch.float64), atol=1e-6):
         raise ValueError("position 0 is not a permutation")
@@ -276,15 +297,16 @@ def frequencies(rotary, layer_type):
 
 KEYS = re.compile(r"^(model_type|rope\w*|rotary\w*|partial_rotary_factor|head_dim|hidden_size|n_embd|d_model|dim|n_heads?|\w*num_attention_heads"
                   r"|num_heads|n_heads|kv_channels|qk_\w+_head_dim|max_position_embeddings|n_positions|max_seq_len|global_head_dim"
-                  r"|original_max_position_embeddings|\w*rope_theta|rope_local_base_freq|mrope\w*|use_rope|position_embedding_type|per_layer_config)$")
+                  r"|original_max_position_embeddings|\w*rope_theta|rope_local_base_freq|mrope\w*|use_rope|use_mem_rope|attention_head_dim|position_embedding_type|per_layer_config)$")
 
 
 HEAD = """//! What each model type of transformers {version} implies where its `config.json` is silent.
 //!
 //! Written by `tests/golden/make_rotary_classes.py`, which runs the classes.
 
+use super::family::Unrotated::{{ByBase, Full, FullBesideSliding, Listed}};
 use super::family::{{Family, PLAIN}};
-use crate::families::rotary::MropeArrangement::{{Chunked, Interleaved}};
+use crate::families::rotary::MropeArrangement::{{Chunked, Interleaved, SpatialFirst}};
 
 /// Sorted by name.
 #[rustfmt::skip]
@@ -292,12 +314,37 @@ pub(super) const CLASSES: &[(&str, Family)] = &[
 """
 ROW = """    ("{name}", PLAIN{calls}),
 """
+AXIAL_HEAD = """];
+
+/// Model types that rotate by several coordinates, such as those of patches. Sorted.
+#[rustfmt::skip]
+pub(super) const AXIAL: &[&str] = &[
+"""
 # Sections of M-RoPE, by the coordinates that the pairs follow.
 SECTIONS = {
     "0" * 16 + "1" * 24 + "2" * 24: "[16, 24, 24], Chunked",
     "0" * 8 + "1" * 12 + "2" * 12: "[8, 12, 12], Chunked",
     "012" * 20 + "0000": "[24, 20, 20], Interleaved",
     "012" * 10 + "01": "[11, 11, 10], Interleaved",
+    "12" * 22 + "0" * 20: "[20, 22, 22], SpatialFirst",
+}
+# Layers without a rotary embedding, from the configuration classes and the attention layers. The golden file has what
+# the layers do.
+UNROTATED = {
+    "afmoe": 'Full { key: "global_attn_every_n_layers", period: 4 }',
+    "cohere2": 'Full { key: "sliding_window_pattern", period: 4 }',
+    "cohere2_moe": 'Full { key: "", period: 0 }',
+    "exaone4": 'FullBesideSliding { key: "sliding_window_pattern", period: 4 }',
+    "exaone_moe": 'FullBesideSliding { key: "sliding_window_pattern", period: 4 }',
+    "flint": 'Full { key: "", period: 0 }',
+    "kolibri1": 'FullBesideSliding { key: "", period: 5 }',
+    "llama4_text": "Listed { period: 4 }",
+    "mistral_large4_text": "Listed { period: 4 }",
+    "smollm3": "Listed { period: 4 }",
+    "granite_swa": "ByBase { period: 0 }",
+    "granitemoe_swa": "ByBase { period: 0 }",
+    "muse_glimmer_text": "ByBase { period: 4 }",
+    "muse_spark_text": "ByBase { period: 4 }",
 }
 # Attributes of the class that its rotary embedding does not use.
 IGNORED = {"minimax_m3_vl_text": ["rotary_dim"]}
@@ -312,7 +359,7 @@ def defaults(cls):
         return cls(), None
 
 
-def table(records):
+def table(records, surveyed):
     """Writes the table that pe-core reads."""
     named, stack = {}, [PreTrainedConfig]
     while stack:
@@ -320,14 +367,14 @@ def table(records):
         named[found.__name__] = found
     rows = {}
     for record in records:
-        if record["model_type"]:
+        if record["model_type"] and record["model_type"] not in ON_REQUEST:
             rows.setdefault(record["model_type"], []).append(record)
     text = HEAD.format(version=VERSION)
     for name, group in sorted(rows.items()):
         cls = named[group[0]["class"]]
         config, head_dim = defaults(cls)
         parameters = config.to_dict().get("rope_parameters") or group[0]["config"].get("rope_parameters") or {}
-        nested = {k: v for k, v in parameters.items() if isinstance(v, dict)}
+        nested = {k: v for k, v in sorted(parameters.items()) if isinstance(v, dict)}
         main = nested.get("full_attention") or next(iter(nested.values()), parameters)
         calls = []
         theta = main.get("rope_theta") or getattr(config, "rope_theta", None) or 10000.0
@@ -353,94 +400,291 @@ def table(records):
         assert len(layouts) == 1 and len(directions) == 1, group
         if layouts == {"interleaved"}:
             calls.append("interleaved()")
-        if nested or main.get("rope_type", "default") != "default":
-            whole = {k: v for k, v in (nested or parameters).items() if k != "rope_theta"}
+        if name not in RELEASED and (nested or main.get("rope_type", "default") != "default"):
+            # None is a type of layers that does not rotate.
+            types = {k: v for k, v in sorted(parameters.items()) if isinstance(v, dict) or v is None}
+            whole = {k: v for k, v in (types if nested else parameters).items() if k != "rope_theta"}
             calls.append(f"parameters(r#\"{json.dumps(whole)}\"#)")
         axes = group[0].get("axes", "")
         if axes in SECTIONS:
             calls.append(f"mrope({SECTIONS[axes]})")
         elif re.search("[12]", axes):
-            calls.append('differs("its pairs follow height, width, and time in another order")')
+            calls.append('differs("the columns of a pair follow different coordinates")')
         if directions == {"reversed"}:
             calls.append("clockwise()")
+        if 2 * group[0]["pairs"] > int((group[0]["width"] or 10**9) * partial):
+            calls.append("odd()")
+        if name in UNROTATED:
+            calls.append(f"unrotated({UNROTATED[name]})")
+        sizes = []
+        for keys in (("hidden_size", "n_embd", "d_model", "dim"), ("num_attention_heads", "n_head", "n_heads"),
+                     ("num_hidden_layers", "n_layers", "n_layer"), ("max_position_embeddings", "n_positions", "max_seq_len")):
+            size = next((whole[name] for whole in [named[group[0]["class"]]().to_dict()] for name in keys if isinstance(whole.get(name), int)), 0)
+            sizes.append(size)
+        calls.append(f"sizes({sizes})")
         if name in IGNORED:
             calls.append(f"ignores(&{json.dumps(IGNORED[name])})")
         text += ROW.format(name=name, calls="".join(f".{call}" for call in calls))
+    axial = sorted({s["model_type"] for s in surveyed if s["kind"] == "several coordinates" and s["model_type"] and s["model_type"] not in rows})
     path = HERE.parents[1] / "pe-core/src/convert/hf_config/classes.rs"
-    path.write_text(text + "];\n")
-    print(len(rows), "model types")
+    text += AXIAL_HEAD + "".join(f"    {json.dumps(name)},\n" for name in axial) + "];\n"
+    path.write_text(text)
+    print(len(rows), "model types,", len(axial), "with several coordinates")
+
+
+def configurations():
+    """Every configuration class of transformers, by name."""
+    root = Path(transformers.__file__).parent / "models"
+    for path in sorted(root.glob("*/configuration_*.py")):
+        importlib.import_module(f"transformers.models.{path.parent.name}.{path.stem}")
+    found, stack = {}, [PreTrainedConfig]
+    while stack:
+        for cls in stack.pop().__subclasses__():
+            if cls.__module__.startswith("transformers.models.") and cls.__name__ not in found:
+                found[cls.__name__] = cls
+            stack.append(cls)
+    return dict(sorted(found.items()))
+
+
+ROPE = re.compile("rope|rotary|theta")
+
+
+def has_rope(cls):
+    """Whether the class has a key about rotary embeddings, itself or in a part."""
+    keys = {key for base in cls.__mro__ if base is not PreTrainedConfig for key in getattr(base, "__annotations__", {})}
+    try:
+        keys |= set(cls().to_dict())
+    except Exception:
+        pass
+    own = any(ROPE.search(key) and not re.search("head_dim|relation_bias", key) for key in keys)
+    return own or any(type(part) is not cls and has_rope(type(part)) for _, part in parts(cls))
+
+
+def parts(cls):
+    """The names and configurations of the parts of a composite model."""
+    try:
+        config = cls()
+    except Exception:
+        return []
+    named = [(name, getattr(config, name, None)) for name in getattr(cls, "sub_configs", None) or {}]
+    return [(name, part) for name, part in named if isinstance(part, PreTrainedConfig)]
+
+
+# Positions of patches and the like, with several coordinates.
+AXIAL = re.compile("(?<!Ocr2)Vision|ViT|Eomt|Sapiens|Sam2|Sam3(?!Lite)|EdgeTam|EfficientLoFTR")
+# What the rotary embedding of other classes does that one specification cannot say.
+OTHER = {
+    "EsmFold2AtomEncoderConfig": "rotates by coordinates of atoms",
+}
+
+
+def nested(config):
+    """The keys about rotary embeddings of a configuration and of its parts."""
+    kept = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and ("model_type" in value or key.endswith("_config")):
+            kept[key] = nested(value)
+        elif KEYS.match(key) and value is not None:
+            kept[key] = value
+    return kept
+
+
+def rotations(module, rotary_class, config, attentions):
+    """What the layers of each type do, and the failures."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    types = sorted(k for k, v in parameters.items() if isinstance(v, dict)) or [None]
+    layers = getattr(config, "layer_types", None) or []
+    if types != [None] and layers and not set(types) & {"main", "compress"} and not set(types) <= set(layers):
+        # Types that the default configuration describes but has no layer of.
+        config.layer_types = layers = [types[i % len(types)] for i in range(len(layers))]
+    rotary = rotary_class(config)
+    for layer_type in types:
+        index = layers.index(layer_type) if layer_type in layers else 0
+        found, errors = None, []
+        attempts = [(a, axes, mask) for a in attentions[:3] for axes in (True, False) for mask in (False, True)]
+        one = config.per_layer_config[index] if getattr(config, "is_heterogeneous", False) else config
+        for attention, axes, mask in attempts:
+            try:
+                found = by_attention(attention, one, rotary, layer_type, index, axes, mask)
+                break
+            except Exception as error:
+                errors.append(f"{attention.__name__}: {type(error).__name__}: {str(error)[:90]}")
+        try:
+            found = found or {**by_function(module, rotary, layer_type), "width": None}
+            inv_freq, scaling = frequencies(rotary, layer_type)
+        except Exception as error:
+            yield layer_type, None, (f"{type(error).__name__}: {str(error)[:150]}", *dict.fromkeys(errors))
+            continue
+        angles = found.pop("angles")
+        mod = [math.atan2(math.sin(f), math.cos(f)) for f in inv_freq]
+        found["follows"] = len(mod) == len(angles) and all(abs(abs(a) - b) < 1e-6 for a, b in zip(mod, angles))
+        if not found["follows"] and len(mod) == len(angles):
+            # Frequencies that are arranged after they are stored.
+            order = [min(range(len(mod)), key=lambda j: abs(mod[j] - abs(a))) for a in angles]
+            if sorted(order) == list(range(len(mod))) and all(abs(mod[j] - abs(a)) < 1e-6 for j, a in zip(order, angles)):
+                inv_freq = [inv_freq[j] for j in order]
+                found["follows"] = "in another order"
+        yield layer_type, {**found, "attention_factor": scaling, "inv_freq": inv_freq}, ()
+
+
+def unrotated(config):
+    """Indices of the layers that transformers does not rotate, as far as the configuration states them."""
+    for key in ("layer_rope_theta", "no_rope_layers"):
+        if getattr(config, key, None):
+            return [i for i, value in enumerate(getattr(config, key)) if not value]
+    return None
+
+
+def unrotated_types(module, rotary_class, config, attentions):
+    """The types of layers without a dictionary, or whose attention does not rotate its queries."""
+    layers = getattr(config, "layer_types", None) or []
+    parameters = getattr(config, "rope_parameters", None) or {}
+    if any(isinstance(v, dict) for v in parameters.values()):
+        return sorted(k for k, v in parameters.items() if v is None)
+    if unrotated(config) is not None:
+        return []
+    out = []
+    for layer_type in sorted(set(layers)):
+        index = len(layers) - 1 - layers[::-1].index(layer_type)
+        outcomes = []
+        for attention in attentions[:3]:
+            for axes in (True, False):
+                for mask in (False, True):
+                    try:
+                        by_attention(attention, config, rotary_class(config), None, index, axes, mask)
+                        outcomes.append("rotates")
+                    except Exception as error:
+                        outcomes.append(str(error))
+        if "rotates" not in outcomes and "nothing rotates" in outcomes:
+            out.append(layer_type)
+    return out
 
 
 def main():
     assert transformers.__version__ == VERSION, transformers.__version__
-    only, sets, records, failures = sys.argv[1:], [], [], []
+    only, sets, records, failures, surveyed = sys.argv[1:], [], [], [], []
     if only == ["--table"]:
         list(modules())
-        table(json.loads((HERE / "rotary_classes.json").read_text())["classes"])
+        golden = json.loads((HERE / "rotary_classes.json").read_text())
+        table(golden["classes"], golden["surveyed"])
         return
-    for folder, module in modules():
-        if only and folder not in only:
-            continue
-        for rotary_class in classes(module, "Rotary", "position_ids"):
-            config_type = config_class(rotary_class)
-            if config_type is None or re.search("[Vv]ision|ViT|Video(?!Encoder)|Audio$", rotary_class.__name__.replace("Text", "")) \
-                    and not re.search("Text", rotary_class.__name__):
-                continue
-            try:
-                config = configuration(config_type, rotary_class)
-                parameters = getattr(config, "rope_parameters", None) or {}
-                types = sorted(k for k, v in parameters.items() if isinstance(v, dict)) or [None]
-                rotary = rotary_class(config)
-            except Exception as error:
-                failures.append((folder, rotary_class.__name__, None, f"{type(error).__name__}: {error}"))
-                continue
-            attentions = [c for c in classes(module, "Attention", "hidden_states") if "Cross" not in c.__name__]
-            stem = rotary_class.__name__.removesuffix("RotaryEmbedding")
-            attentions.sort(key=lambda c: (config_class(c) is not config_type, not c.__name__.startswith(stem)))
-            layers = getattr(config, "layer_types", None) or []
-            for layer_type in types:
-                index = layers.index(layer_type) if layer_type in layers else 0
-                found, errors = None, []
-                attempts = [(a, axes, mask) for a in attentions[:3] for axes in (True, False) for mask in (False, True)]
-                one = config.per_layer_config[index] if getattr(config, "is_heterogeneous", False) else config
-                for attention, axes, mask in attempts:
-                    try:
-                        found = by_attention(attention, one, rotary, layer_type, index, axes, mask)
-                        break
-                    except Exception as error:
-                        errors.append(f"{attention.__name__}: {type(error).__name__}: {str(error)[:90]}")
-                try:
-                    found = found or {**by_function(module, rotary, layer_type), "width": None}
-                    inv_freq, scaling = frequencies(rotary, layer_type)
-                except Exception as error:
-                    failures.append((folder, rotary_class.__name__, layer_type, f"{type(error).__name__}: {error}", *dict.fromkeys(errors)))
+    named, covered = configurations(), {}
+
+    def probe(folder, module, rotary_class, config_type):
+        try:
+            config = configuration(config_type, rotary_class)
+        except Exception as error:
+            failures.append((folder, rotary_class.__name__, None, f"{type(error).__name__}: {error}"))
+            return
+        attentions = [c for c in classes(module, "Attention", "hidden_states") if "Cross" not in c.__name__]
+        stem, own = rotary_class.__name__.removesuffix("RotaryEmbedding"), type(config).__name__.removesuffix("Config")
+        attentions.sort(key=lambda c: (not c.__name__.startswith(own), config_class(c) is not config_type, not c.__name__.startswith(stem)))
+        try:
+            for layer_type, found, errors in rotations(module, rotary_class, config, attentions):
+                if found is None:
+                    failures.append((folder, rotary_class.__name__, layer_type, *errors))
                     continue
-                angles = found.pop("angles")
-                mod = [math.atan2(math.sin(f), math.cos(f)) for f in inv_freq]
-                found["follows"] = len(mod) == len(angles) and all(abs(abs(a) - b) < 1e-6 for a, b in zip(mod, angles))
+                inv_freq = found.pop("inv_freq")
                 if inv_freq not in sets:
                     sets.append(inv_freq)
                 whole = config.to_dict()
                 kept = {k: v for k, v in sorted(whole.items()) if KEYS.match(k) and v is not None}
                 if "per_layer_config" in kept:
-                    kept["layer_types"] = layers
+                    kept["layer_types"] = getattr(config, "layer_types", None)
                 record = {
                     "class": type(config).__name__, "model_type": type(config).model_type, "layer_type": layer_type, **found,
-                    "attention_factor": scaling, "inv_freq": sets.index(inv_freq),
-                    "config": kept,
+                    "inv_freq": sets.index(inv_freq), "config": kept,
                 }
+                left, left_types = unrotated(config), unrotated_types(module, rotary_class, config, attentions)
+                if left:
+                    record["unrotated"] = left
+                if left_types:
+                    record["unrotated_types"] = left_types
                 if record not in records:
                     records.append(record)
-                print(folder, record["model_type"], layer_type, found, flush=True)
+                covered.setdefault(type(config).__name__, (module, rotary_class))
+                print(folder, record["model_type"], layer_type, {k: v for k, v in record.items() if k != "config"}, flush=True)
+        except Exception as error:
+            failures.append((folder, rotary_class.__name__, type(config).__name__, f"{type(error).__name__}: {error}"))
+
+    for folder, module in modules():
+        if only and folder not in only:
+            continue
+        text = []
+        for rotary_class in classes(module, "Rotary", "position_ids"):
+            config_type = config_class(rotary_class)
+            if config_type is None or re.search("[Vv]ision|ViT|Video(?!Encoder)|Audio$", rotary_class.__name__.replace("Text", "")) \
+                    and not re.search("Text", rotary_class.__name__):
+                continue
+            text.append(rotary_class)
+            probe(folder, module, rotary_class, config_type)
+        # The other configurations of the folder that have the keys.
+        for name, cls in named.items():
+            if name in covered or AXIAL.search(name) or f".models.{folder}." not in cls.__module__ or cls.sub_configs or not has_rope(cls):
+                continue
+            stem = lambda c: len(os.path.commonprefix([c.__name__, name]))
+            for rotary_class in sorted(text, key=stem, reverse=True):
+                probe(folder, module, rotary_class, cls)
+                if name in covered:
+                    break
+    # Every class with the keys, itself or in a part.
+    for name, cls in named.items():
+        folder = cls.__module__.split(".")[2]
+        if only and folder not in only or not has_rope(cls):
+            continue
+        entry = {"class": name, "model_type": cls.model_type}
+        try:
+            entry["config"] = nested(json.loads(json.dumps(cls().to_dict(), default=str)))
+        except Exception as error:
+            entry["config"], entry["reason"] = None, f"no default configuration: {type(error).__name__}"
+        if name in covered:
+            entry["kind"] = "one position"
+        elif AXIAL.search(name) and (not cls.sub_configs or re.search("(EdgeTam|Sam2|Sam3Tracker)Video|Sapiens", name)):
+            entry["kind"] = "several coordinates"
+        elif cls.sub_configs:
+            entry["kind"] = "parts"
+            for part, inner in parts(cls):
+                if type(inner).__name__ not in covered:
+                    continue
+                module, rotary_class = covered[type(inner).__name__]
+                try:
+                    if inner.model_type in RELEASED:
+                        inner.rope_parameters = {**(inner.rope_parameters or {}), **RELEASED[inner.model_type]}
+                    for key, value in WIDTHS.get(inner.model_type, {}).items():
+                        setattr(inner, key, value)
+                    rotary = rotary_class(inner)
+                    parameters = getattr(inner, "rope_parameters", None) or {}
+                    for layer_type in sorted(k for k, v in parameters.items() if isinstance(v, dict)) or [None]:
+                        inv_freq, scaling = frequencies(rotary, layer_type)
+                        # Some frequencies are arranged after they are stored.
+                        alike = [r["inv_freq"] for r in records if r["class"] == type(inner).__name__
+                                 and r["follows"] == "in another order" and sorted(sets[r["inv_freq"]]) == sorted(inv_freq)]
+                        inv_freq = sets[alike[0]] if alike else inv_freq
+                        if inv_freq not in sets:
+                            sets.append(inv_freq)
+                        entry.setdefault("layers", []).append({"part": part, "class": type(inner).__name__, "layer_type": layer_type,
+                                                               "inv_freq": sets.index(inv_freq), "attention_factor": scaling})
+                except Exception as error:
+                    entry["reason"] = f"{part}: {type(error).__name__}: {str(error)[:80]}"
+        else:
+            entry["kind"] = "not probed"
+        surveyed.append(entry)
     for failure in failures:
         print("FAILED", *failure)
+    counts = {}
+    for entry in surveyed:
+        counts[entry["kind"]] = counts.get(entry["kind"], 0) + 1
+        if entry["kind"] == "not probed" or "reason" in entry:
+            print("NOT PROBED", entry["class"], entry["model_type"], entry["kind"], entry.get("reason", ""))
+    print(len(named), "configuration classes,", len(surveyed), "with keys about rotary embeddings:", counts)
     if only:
         return
     lines = ",\n".join(json.dumps(r) for r in records)
     freqs = ",\n".join(json.dumps(s) for s in sets)
-    text = f'{{"transformers": "{VERSION}",\n"inv_freq": [\n{freqs}\n],\n"classes": [\n{lines}\n]}}\n'
+    others = ",\n".join(json.dumps(s) for s in surveyed)
+    text = f'{{"transformers": "{VERSION}",\n"inv_freq": [\n{freqs}\n],\n"classes": [\n{lines}\n],\n"surveyed": [\n{others}\n]}}\n'
     (HERE / "rotary_classes.json").write_text(text)
-    table(records)
+    table(records, surveyed)
     print(len(records), "records,", len(sets), "sets of frequencies,", len(failures), "failures")
 
 

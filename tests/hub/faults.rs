@@ -51,7 +51,7 @@ fn server_that_is_not_there_is_reported() {
 }
 
 /// Every fault leaves no trace in the cache, ends in time, and does not
-/// stand in the way of the next download.
+/// keep the next download from succeeding.
 #[test]
 fn faults_of_the_server_poison_nothing() {
     let good = table();

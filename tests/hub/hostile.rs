@@ -1,5 +1,5 @@
-//! Servers that answer with anything at all: bytes as they stand, whatever they are. Each is
-//! refused in time, nothing of it comes into the cache or beside it, and the next good download
+//! Servers that answer with anything at all: bytes unchanged, whatever they are. Each is
+//! rejected in time, nothing of it comes into the cache or next to it, and the next good download
 //! into the same cache succeeds.
 
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use super::*;
 
-/// What a connection gets.
+/// Response to a connection.
 #[derive(Clone)]
 enum Answer {
     /// These bytes, then the end of the connection.
@@ -74,7 +74,7 @@ fn with_table(head: Vec<u8>) -> Answer {
     Answer::Bytes([head, table()].concat())
 }
 
-/// Asks for a file, sees it refused, and then has it from a good server.
+/// Asks for a file, sees it rejected, and then has it from a good server.
 fn refused(name: &str, address: String, message: &str, timeouts: Timeouts) {
     let (dir, mut hub) = hub_at(address);
     hub.timeouts = timeouts;

@@ -9,7 +9,7 @@ use super::*;
 /// What no download may change.
 const VICTIM: &[u8] = b"somebody's file";
 
-/// A cache beside a file and a folder that do not belong to it.
+/// A cache next to a file and a folder that do not belong to it.
 struct Ground {
     dir: TempDir,
     hub: Hub,
@@ -44,7 +44,7 @@ impl Ground {
         place
     }
 
-    /// Fetching is refused with the path of the place; what lies outside stays as it was.
+    /// Fetching is rejected with the path of the place; what lies outside stays as it was.
     fn refused(&self, place: &Path, about: &str) {
         let error = self.hub.fetch(&file()).unwrap_err().to_string();
         assert!(
@@ -82,7 +82,7 @@ fn pipe(place: &Path) {
     );
 }
 
-/// Puts one thing after another in a place; each is refused there, and nothing but it.
+/// Puts one thing after another in a place; each is rejected there, and nothing but it.
 fn each_is_refused(etag: &str, name: &str, things: &[&str]) {
     for thing in things {
         let ground = Ground::new(etag);

@@ -1,4 +1,4 @@
-//! Downloads that break off, and go on.
+//! Downloads that break off, and continue.
 
 use super::*;
 use pe_candle::hub::Received;
@@ -111,7 +111,7 @@ fn part_that_is_damaged_costs_a_download_and_nothing_else() {
     assert!(!part.exists());
     assert_eq!(fs::read(hub.fetch(&asked()).unwrap()).unwrap(), content);
 
-    // Longer than the content: begun anew.
+    // Longer than the content: begun again.
     let (dir, hub, server) = begun(&content, Some);
     fs::write(self::part(&dir, &content), vec![0; 1 << 20]).unwrap();
     assert_eq!(fs::read(hub.fetch(&asked()).unwrap()).unwrap(), content);

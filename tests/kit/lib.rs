@@ -6,6 +6,8 @@ pub mod golden;
 #[cfg(feature = "candle")]
 pub mod isa;
 #[cfg(feature = "candle")]
+pub mod layers;
+#[cfg(feature = "candle")]
 pub mod peers;
 #[cfg(feature = "demo")]
 pub mod program;

@@ -10,7 +10,7 @@ use pe_demo::tokenizer::{Sentence, Tokenizer, TokenizerSource};
 use pe_demo::weights::Seeded;
 use serde_json::Value;
 
-/// What a run left behind.
+/// Results of a run.
 pub struct Run {
     pub outcome: Outcome,
     pub out: String,

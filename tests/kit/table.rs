@@ -29,7 +29,7 @@ pub fn rows(text: &str) -> Vec<Row<'_>> {
     rows
 }
 
-/// Returns whether a text is the pattern, in which `…` stands for any characters.
+/// Returns whether a text is the pattern, in which `…` means any characters.
 pub fn matches(text: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('…') else {
         return text == pattern;

@@ -31,7 +31,7 @@ pub const REFERENCE_F64_CAST_TO_F32: f64 = 3.1e-8;
 /// inv_freq of a recipe against torch: units in the last place.
 pub const RECIPE_INV_FREQ_ULP_TORCH: u32 = 1;
 
-/// ... and NumPy, whose vectorised exp and power are a little coarser.
+/// ... and NumPy, whose vectorized exp and power are a little coarser.
 pub const RECIPE_INV_FREQ_ULP_NUMPY: u32 = 2;
 
 /// sin and cos of a library's own f32 angle: torch and NumPy err by one unit at most.
@@ -80,6 +80,9 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// Vision tables against the reference's, positions below 20: a frequency that differs by a
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
+
+/// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
+pub const XPOS_SCORE: f64 = 1e-13;
 
 /// Sums of f32 attention weights: a softmax over some tens of keys errs by a few units of
 /// 2^-24 per weight.
@@ -287,3 +290,25 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
+
+/// Biases and attention weights in f32 against transformers or Candle's composition: sums of a few products near 8 in another order,
+/// half a unit of 2^-21 each, and another exponential.
+pub const BIAS_F32: f64 = 4e-6;
+
+/// Biases of SAM with tables that torch resizes in f32: the place of a tap errs by 2^-22 rows, of values up to 2 and queries up to 2.
+pub const BIAS_RESIZED_F32: f64 = 2e-5;
+
+/// Sinusoids of distances below 10 by transformers in f32: the angle's rounding.
+pub const BIAS_SINUSOID_F32: f64 = 1e-6;
+
+/// Weights and gradients of the fused softmax in f64: sums of some 40 terms, and an exponential within 1 ulp.
+pub const BIAS_GRADIENT_F64: f64 = 2e-14;
+
+/// ... in f32, of biases up to some 100.
+pub const BIAS_GRADIENT_F32: f64 = 4e-5;
+
+/// ... in f16: the weights are rounded to 11 bits before the way back, and the reference rounds elsewhere.
+pub const BIAS_GRADIENT_F16: f64 = 8e-3;
+
+/// ... in bf16: 8 bits.
+pub const BIAS_GRADIENT_BF16: f64 = 6e-2;

@@ -20,6 +20,8 @@ use pe_candle::{
 };
 use pe_core::{Preset, SinusoidLayout, Sinusoidal, SinusoidalConfig};
 
+use pe_tests::layers::activations as shape_of;
+
 use crate::util::{ORDERS, TYPES, error_of, f64s, keeps, numbers, round_to, views};
 
 const CPU: &Device = &Device::Cpu;
@@ -36,15 +38,7 @@ fn layer(config: PositionalEncodingConfig) -> PositionalEncoding {
     PositionalEncoding::new(config, DType::F32, CPU).unwrap()
 }
 
-/// The shape of an input, and the batch and time of each of its rows in row-major order.
-fn shape_of(order: AxisOrder, batch: usize, time: usize, width: usize) -> Vec<usize> {
-    match order {
-        AxisOrder::BatchFirst => vec![batch, time, width],
-        AxisOrder::SequenceFirst => vec![time, batch, width],
-        AxisOrder::Unbatched => vec![time, width],
-    }
-}
-
+/// The batch and time of a row in row-major order.
 fn batch_and_time(order: AxisOrder, batch: usize, time: usize, row: usize) -> (usize, usize) {
     match order {
         AxisOrder::BatchFirst => (row / time, row % time),

@@ -1,4 +1,4 @@
-//! A grid over shapes, strides, types, positions, values and configurations: each case is refused
+//! A grid over shapes, strides, types, positions, values and configurations: each case is rejected
 //! with a message where it must be, or gives what Candle's own operations give, bit for bit. Which of
 //! the two is said beforehand, by the case and not by the code under test. Panics are counted.
 
@@ -8,18 +8,21 @@ mod dropout;
 mod ids;
 mod rotary;
 
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use candle_core::{DType, Device, Result, Tensor};
+
+use pe_tests::layers::{bits, changed, copy_with_strides, steps};
 
 use crate::util::{f64s, numbers};
 
 const CPU: &Device = &Device::Cpu;
 
-/// What became of the cases.
+/// Outcomes of the cases.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Refused, as they had to be.
+    /// Rejected, as they had to be.
     errors: usize,
     /// Right to the bit.
     right: usize,
@@ -28,7 +31,7 @@ struct Tally {
     panics: usize,
 }
 
-/// What a case must come to.
+/// Expected outcome of a case.
 enum Wanted {
     Refused,
     /// The numbers, by a plain way.
@@ -36,7 +39,7 @@ enum Wanted {
 }
 
 impl Tally {
-    /// Runs a case. `found` may panic; the count goes on.
+    /// Runs a case. `found` may panic; the count continues.
     fn case(
         &mut self,
         what: impl Fn() -> String,
@@ -83,6 +86,21 @@ impl Tally {
         }
     }
 
+    /// Runs a case that must be rejected.
+    fn refused(&mut self, what: impl Display, found: impl FnOnce() -> Result<Tensor>) {
+        self.case(|| what.to_string(), Wanted::Refused, found);
+    }
+
+    /// Runs a case that has a result.
+    fn right(
+        &mut self,
+        what: impl Display,
+        wanted: Result<Tensor>,
+        found: impl FnOnce() -> Result<Tensor>,
+    ) {
+        self.case(|| what.to_string(), Wanted::Right(wanted), found);
+    }
+
     fn join(&mut self, other: Self) {
         self.errors += other.errors;
         self.right += other.right;
@@ -91,16 +109,7 @@ impl Tally {
     }
 }
 
-/// Bits of all elements; every NaN alike.
-fn bits(tensor: &Tensor) -> Vec<u64> {
-    if tensor.elem_count() == 0 {
-        return Vec::new();
-    }
-    let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
-    f64s(tensor).into_iter().map(bits).collect()
-}
-
-/// What stands in an input.
+/// Values of an input.
 #[derive(Debug, Clone, Copy)]
 enum Values {
     Usual,
@@ -136,7 +145,7 @@ fn filled(shape: &[usize], dtype: DType, values: Values) -> Tensor {
     wide.to_dtype(dtype).unwrap()
 }
 
-/// How an input lies in memory.
+/// Layout of an input in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Strides {
     Contiguous,
@@ -188,12 +197,7 @@ fn wide(dtype: DType) -> DType {
 
 /// `xs` declared to be of another shape, without the memory for it.
 fn declared(shape: &[usize], dtype: DType) -> Tensor {
-    let ones = vec![1; shape.len()];
-    let kept: Vec<usize> = shape
-        .iter()
-        .zip(ones)
-        .map(|(dim, one)| one.min(*dim))
-        .collect();
+    let kept: Vec<usize> = shape.iter().map(|dim| 1.min(*dim)).collect();
     Tensor::zeros(kept, dtype, CPU)
         .unwrap()
         .broadcast_as(shape)

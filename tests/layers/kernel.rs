@@ -2,15 +2,19 @@
 
 use candle_core::{DType, Device, ModuleT, Result, Tensor, Var};
 use half::{bf16, f16};
-use pe_candle::testing::{InstructionSet, Planned, Route};
+use pe_candle::testing::{Planned, Route};
 use pe_candle::{AxisOrder, Dropout, EmbeddingScale, PositionalEncoding, PositionalEncodingConfig};
 use pe_core::{OddWidth, SinusoidalConfig};
+
+use pe_tests::layers::{activations, assert_fused, bits, cases, on_each_set};
 
 use crate::util::{
     ORDERS, TYPES, assert_passes_with_gradients_kept, error_of, f64s, numbers, views,
 };
 
 const CPU: &Device = &Device::Cpu;
+
+const REFERENCE: [Route; 1] = [Route::Operations];
 
 const SCALES: [EmbeddingScale; 2] = [EmbeddingScale::None, EmbeddingScale::Factor(-0.3)];
 
@@ -27,84 +31,48 @@ fn config(width: usize) -> PositionalEncodingConfig {
     }
 }
 
-fn shape_of(order: AxisOrder, batch: usize, time: usize, width: usize) -> Vec<usize> {
-    match order {
-        AxisOrder::BatchFirst => vec![batch, time, width],
-        AxisOrder::SequenceFirst => vec![time, batch, width],
-        AxisOrder::Unbatched => vec![time, width],
-    }
-}
-
-/// Bits of all elements; every NaN alike.
-fn bits(tensor: &Tensor) -> Vec<u64> {
-    let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
-    f64s(tensor).into_iter().map(bits).collect()
-}
-
-/// The layer on every instruction set of this machine.
-fn on_each_set(layer: &PositionalEncoding) -> Vec<(&'static str, PositionalEncoding)> {
-    let on = |(name, set)| (name, layer.on(set));
-    InstructionSet::available().into_iter().map(on).collect()
+/// Evaluates and trains.
+fn both_modes(layer: &PositionalEncoding, xs: &Tensor, offset: usize) -> Result<Vec<Tensor>> {
+    let run = |train| {
+        layer.dropout().set_step(1);
+        layer.forward_at(xs, offset, train)
+    };
+    [false, true].into_iter().map(run).collect()
 }
 
 #[test]
 fn fused_equals_the_reference_for_types_orders_views_offsets_and_ids() -> Result<()> {
-    let (batch, time, width) = (3, 4, 68);
-    for (dtype, table) in TYPES {
-        for axis_order in ORDERS {
-            for scale in SCALES {
-                let config = PositionalEncodingConfig {
-                    axis_order,
-                    scale,
-                    table_dtype: Some(table),
-                    ..config(width)
-                };
-                let layer = PositionalEncoding::new(config, dtype, CPU)?;
-                let unbatched = axis_order == AxisOrder::Unbatched;
-                let batch = if unbatched { 1 } else { batch };
-                let per_step = Tensor::new(&[63u32, 0, 63, 5], CPU)?;
-                let per_token = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2], [0, 7, 8, 9]], CPU)?;
-                for (view, xs) in views(&shape_of(axis_order, batch, time, width), dtype) {
-                    for train in [false, true] {
-                        let at = |offset: usize| {
-                            layer.dropout().set_step(5);
-                            bits(
-                                &layer
-                                    .by_reference(Route::Operations)
-                                    .forward_at(&xs, offset, train)
-                                    .unwrap(),
-                            )
-                        };
-                        let with = |ids: &Tensor| {
-                            layer.dropout().set_step(5);
-                            let ys = layer
-                                .by_reference(Route::Operations)
-                                .forward_with_positions(&xs, ids, train);
-                            bits(&ys.unwrap())
-                        };
-                        let offsets = [0, 60].map(at);
-                        let steps = with(&per_step);
-                        let tokens = (!unbatched).then(|| with(&per_token));
-                        for (set, layer) in on_each_set(&layer) {
-                            let what = format!("{dtype:?} {table:?} {axis_order:?} {view} {set}");
-                            let fresh = || layer.dropout().set_step(5);
-                            for (offset, wanted) in [0, 60].iter().zip(&offsets) {
-                                fresh();
-                                let ys = layer.forward_at(&xs, *offset, train)?;
-                                assert_eq!(ys.dims(), xs.dims());
-                                assert_eq!(&bits(&ys), wanted, "{what} {offset}");
-                            }
-                            fresh();
-                            let ys = layer.forward_with_positions(&xs, &per_step, train)?;
-                            assert_eq!(bits(&ys), steps, "{what} [T]");
-                            if let Some(tokens) = &tokens {
-                                fresh();
-                                let ys = layer.forward_with_positions(&xs, &per_token, train)?;
-                                assert_eq!(&bits(&ys), tokens, "{what} [B, T]");
-                            }
-                        }
+    let per_step = Tensor::new(&[63u32, 0, 63, 5], CPU)?;
+    let per_token = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2], [0, 7, 8, 9]], CPU)?;
+    let views = |order, dtype| views(&activations(order, 3, 4, 68), dtype);
+    for case in cases(ORDERS, views) {
+        for scale in SCALES {
+            let config = PositionalEncodingConfig {
+                axis_order: case.order,
+                scale,
+                table_dtype: Some(case.table),
+                ..config(68)
+            };
+            let layer = PositionalEncoding::new(config, case.dtype, CPU)?;
+            for train in [false, true] {
+                let about = format!("{case} {scale:?} {train}");
+                assert_fused(&layer, &REFERENCE, about, |layer| {
+                    let fresh = || layer.dropout().set_step(5);
+                    let at = |offset| {
+                        fresh();
+                        layer.forward_at(&case.xs, offset, train)
+                    };
+                    let with = |ids| {
+                        fresh();
+                        layer.forward_with_positions(&case.xs, ids, train)
+                    };
+                    let mut all = vec![at(0)?, at(60)?, with(&per_step)?];
+                    if case.order != AxisOrder::Unbatched {
+                        all.push(with(&per_token)?);
                     }
-                }
+                    assert!(all.iter().all(|ys| ys.dims() == case.xs.dims()));
+                    Ok(all)
+                });
             }
         }
     }
@@ -123,19 +91,8 @@ fn remainders_of_the_vector_width_equal_the_reference() -> Result<()> {
             };
             let layer = PositionalEncoding::new(config, dtype, CPU)?;
             let xs = numbers(&[1, 1, width], dtype, 31);
-            for train in [false, true] {
-                layer.dropout().set_step(1);
-                let wanted = bits(
-                    &layer
-                        .by_reference(Route::Operations)
-                        .forward_at(&xs, 3, train)?,
-                );
-                for (set, layer) in on_each_set(&layer) {
-                    layer.dropout().set_step(1);
-                    let ys = bits(&layer.forward_at(&xs, 3, train)?);
-                    assert_eq!(ys, wanted, "{dtype:?} {table:?} {width} {set}");
-                }
-            }
+            let about = format!("{dtype:?} {table:?} {width}");
+            assert_fused(&layer, &REFERENCE, about, |layer| both_modes(layer, &xs, 3));
         }
     }
     Ok(())
@@ -147,16 +104,9 @@ fn mask_is_the_same_on_every_instruction_set() -> Result<()> {
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         for length in (1..70).chain([1023, 1024, 1025, 5000]) {
             let xs = numbers(&[length], dtype, 6);
-            let wanted = bits(
-                &dropout
-                    .by_reference(Route::Operations)
-                    .forward_at_step(&xs, 9, true)?,
-            );
-            for (set, on) in InstructionSet::available() {
-                let dropout = dropout.on(on);
-                let ys = bits(&dropout.forward_at_step(&xs, 9, true)?);
-                assert_eq!(ys, wanted, "{dtype:?} {length} {set}");
-            }
+            assert_fused(&dropout, &REFERENCE, format!("{dtype:?} {length}"), |on| {
+                Ok(vec![on.forward_at_step(&xs, 9, true)?])
+            });
         }
     }
     Ok(())
@@ -190,19 +140,8 @@ fn half_type_inputs_are_added_as_by_the_reference() -> Result<()> {
                 let table = (numbers(&[256, 256], DType::F64, 3) * zeros)?;
                 let table = if zeros == 1.0 { table } else { (table * 0.0)? };
                 let layer = PositionalEncoding::from_table(config, table.to_dtype(xs.dtype())?)?;
-                for train in [false, true] {
-                    layer.dropout().set_step(1);
-                    let wanted = bits(
-                        &layer
-                            .by_reference(Route::Operations)
-                            .forward_at(&xs, 0, train)?,
-                    );
-                    for (set, layer) in on_each_set(&layer) {
-                        layer.dropout().set_step(1);
-                        let ys = bits(&layer.forward_at(&xs, 0, train)?);
-                        assert!(ys == wanted, "{:?} {scale:?} {set}", xs.dtype());
-                    }
-                }
+                let about = format!("{:?} {scale:?} {zeros}", xs.dtype());
+                assert_fused(&layer, &REFERENCE, about, |layer| both_modes(layer, &xs, 0));
             }
         }
     }
@@ -333,30 +272,27 @@ fn threads_change_nothing() -> Result<()> {
 
 #[test]
 fn forward_inplace_gives_the_bits_of_forward_and_touches_nothing_else() -> Result<()> {
-    for (dtype, table) in TYPES {
-        for axis_order in ORDERS {
-            let config = PositionalEncodingConfig {
-                axis_order,
-                table_dtype: Some(table),
-                scale: EmbeddingScale::SqrtDModel,
-                ..config(10)
-            };
-            let layer = PositionalEncoding::new(config, dtype, CPU)?;
-            for (view, xs) in views(&shape_of(axis_order, 2, 6, 10), dtype) {
-                if view == "broadcast" && xs.layout().has_internal_overlap() {
-                    continue;
-                }
-                for (set, layer) in on_each_set(&layer) {
-                    let wanted = bits(&layer.forward_at(&xs, 7, false)?);
-                    // The same view of memory of its own.
-                    let own = xs.copy()?;
-                    assert_eq!(own.stride(), xs.stride());
-                    let clone = own.clone();
-                    layer.forward_inplace(&own, 7)?;
-                    assert_eq!(bits(&own), wanted, "{dtype:?} {axis_order:?} {view} {set}");
-                    assert_eq!(bits(&clone), wanted);
-                }
-            }
+    let views = |order, dtype| views(&activations(order, 2, 6, 10), dtype);
+    for case in cases(ORDERS, views) {
+        if case.view == "broadcast" && case.xs.layout().has_internal_overlap() {
+            continue;
+        }
+        let config = PositionalEncodingConfig {
+            axis_order: case.order,
+            table_dtype: Some(case.table),
+            scale: EmbeddingScale::SqrtDModel,
+            ..config(10)
+        };
+        let layer = PositionalEncoding::new(config, case.dtype, CPU)?;
+        for (set, layer) in on_each_set(&layer) {
+            let wanted = bits(&layer.forward_at(&case.xs, 7, false)?);
+            // The same view of memory of its own.
+            let own = case.xs.copy()?;
+            assert_eq!(own.stride(), case.xs.stride());
+            let clone = own.clone();
+            layer.forward_inplace(&own, 7)?;
+            assert_eq!(bits(&own), wanted, "{case} {set}");
+            assert_eq!(bits(&clone), wanted);
         }
     }
     // A window into a larger tensor.
@@ -473,28 +409,20 @@ fn long_runs_may_begin_and_end_anywhere() -> Result<()> {
             };
             let layer = PositionalEncoding::new(config, dtype, CPU)?;
             let flat = numbers(&[2 * 3 * width + shift], dtype, 32);
-            let xs = flat.narrow(0, shift, 6 * width)?.reshape((2, 3, width))?;
-            for train in [false, true] {
-                layer.dropout().set_step(1);
-                let wanted = bits(
-                    &layer
-                        .by_reference(Route::Operations)
-                        .forward_at(&xs, 1, train)?,
-                );
-                for (set, layer) in on_each_set(&layer) {
-                    let what = format!("{dtype:?} {table:?} {width} {shift} {set}");
-                    layer.dropout().set_step(1);
-                    let ys = layer.forward_at(&xs, 1, train)?;
-                    assert!(bits(&ys) == wanted, "{what}");
-                    if !train {
-                        let own = flat.copy()?;
-                        let part = own.narrow(0, shift, 6 * width)?.reshape((2, 3, width))?;
-                        layer.forward_inplace(&part, 1)?;
-                        assert!(bits(&part) == wanted, "{what} in place");
-                        let before = own.narrow(0, 0, shift)?;
-                        assert_eq!(bits(&before), bits(&flat.narrow(0, 0, shift)?), "{what}");
-                    }
-                }
+            let view = |flat: &Tensor| flat.narrow(0, shift, 6 * width)?.reshape((2, 3, width));
+            let xs = view(&flat)?;
+            let about = format!("{dtype:?} {table:?} {width} {shift}");
+            assert_fused(&layer, &REFERENCE, &about, |layer| {
+                both_modes(layer, &xs, 1)
+            });
+            let wanted = bits(&layer.forward_at(&xs, 1, false)?);
+            for (set, layer) in on_each_set(&layer) {
+                let own = flat.copy()?;
+                layer.forward_inplace(&view(&own)?, 1)?;
+                assert!(bits(&view(&own)?) == wanted, "{about} {set} in place");
+                let [before, same] =
+                    [&own, &flat].map(|all| bits(&all.narrow(0, 0, shift).unwrap()));
+                assert_eq!(before, same, "{about} {set}");
             }
         }
     }

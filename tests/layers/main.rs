@@ -1,6 +1,7 @@
 //! The layers: every fused path equals its reference, on every input, type, thread, and instruction set.
 
 mod additive;
+mod bias;
 mod dropout;
 mod grid;
 mod isa;

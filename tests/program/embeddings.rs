@@ -43,7 +43,7 @@ fn positions() -> Tensor {
         .unwrap()
 }
 
-/// A checkpoint beside its tokenizer.
+/// A checkpoint next to its tokenizer.
 fn checkpoint(directory: &Path, tensors: &[(&str, Tensor)]) -> PathBuf {
     let path = directory.join("bert.safetensors");
     let named = tensors
@@ -130,7 +130,7 @@ fn sizes_of_words_and_positions_are_told() {
     assert_eq!(report["sizes"]["positions"]["vectors"], 3);
 
     let text = run(&encode(&path, "'order matters'"));
-    assert!(text.contains("How long the vectors are"), "{text}");
+    assert!(text.contains("Norms of the vectors"), "{text}");
     assert!(text.contains("1 of them zero"), "{text}");
     let report = run_json(&encode(&path, "--scheme rotary 'order matters'"));
     assert!(report["sizes"]["positions"].is_null());
@@ -207,8 +207,7 @@ fn tensors_are_found_by_name_or_the_choice_is_told() {
 
     let path = checkpoint(directory.path(), &[("other", words())]);
     let error = run_error(&encode(&path, "order"));
-    let expected =
-        "no tensor whose name ends in embeddings.word_embeddings.weight; its matrices are other";
+    let expected = "no tensor with a name that ends in embeddings.word_embeddings.weight; its matrices are other";
     assert!(error.contains(expected), "{error}");
 }
 
@@ -262,7 +261,7 @@ fn misfits_are_rejected() {
     std::fs::remove_file(directory.path().join("tokenizer.json")).unwrap();
     let said = run_error(&encode(&path, "order"));
     assert!(
-        said.contains("no tokenizer.json beside it; name its tokenizer"),
+        said.contains("no tokenizer.json next to it; name its tokenizer"),
         "{said}"
     );
 }

@@ -19,7 +19,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
         "c = -0.989992   s =  0.141120",
         "Encoding retained per layer",
         "after layer 2",
-        "What the masks hide",
+        "Masked attention",
         "largest weight on padding                                            0",
     ] {
         assert!(out.contains(part), "{part}");

@@ -1,6 +1,6 @@
 //! The hub, from a server on this machine.
 //!
-//! Where the hub is stands in the environment, which belongs to the process: the tests run this
+//! The environment names the hub and belongs to the process: the tests run this
 //! program again, with a test that is the demo.
 
 use std::path::Path;

@@ -54,7 +54,7 @@ fn floats(value: &Value) -> Vec<f64> {
     list.iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// A number beside a figure.
+/// A number next to a figure.
 fn fact(figure: &Value, what: &str) -> f64 {
     let facts = figure["facts"].as_array().unwrap();
     let found = facts.iter().find(|fact| fact["what"] == what);

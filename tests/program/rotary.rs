@@ -3,6 +3,7 @@
 mod config;
 mod config_files;
 mod export;
+mod gguf;
 
 use std::path::{Path, PathBuf};
 

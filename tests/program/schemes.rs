@@ -45,7 +45,7 @@ fn schemes_but_none_see_the_order() {
 
 #[test]
 fn rotary_scores_depend_on_distances() {
-    // One layer's attention between the same words is the same wherever they stand.
+    // One layer's attention between the same words is the same wherever they are.
     let encoder = with(Scheme::Rotary);
     let shifted = [&[7; 5][..], &WORDS].concat();
     let attention = |ids: &[u32], from: usize| {

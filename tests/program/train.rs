@@ -317,7 +317,7 @@ fn ctrl_c_keeps_what_was_reached() {
     );
     assert!(child.wait().unwrap().success());
 
-    // The best weights are there, and the training goes on from where it was.
+    // The best weights are there, and the training continues from where it was.
     run(&format!("encode --weights {}", arg(&weights)));
     let losses = std::fs::read_to_string(directory.path().join("losses.csv")).unwrap();
     let steps = losses.lines().count() + 5;

@@ -29,7 +29,7 @@ fn text(lines: usize) -> String {
 
 /// The vectors of sentences, bit by bit, and their texts.
 fn encode(path: &Path, more: &str, stdin: &str) -> Vec<(String, Vec<u32>)> {
-    // An option given twice is refused: some calls name sizes of their own.
+    // An option given twice is rejected: some calls name sizes of their own.
     let command = if more.contains("--d-model") {
         "encode"
     } else {

@@ -265,7 +265,7 @@ impl VisitMut for Outside {
                 Fields::Named(fields) => {
                     let all = std::mem::take(&mut fields.named).into_iter();
                     let (mut private, public): (Vec<_>, Vec<_>) = all.partition(is_private);
-                    // One field `_: _` stands for all of them.
+                    // One field `_: _` means all of them.
                     private.truncate(1);
                     for field in &mut private {
                         field.vis = Visibility::Inherited;
@@ -327,7 +327,7 @@ impl Listing<'_> {
                 Item::Use(item) if is_public(&item.vis, &[]) => (leaves(item), &item.attrs[..]),
                 Item::Use(_) => continue,
                 item => match (ident(item), visibility(item)) {
-                    // The attributes of a module stand where it is declared, those of an item with it.
+                    // The attributes of a module are where it is declared, those of an item with it.
                     (Some(name), Some(Visibility::Public(_))) => {
                         let path = ["self".to_owned(), name.to_string()];
                         let is_module = matches!(item, Item::Mod(_));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The crates that README's `cargo add` brings, beside Candle.
+/// The crates that README's `cargo add` brings, next to Candle.
 const ADDED: [&str; 3] = ["candle_core", "candle_nn", "pe_candle"];
 
 fn root() -> PathBuf {

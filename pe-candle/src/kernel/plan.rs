@@ -1,6 +1,6 @@
 //! The path that computes the calls of a layer.
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
 use super::isa::Level;
 
@@ -30,6 +30,11 @@ impl Plan {
 
     /// Returns whether a kernel computes the result for this input.
     pub(crate) fn has_kernel(&self, xs: &Tensor) -> bool {
-        self.reference.is_none() && xs.device().is_cpu()
+        self.has_kernel_on(xs.device())
+    }
+
+    /// Returns whether a kernel computes the results for inputs on a device.
+    pub(crate) fn has_kernel_on(&self, device: &Device) -> bool {
+        self.reference.is_none() && device.is_cpu()
     }
 }

@@ -7,7 +7,7 @@ use candle_core::utils::{cuda_is_available, metal_is_available};
 use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
 use pe_core::RowTaps;
 
-use crate::kernel::{Plan, Rotation, Route};
+use crate::kernel::{Plan, Rotation, Route, SoftmaxBias};
 use crate::layers::dropout::{Dropout, DropoutOp};
 use crate::layers::grid::reference::gather_sum;
 
@@ -18,16 +18,20 @@ use crate::layers::grid::reference::gather_sum;
 pub(crate) struct Paths {
     pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
     pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
+    pub(crate) pick: fn(&Tensor, &Tensor) -> Result<Tensor>,
     pub(crate) sum: fn(&Tensor, &RowTaps) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(super) weigh: fn(&SoftmaxBias, &Tensor, [&Tensor; 2]) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
 
 static PATHS: Paths = Paths {
     add: add_encoding,
     gather,
+    pick,
     sum: gather_sum,
     rotate: Rotation::by_reference,
+    weigh: SoftmaxBias::by_reference,
     drop: DropoutOp::on_backend,
 };
 
@@ -87,6 +91,10 @@ pub(crate) fn add_encoding(
 /// checked, because Candle reads some that are out of range as a row of zeros.
 pub(crate) fn gather(table: &Tensor, ids: Vec<u32>) -> Result<Tensor> {
     let count = ids.len();
-    let ids = Tensor::from_vec(ids, count, table.device())?;
-    table.index_select(&ids, 0)
+    pick(table, &Tensor::from_vec(ids, count, table.device())?)
+}
+
+/// Returns the rows of `table` with the ids of a tensor, which must be checked too.
+fn pick(table: &Tensor, ids: &Tensor) -> Result<Tensor> {
+    table.contiguous()?.index_select(ids, 0)
 }

@@ -41,6 +41,8 @@
 //! | `rope(q, &cos.index_select(pos, 0)?, &sin.index_select(pos, 0)?)?` (pixtral) | `rotary.apply_with_positions(q, pos)?` |
 //! | tables picked by section from position ids `[3, B, T]` (paddleocr_vl) | `let (cos, sin) = rotary.cos_sin_by_axis(&mrope.axes(pairs)?, &ids)?`, once, then `rotary.apply_qkv_with_cos_sin(&q, &k, &cos, &sin)?` |
 //! | caller-supplied tables for each token, doubled (vision of qwen3_vl) | [`rotate_qkv`]`(&q, &k, &cos, &sin, layout, order)?` with the first half of their columns, without a layer |
+//! | `(q, k, cos, sin, positions, is_neox)` on `[tokens, heads, head_dim]` (text-embeddings-inference, mistral.rs) | `rotary.apply_qkv_packed(&q, &k, &positions)?`, or [`rotate_packed`]`(&q, &k, (&cos, &sin), &positions, layout)?` |
+//! | `rotary_embedding(positions, q, k, head_size, cos_sin_cache, is_neox)` (vLLM) | [`rotate_packed_inplace`]`(&q, &k, &cos_sin_cache, &positions, layout)?` |
 //! | `cos` and `sin` needed as tensors | `rotary.cos_sin(offset, len)?` |
 //!
 //! The configuration of most of these models:
@@ -104,11 +106,14 @@ mod apply;
 pub(crate) mod config;
 mod cos_sin;
 mod given;
+mod ids;
 mod input;
+mod packed;
 mod reference;
 mod rotation;
 mod tables;
 
+use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result};
@@ -121,6 +126,7 @@ use crate::kernel::Plan;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
+pub use self::packed::{CosSinCache, rotate_packed, rotate_packed_inplace};
 
 /// Rotates the pairs of queries and keys by their tokens' angles:
 ///
@@ -257,6 +263,31 @@ impl RotaryEmbedding {
         device: &Device,
     ) -> Result<Self> {
         let config = RotaryEmbeddingConfig::from_hf_config(config, layer_type)?;
+        Self::new(config, dtype, device)
+    }
+
+    /// Creates the layer of a GGUF file. Combines [`RotaryEmbeddingConfig::from_gguf`] and
+    /// [`new`](Self::new).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use candle_core::{DType, Device};
+    /// use pe_candle::RotaryEmbedding;
+    ///
+    /// let mut file = std::fs::File::open("model.gguf")?;
+    /// let rotary = RotaryEmbedding::from_gguf(&mut file, None, DType::F32, &Device::Cpu)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`RotaryEmbeddingConfig::from_gguf`] and of [`new`](Self::new).
+    pub fn from_gguf(
+        reader: &mut (impl Read + Seek),
+        layer_type: Option<&str>,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let config = RotaryEmbeddingConfig::from_gguf(reader, layer_type)?;
         Self::new(config, dtype, device)
     }
 

@@ -2,7 +2,10 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use candle_core::{DType, Device, Result, Tensor, bail};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor, TensorId, bail};
 
 use crate::tensors::memory;
 
@@ -107,6 +110,33 @@ pub(crate) struct CheckedIds {
 }
 
 impl CheckedIds {
+    /// Reads `u32` ids of the host where they are, all below the limit. Returns `None` for others, so that
+    /// those are read again and named.
+    fn on_host(position_ids: &Tensor, limit: usize) -> Result<Option<Self>> {
+        let dims = match *position_ids.dims() {
+            [1, time] | [time] => vec![time],
+            [batch, time] => vec![batch, time],
+            _ => return Ok(None),
+        };
+        let (storage, layout) = position_ids.storage_and_layout();
+        let Storage::Cpu(CpuStorage::U32(all)) = &*storage else {
+            return Ok(None);
+        };
+        let part = layout.contiguous_offsets();
+        let Some(ids) = part.and_then(|(start, end)| all.get(start..end)) else {
+            return Ok(None);
+        };
+        let rows = ids
+            .iter()
+            .max()
+            .map_or(0, |id| (*id as usize).saturating_add(1));
+        Ok((rows <= limit).then(|| Self {
+            ids: ids.to_vec(),
+            dims,
+            rows,
+        }))
+    }
+
     /// Reads the ids from any device and checks that each is below `limit`.
     pub(crate) fn read(position_ids: &Tensor, limit: usize) -> Result<Self> {
         // Candle's index_select reads the largest value of a type as "a row of zeros". In u8 that
@@ -114,6 +144,9 @@ impl CheckedIds {
         if !matches!(position_ids.dtype(), DType::U32 | DType::I64) {
             let dtype = position_ids.dtype().as_str();
             bail!("position ids must be u32 or i64, not {dtype}");
+        }
+        if let Some(checked) = Self::on_host(position_ids, limit)? {
+            return Ok(checked);
         }
         let integers = Integers::read("position ids", position_ids)?;
         let mut ids = Vec::with_capacity(integers.values.len());
@@ -136,6 +169,27 @@ impl CheckedIds {
         };
         Ok(Self { ids, dims, rows })
     }
+}
+
+/// Returns the smallest id and the largest plus one, or `None` without ids, and checks that each is below
+/// `limit`. The ids are copied to the host unless the tensor is the one that was checked last.
+pub(crate) fn bounds(position_ids: &Tensor, limit: usize) -> Result<Option<Range<usize>>> {
+    static LAST: Mutex<Option<(TensorId, Range<usize>)>> = Mutex::new(None);
+    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = last().clone().filter(|(id, range)| {
+        // The values of a variable may change.
+        *id == position_ids.id() && range.end <= limit && !position_ids.is_variable()
+    });
+    if let Some((_, range)) = known {
+        return Ok(Some(range));
+    }
+    let checked = CheckedIds::read(position_ids, limit)?;
+    let Some(first) = checked.ids.iter().min() else {
+        return Ok(None);
+    };
+    let range = *first as usize..checked.rows;
+    *last() = Some((position_ids.id(), range.clone()));
+    Ok(Some(range))
 }
 
 /// A tensor of integers on the host.

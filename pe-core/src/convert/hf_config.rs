@@ -28,6 +28,7 @@
 mod classes;
 mod families;
 mod family;
+mod layer_types;
 mod model;
 mod parameters;
 mod reader;
@@ -59,6 +60,13 @@ pub struct HfRotary {
     pub model_type: Option<String>,
     /// Sets of frequencies: one, or one per type of layer.
     pub layers: Vec<HfLayer>,
+    /// Type of each layer, by index: those of `layer_types`, or of the model type's pattern. Empty
+    /// if neither is known.
+    pub layer_types: Vec<String>,
+    /// Indices of the layers without a rotary embedding, as far as they are known.
+    pub unrotated: Vec<usize>,
+    /// Types of the layers without a rotary embedding.
+    pub unrotated_types: Vec<String>,
     /// Every key that was read, with its effect, in the order of reading.
     pub keys: Vec<HfKey>,
     /// Keys without effect, and assumptions. Empty with [`UnknownKeys::Reject`].
@@ -96,13 +104,28 @@ pub struct HfKey {
 impl HfRotary {
     /// Returns the set for a type of layer. Without a name, returns the only set.
     ///
+    /// A file with one set and without `layer_types` has the types `full_attention`,
+    /// `sliding_attention`, and `chunked_attention`, which are alike.
+    ///
     /// # Errors
-    /// Returns an error if no such type exists, or if several exist and no name is given.
+    /// Returns an error if
+    /// - no such type exists, or several exist and no name is given,
+    /// - layers of this type have no rotary embedding ([`Error::Unrotated`]).
     pub fn layer(&self, layer_type: Option<&str>) -> Result<&HfLayer> {
+        if let Some(name) = layer_type
+            && self.unrotated_types.iter().any(|known| known == name)
+        {
+            return Err(Error::Unrotated {
+                layer_type: name.to_owned(),
+            });
+        }
+        let exists = |name: &str| match self.layer_types.is_empty() {
+            true => layer_types::USUAL.contains(&name),
+            false => self.layer_types.iter().any(|known| known == name),
+        };
         let found = match (layer_type, &self.layers[..]) {
             (None, [only]) => Some(only),
-            // All layers are alike, whatever their name.
-            (Some(_), [only]) if only.layer_type.is_none() => Some(only),
+            (Some(name), [only]) if only.layer_type.is_none() => exists(name).then_some(only),
             (None, _) => None,
             (Some(name), layers) => layers
                 .iter()
@@ -110,12 +133,61 @@ impl HfRotary {
         };
         found.ok_or_else(|| Error::LayerType {
             layer_type: layer_type.map(str::to_owned),
-            known: self
-                .layers
-                .iter()
-                .filter_map(|layer| layer.layer_type.clone())
-                .collect(),
+            known: self.known(),
         })
+    }
+
+    /// Returns the set of a layer by its index, or `None` if this layer has no rotary embedding.
+    ///
+    /// ```
+    /// use pe_core::hf_config::{self, UnknownKeys};
+    ///
+    /// let json = r#"{"model_type": "smollm3", "hidden_size": 2048, "num_attention_heads": 16,
+    ///                "num_hidden_layers": 36, "no_rope_layer_interval": 4}"#;
+    /// let model = hf_config::read(json, UnknownKeys::Reject)?;
+    /// assert!(model.layer_at(2)?.is_some());
+    /// assert!(model.layer_at(3)?.is_none());
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if layers differ and the type of this layer is not known.
+    pub fn layer_at(&self, index: usize) -> Result<Option<&HfLayer>> {
+        if self.unrotated.contains(&index) {
+            return Ok(None);
+        }
+        match (self.layer_types.get(index), &self.layers[..]) {
+            (_, [only]) if only.layer_type.is_none() && self.unrotated_types.is_empty() => {
+                Ok(Some(only))
+            }
+            (layer_type, _) => {
+                let layer_type = layer_type.map(String::as_str);
+                let unknown = || Error::LayerType {
+                    layer_type: None,
+                    known: self.known(),
+                };
+                self.layer(Some(layer_type.ok_or_else(unknown)?)).map(Some)
+            }
+        }
+    }
+
+    /// Returns the names of the types of layers.
+    fn known(&self) -> Vec<String> {
+        let named = self
+            .layers
+            .iter()
+            .filter_map(|layer| layer.layer_type.clone());
+        let mut known: Vec<String> = named.collect();
+        if known.is_empty() {
+            known = match self.layer_types.is_empty() {
+                true => layer_types::USUAL.map(str::to_owned).to_vec(),
+                false => self.layer_types.clone(),
+            };
+            known.retain(|name| !self.unrotated_types.contains(name));
+            known.sort();
+            known.dedup();
+        }
+        known
     }
 }
 
@@ -230,7 +302,7 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
             warnings,
         }));
     }
-    let layers = model::layers(&mut reader, model_type.as_deref())?;
+    let (layers, types) = model::layers(&mut reader, model_type.as_deref())?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {
         return Err(Error::IgnoredKeys { keys: warnings });
@@ -238,6 +310,9 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
     Ok(HfModel::Rotary(HfRotary {
         model_type,
         layers,
+        layer_types: types.types,
+        unrotated: types.unrotated,
+        unrotated_types: types.unrotated_types,
         keys,
         warnings,
     }))

@@ -16,6 +16,8 @@ mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod tables;
+mod temperature;
+mod xpos;
 
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 
 pub use tables::CosSin;
+pub use temperature::ScoreTemperature;
+pub use xpos::{Xpos, XposConfig};
 
 /// Specification of a rotary embedding: plain data, checked by [`Rotary::new`].
 ///
@@ -70,6 +74,14 @@ pub struct RotaryConfig {
     /// Exact values, or the roundings of transformers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: RotaryRecipe,
+    /// Width in the exponents of the frequencies, `base^(-2i / exponent_dim)`. `None`, the default,
+    /// means `rotary_dim`. Where transformers rotates an odd number of columns, such as 21, there
+    /// are 11 pairs with this width in 22 columns.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub exponent_dim: Option<usize>,
     /// Direction of the rotation. Clockwise, all sines have the opposite sign.
     #[cfg_attr(
         feature = "serde",
@@ -87,6 +99,7 @@ impl RotaryConfig {
             scaling: RopeScaling::Default,
             max_position_embeddings: None,
             recipe: RotaryRecipe::Exact,
+            exponent_dim: None,
             direction: Direction::Counterclockwise,
         }
     }
@@ -95,7 +108,8 @@ impl RotaryConfig {
     fn frequencies(&self, seq_len: usize, ln_base: Option<Real>) -> Result<RotaryFrequencies> {
         let context = Context {
             ln_base,
-            rotary_dim: self.rotary_dim,
+            rotary_dim: self.exponent_dim.unwrap_or(self.rotary_dim),
+            pairs: self.rotary_dim / 2,
             base: self.base,
             max_position_embeddings: self.max_position_embeddings,
             seq_len,
@@ -145,6 +159,7 @@ impl Rotary {
     /// # Errors
     /// Returns an error if
     /// - `rotary_dim` is zero, odd, or above [`MAX_D_MODEL`],
+    /// - `exponent_dim` is zero or above [`MAX_D_MODEL`],
     /// - the base is not positive and finite,
     /// - a parameter of the scaling is out of range, or a list has the wrong length,
     /// - a frequency exceeds 2^32 radians per position.
@@ -152,6 +167,11 @@ impl Rotary {
         let rotary_dim = config.rotary_dim;
         if rotary_dim == 0 || rotary_dim > MAX_D_MODEL || !rotary_dim.is_multiple_of(2) {
             return Err(Error::RotaryDim { rotary_dim });
+        }
+        if let Some(exponent_dim) = config.exponent_dim
+            && !(1..=MAX_D_MODEL).contains(&exponent_dim)
+        {
+            return Err(Error::ExponentDim { exponent_dim });
         }
         let first = config.frequencies(0, None)?;
         let depends = config.scaling.depends_on_seq_len();

@@ -37,7 +37,7 @@ fn phase(angle: f32) -> Option<u64> {
 
 /// Computes sine and cosine of an f32 angle, correctly rounded. `radian` is the frequency of one
 /// radian per position.
-fn sin_cos(radian: &Frequency, angle: f32) -> [f32; 2] {
+pub(crate) fn sin_cos(radian: &Frequency, angle: f32) -> [f32; 2] {
     let position = Position::Real(f64::from(angle));
     short(angle).unwrap_or_else(|| sincos::sin_cos(radian, position, &Factor::ONE, Rungs::From128))
 }

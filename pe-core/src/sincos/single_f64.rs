@@ -40,6 +40,40 @@ pub(crate) fn sin_cos<S: Simd>(angle: u64) -> [f64; 2] {
     ]
 }
 
+/// Largest magnitude of an angle for [`sin_cos_of_radians`].
+pub(crate) const LARGEST: f32 = 524_288.0;
+
+/// Computes the sine and cosine of an f32 angle in radians, up to [`LARGEST`] in magnitude, with an error
+/// below 2^-51.
+///
+/// The products of the number of quarter turns, below 2^19, with the first two parts of pi / 2 are exact,
+/// and so is the first difference. The other two lose 2^-54 each, and the rest of pi / 2 beyond the three
+/// parts is below 2^-118. The polynomials lose as much as those of [`sin_cos`].
+#[inline(always)]
+pub(crate) fn sin_cos_of_radians<S: Simd>(angle: f64) -> [f64; 2] {
+    // 33 bits of pi / 2, the next 33, and the next 53.
+    const FIRST: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
+    const SECOND: f64 = f64::from_bits(0x3dd0_b461_1a60_0000);
+    const THIRD: f64 = f64::from_bits(0x3ba3_198a_2e03_7073);
+    // Adding 1.5 x 2^52 rounds to an integer, which is then in the low bits.
+    const ROUNDER: f64 = (3u64 << 51) as f64;
+    let rounded = angle * std::f64::consts::FRAC_2_PI + ROUNDER;
+    let (quadrant, quarters) = (rounded.to_bits(), rounded - ROUNDER);
+    let x = ((angle - quarters * FIRST) - quarters * SECOND) - quarters * THIRD;
+    let y = x * x;
+    let s = fused::<S>(x * y, polynomial::<S>(y, &SIN), x).to_bits();
+    let c = fused::<S>(y, polynomial::<S>(y, &COS), 1.0).to_bits();
+    let odd = 0u64.wrapping_sub(quadrant & 1);
+    let change = (s ^ c) & odd;
+    // Sines are negative in quadrants 2 and 3, cosines in 1 and 2.
+    let sine_sign = (quadrant & 2) << 62;
+    let cosine_sign = (quadrant.wrapping_add(1) & 2) << 62;
+    [
+        f64::from_bits(s ^ change ^ sine_sign),
+        f64::from_bits(c ^ change ^ cosine_sign),
+    ]
+}
+
 #[inline(always)]
 fn polynomial<S: Simd>(y: f64, coefficients: &[f64; 8]) -> f64 {
     let [rest @ .., last] = coefficients;

@@ -35,6 +35,7 @@ pub use yarn::YarnScaling;
 /// LongRope       f_i / short_factor_i, or f_i / long_factor_i beyond the trained length
 /// Llama3         between f_i and f_i / factor, by the number of turns in the trained length
 /// Proportional   f_i / factor for the first pairs, 0 for the rest
+/// Divided        f_i / divisor_i
 /// Custom         caller-supplied
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -71,6 +72,13 @@ pub enum RopeScaling {
         /// Divisor of the frequencies; 1 for none.
         factor: f64,
     },
+    /// Divides each frequency by a number of its own: `rope_freqs.weight` of GGUF files.
+    Divided {
+        /// The divisors, one for each pair.
+        divisors: Vec<f64>,
+        /// Factor of the cosines and sines.
+        attention_factor: f64,
+    },
     /// Caller-supplied frequencies, used unchanged: in exact mode the exact value of each `f64`,
     /// with the recipe [`RotaryRecipe::HfF32`] the nearest `f32`. The base is not used.
     Custom {
@@ -92,6 +100,7 @@ impl RopeScaling {
             Self::LongRope(_) => "longrope",
             Self::Llama3(_) => "llama3",
             Self::Proportional { .. } => "proportional",
+            Self::Divided { .. } => "divided",
             Self::Custom { .. } => "custom",
         }
     }
@@ -121,7 +130,9 @@ pub(crate) enum Set {
 
 /// The part of the specification that every scaling needs.
 pub(crate) struct Context {
+    /// Width in the exponents.
     pub(crate) rotary_dim: usize,
+    pub(crate) pairs: usize,
     pub(crate) base: f64,
     pub(crate) max_position_embeddings: Option<usize>,
     pub(crate) seq_len: usize,
@@ -131,7 +142,7 @@ pub(crate) struct Context {
 
 impl Context {
     fn pairs(&self) -> usize {
-        self.rotary_dim / 2
+        self.pairs
     }
 
     /// Returns ln(base), which must be positive.
@@ -206,6 +217,15 @@ fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Real>, Real)> 
             proportional::exact(*partial_rotary_factor, *factor, context)?,
             one,
         ),
+        RopeScaling::Divided {
+            divisors,
+            attention_factor,
+        } => {
+            check_divided(divisors, *attention_factor, context)?;
+            let powers = context.exact_powers()?.into_iter().zip(divisors);
+            let divided = powers.map(|(f, divisor)| f / Real::from(*divisor));
+            (divided.collect(), Real::from(*attention_factor))
+        }
     })
 }
 
@@ -230,7 +250,23 @@ fn f32(scaling: &RopeScaling, context: &Context) -> Result<(Vec<f32>, f64)> {
             proportional::f32(*partial_rotary_factor, *factor, context)?,
             1.0,
         ),
+        RopeScaling::Divided {
+            divisors,
+            attention_factor,
+        } => {
+            check_divided(divisors, *attention_factor, context)?;
+            let inv_freq = inverse(context.f32_powers()).into_iter().zip(divisors);
+            let divided = inv_freq.map(|(f, divisor)| f / *divisor as f32);
+            (divided.collect(), *attention_factor)
+        }
     })
+}
+
+fn check_divided(divisors: &[f64], attention_factor: f64, context: &Context) -> Result<()> {
+    list_length("divisors", divisors.len(), context.pairs())?;
+    positive("attention_factor", attention_factor)?;
+    let mut divisors = divisors.iter();
+    divisors.try_for_each(|divisor| positive("a divisor", *divisor))
 }
 
 fn positive(name: &'static str, value: f64) -> Result<()> {

@@ -93,7 +93,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         let (row, column) = (index / columns, index % columns);
         let left = MARGIN + (panel_width + GAP) * column as f64;
         let upper = top + (panel_height + GAP) * row as f64;
-        let place = axes::Place {
+        let place = axes::AxisPlace {
             leftmost: column == 0,
             lowest: index + columns >= figure.panels.len(),
         };

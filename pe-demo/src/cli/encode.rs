@@ -56,7 +56,7 @@ fn table_help() -> String {
     format!("File for the sinusoidal table [default: {DEFAULT_TABLE}, without sentences]")
 }
 
-/// What to encode, and with what.
+/// The input of `encode`, the model, and the outputs.
 #[derive(Debug, Args)]
 pub(crate) struct EncodeArgs {
     /// Sentences to encode instead of the built-in ones; `-` reads standard input

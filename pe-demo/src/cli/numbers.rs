@@ -1,4 +1,4 @@
-//! How the command line reads numbers.
+//! Numbers on the command line.
 //!
 //! ```
 //! use pe_demo::numbers;
@@ -29,7 +29,7 @@ where
         number
             .filter(|number| (least..=most).contains(number))
             .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| format!("not a whole number from {least} to {most}"))
+            .ok_or_else(|| format!("not an integer from {least} to {most}"))
     }
 }
 
@@ -97,7 +97,7 @@ pub fn scaling(text: &str) -> Result<Scaling, String> {
         };
         let key = key.trim();
         if matches!(key, "rope_type" | "type") {
-            return Err(format!("the {key} stands before the colon"));
+            return Err(format!("the {key} belongs before the colon"));
         }
         let value: Value = match serde_json::from_str(value) {
             Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,

@@ -9,7 +9,6 @@ use pe_core::{MAX_D_MODEL, POSITIONS, Preset};
 use super::numbers::{positive, whole};
 use super::values::{page_file, preset, preset_help};
 use crate::figures::CATALOG;
-use crate::sources::overwrite::Named;
 
 const PLOT_EXAMPLES: &str = "\
 Examples:
@@ -66,7 +65,7 @@ pub(crate) enum DataArg {
     Csv,
 }
 
-/// Which figures to draw, and of which table.
+/// The figures to draw, and their table.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Names of figures, as listed below [default: all]
@@ -118,7 +117,7 @@ pub(crate) struct PlotArgs {
         allow_negative_numbers = true
     )]
     pub(crate) start: Option<u64>,
-    /// The number whose powers the frequencies are [default: 10000]
+    /// Base of the frequencies [default: 10000]
     #[arg(
         long,
         value_name = "B",
@@ -131,66 +130,10 @@ pub(crate) struct PlotArgs {
     pub(crate) config: Vec<PathBuf>,
 }
 
-impl PlotArgs {
-    /// Every file that may be written; not every figure has an animation.
-    pub(crate) fn outputs(&self) -> Vec<Named> {
-        let all = CATALOG.iter().map(|entry| entry.name);
-        let asked = |name: &&str| self.figures.is_empty() || self.figures.iter().any(|f| f == name);
-        let endings = [
-            Some(match self.format {
-                FormatArg::Png => "png",
-                FormatArg::Svg => "svg",
-            }),
-            Some("gif"),
-            self.data.map(|data| match data {
-                DataArg::Json => "json",
-                DataArg::Csv => "csv",
-            }),
-        ];
-        let file = |name: &str, ending: &str| self.output.join(format!("{name}.{ending}"));
-        all.filter(asked)
-            .flat_map(|name| endings.into_iter().flatten().map(move |end| (name, end)))
-            .map(|(name, ending)| ("--output", file(name, ending)))
-            .collect()
-    }
-}
-
-/// Where to write the page.
+/// The file of the page.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html", value_parser = page_file())]
     pub(crate) output: PathBuf,
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-
-    #[test]
-    fn the_files_are_known_before_they_are_written() {
-        for (format, data) in [("png", "json"), ("svg", "csv")] {
-            let folder = tempfile::tempdir().unwrap();
-            let output = folder.path().to_str().unwrap();
-            let cli = Cli::try_parse_from([
-                "pe-demo", "plot", "rings", "sse", "-o", output, "--format", format, "--data", data,
-            ]);
-            let Command::Plot(args) = cli.unwrap().command else {
-                panic!("not plot");
-            };
-            crate::commands::plot::run(&args, &mut std::io::sink()).unwrap();
-            let known: Vec<PathBuf> = args.outputs().into_iter().map(|(_, path)| path).collect();
-            let mut written = 0;
-            for entry in std::fs::read_dir(&folder).unwrap() {
-                let path = entry.unwrap().path();
-                assert!(known.contains(&path), "{path:?} is not in {known:?}");
-                written += 1;
-            }
-            // Two pictures, their numbers, and one animation of two that there may be.
-            assert_eq!((written, known.len()), (5, 6));
-        }
-    }
 }

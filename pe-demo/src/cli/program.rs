@@ -42,7 +42,7 @@ Progress and colors appear on terminals only, colors not if NO_COLOR is set.
 Exit codes:
   0    done
   1    a failure while running (files, network, memory, size limits), or a file
-       whose entries are wrong
+       with wrong entries
   2    bad usage: an invalid argument or combination of arguments
   130  a training run, or a file of vectors, that Ctrl-C stopped";
 
@@ -53,7 +53,7 @@ Exit codes:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// How much is printed.
+    /// Amount of output.
     #[command(flatten)]
     pub(crate) verbosity: VerbosityArgs,
 }
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// How much is printed besides results and errors.
+/// Amount of output besides results and errors.
 #[derive(Debug, Args)]
 pub(crate) struct VerbosityArgs {
     /// Print results and errors only

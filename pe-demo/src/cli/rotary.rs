@@ -32,7 +32,7 @@ pub(crate) enum UnknownKeysArg {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of --scheme rotary")]
 pub(crate) struct RotaryArgs {
-    /// config.json of a Hugging Face model, which determines the table
+    /// config.json or GGUF file of a model, which determines the table
     #[arg(
         long,
         value_name = "FILE",

@@ -1,5 +1,5 @@
 //! `pe-demo inspect`: what a safetensors file holds, and whether its table is right; what a
-//! model's config.json says about rotary embeddings.
+//! model's config.json or GGUF file says about rotary embeddings.
 
 mod document;
 mod model;
@@ -13,7 +13,7 @@ use pe_candle::checkpoint::{
 };
 
 use self::document::Document;
-use crate::sources::config_json;
+use crate::sources::{config_json, gguf};
 use crate::terminal::emit::emit;
 use crate::terminal::numbers::thousands;
 use crate::terminal::outcome::Outcome;
@@ -22,7 +22,7 @@ use crate::terminal::width::{WIDTH, clean, clean_path, columns, pad};
 use crate::words;
 
 pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcome> {
-    if config_json::is_json(file) {
+    if gguf::is_gguf(file) || config_json::is_json(file) {
         return model::run(file, json, out);
     }
     let report = checkpoint::inspect(file)?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::chart::{self, Figure};
 use crate::cli::{DataArg, FormatArg, PlotArgs};
 use crate::figures::{CATALOG, Entry, Setting, Settings};
-use crate::sources::overwrite;
+use crate::sources::overwrite::{self, Named};
 use crate::sources::write::write;
 use crate::terminal::outcome::{BadUsage, Outcome};
 use crate::terminal::page::Page;
@@ -18,8 +18,7 @@ use crate::terminal::width::clean_path;
 const FRAME: u32 = 640;
 
 /// Draws the figures that are asked for and writes their files.
-pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
-    let options = Options::new(args)?;
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     // All numbers first, so that what makes no sense comes to light before anything is written.
     let build = |entry: &Entry| {
         let figure = entry.build(&options.settings);
@@ -31,7 +30,7 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
         .with_context(|| format!("cannot make the folder {}", options.folder.display()))?;
     for figure in &figures {
         let mut page = Page::new();
-        for (ending, bytes, what) in files(figure, &options)? {
+        for (ending, bytes, what) in files(figure, options)? {
             let path = options.folder.join(format!("{}.{ending}", figure.name));
             write(&path, &bytes)?;
             page.wrap("wrote ", &format!("{} ({what})", clean_path(&path)));
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &PlotArgs, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 /// The options of `pe-demo plot`, checked.
-struct Options {
+pub(crate) struct Options {
     /// Each figure once, in the order of the catalog.
     entries: Vec<&'static Entry>,
     settings: Settings,
@@ -54,9 +53,7 @@ struct Options {
 
 impl Options {
     /// Checks the arguments against each other.
-    fn new(args: &PlotArgs) -> Result<Self, BadUsage> {
-        let config = args.config.iter().map(|path| ("--config", path.clone()));
-        overwrite::check(&args.outputs(), &config.collect::<Vec<_>>())?;
+    pub(crate) fn new(args: PlotArgs) -> Result<Self, BadUsage> {
         let given = [
             (Setting::Preset, args.preset.is_some()),
             (Setting::DModel, args.d_model.is_some()),
@@ -82,7 +79,7 @@ impl Options {
                 }
             }
         }
-        Ok(Self {
+        let options = Self {
             entries,
             settings: Settings {
                 preset: args.preset,
@@ -90,12 +87,37 @@ impl Options {
                 base: args.base,
                 start: args.start,
                 max_seq_len: args.max_seq_len,
-                configs: args.config.clone(),
+                configs: args.config,
             },
-            folder: args.output.clone(),
+            folder: args.output,
             format: args.format,
             data: args.data,
-        })
+        };
+        let configs = options.settings.configs.iter();
+        let inputs: Vec<Named> = configs.map(|path| ("--config", path.clone())).collect();
+        overwrite::check(&options.outputs(), &inputs)?;
+        Ok(options)
+    }
+
+    /// Returns every file that may be written. Not every figure has an animation.
+    fn outputs(&self) -> Vec<Named> {
+        let endings = [
+            Some(match self.format {
+                FormatArg::Png => "png",
+                FormatArg::Svg => "svg",
+            }),
+            Some("gif"),
+            self.data.map(|data| match data {
+                DataArg::Json => "json",
+                DataArg::Csv => "csv",
+            }),
+        ];
+        let files = |entry: &&Entry| {
+            let name = entry.name;
+            let file = move |ending| ("--output", self.folder.join(format!("{name}.{ending}")));
+            endings.into_iter().flatten().map(file)
+        };
+        self.entries.iter().flat_map(files).collect()
     }
 }
 
@@ -118,4 +140,41 @@ fn files(figure: &Figure, options: &Options) -> Result<Vec<(&'static str, Vec<u8
         files.push((ending, text.into_bytes(), "numbers".to_owned()));
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn files_are_known_before_they_are_written() {
+        for (format, data) in [("png", "json"), ("svg", "csv")] {
+            let folder = tempfile::tempdir().unwrap();
+            let output = folder.path().to_str().unwrap();
+            let cli = Cli::try_parse_from([
+                "pe-demo", "plot", "rings", "sse", "-o", output, "--format", format, "--data", data,
+            ]);
+            let Command::Plot(args) = cli.unwrap().command else {
+                panic!("not plot");
+            };
+            let options = Options::new(args).unwrap();
+            run(&options, &mut std::io::sink()).unwrap();
+            let known: Vec<PathBuf> = options
+                .outputs()
+                .into_iter()
+                .map(|(_, path)| path)
+                .collect();
+            let mut written = 0;
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                assert!(known.contains(&path), "{path:?} is not in {known:?}");
+                written += 1;
+            }
+            // Two pictures, their numbers, and one animation of two that there may be.
+            assert_eq!((written, known.len()), (5, 6));
+        }
+    }
 }

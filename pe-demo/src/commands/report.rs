@@ -8,6 +8,7 @@ mod live;
 mod template;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -24,12 +25,26 @@ use crate::terminal::width::clean_path;
 /// The width of the figures in pixels: with it their text can be read on a phone.
 const WIDTH: u32 = 410;
 
-pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<Outcome> {
+/// The options of `pe-demo report`.
+pub(crate) struct Options {
+    output: PathBuf,
+}
+
+impl From<ReportArgs> for Options {
+    fn from(args: ReportArgs) -> Self {
+        Self {
+            output: args.output,
+        }
+    }
+}
+
+/// Builds the page and writes it.
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     let html = html()?;
-    write(&args.output, html.as_bytes())?;
+    write(&options.output, html.as_bytes())?;
     let mut page = Page::new();
     let bytes = thousands(html.len() as u64);
-    let path = clean_path(&args.output);
+    let path = clean_path(&options.output);
     page.wrap("wrote ", &format!("{path} ({bytes} bytes)"));
     out.write_all(page.text().as_bytes())?;
     Ok(Outcome::Success)

@@ -40,7 +40,7 @@ pub(crate) fn man(name: Option<&str>, out: &mut dyn Write) -> Result<Outcome> {
             names.collect::<Vec<_>>().join(", ")
         )));
     };
-    out.write_all(&page(command)?)?;
+    out.write_all(&manual_page(command)?)?;
     Ok(Outcome::Success)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn manual(directory: &Path, out: &mut dyn Write) -> Result<Outcome> {
     for command in std::iter::once(&program).chain(commands) {
         let name = command.get_display_name().unwrap_or(NAME);
         let path = directory.join(format!("{name}.1"));
-        write(&path, &page(command)?)?;
+        write(&path, &manual_page(command)?)?;
         writeln!(out, "wrote {}", clean_path(&path))?;
     }
     Ok(Outcome::Success)
@@ -67,7 +67,7 @@ fn program() -> clap::Command {
     program
 }
 
-fn page(command: &clap::Command) -> Result<Vec<u8>> {
+fn manual_page(command: &clap::Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     Man::new(command.clone()).render(&mut page)?;
     Ok(page)

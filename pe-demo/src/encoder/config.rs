@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scheme::{Adds, Scheme};
 
-/// Where a layer normalizes.
+/// Place of the normalization in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
@@ -18,7 +18,7 @@ pub enum Norm {
     Pre,
 }
 
-/// What a layer does with its input.
+/// Use of a layer's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residual {
     /// Adds its own result to it.
@@ -61,7 +61,7 @@ pub struct EncoderConfig {
     pub layers: usize,
     /// Width inside the feed-forward part.
     pub d_ff: usize,
-    /// Where layers normalize.
+    /// Place of the normalization.
     pub norm: Norm,
     /// Whether layers add their input.
     pub residual: Residual,

@@ -59,7 +59,7 @@ impl FromStr for DeviceName {
                 .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
                 .and_then(|number| number.parse().ok())
                 .map(Self::Cuda)
-                .ok_or("known: cpu, cuda, cuda:N with a whole number N, metal"),
+                .ok_or("known: cpu, cuda, cuda:N with an integer N, metal"),
         }
     }
 }

@@ -7,7 +7,7 @@ use pe_candle::{PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig};
 use super::config::EncoderConfig;
 use super::scheme::{Adds, Scheme};
 
-/// What an encoder holds for its schemes.
+/// State of an encoder for its schemes.
 #[derive(Debug, Clone)]
 pub(super) struct Positions {
     /// Always present: it needs no weights, and studies compare with it.

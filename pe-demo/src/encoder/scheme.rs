@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
 
-/// How the encoder learns the position of a token.
+/// Positional encoding scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
@@ -20,7 +20,7 @@ pub enum Scheme {
     Rotary,
 }
 
-/// What a scheme adds to the token embeddings before the first layer.
+/// Positions added to the token embeddings before the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Adds {
     Nothing,

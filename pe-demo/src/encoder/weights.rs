@@ -133,9 +133,7 @@ impl SimpleBackend for Trainable {
     ) -> Result<Tensor> {
         let mut vars = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(var) = vars.get(name) {
-            if var.shape() != &shape {
-                bail!("{name} has shape {:?}, not {shape:?}", var.shape());
-            }
+            check_shape(name, var, &shape)?;
             return Ok(var.as_tensor().clone());
         }
         let initial = self.seeded.get(shape, name, init, dtype, device)?;
@@ -205,6 +203,14 @@ impl SimpleBackend for Seeded {
     fn contains_tensor(&self, _: &str) -> bool {
         true
     }
+}
+
+/// Returns an error if the tensor of a name has another shape.
+fn check_shape(name: &str, tensor: &Tensor, shape: &Shape) -> Result<()> {
+    if tensor.shape() != shape {
+        bail!("{name} has shape {:?}, not {shape:?}", tensor.shape());
+    }
+    Ok(())
 }
 
 /// The 64-bit FNV-1a hash.

@@ -226,24 +226,28 @@ pub(super) fn shifted_map(entry: &Entry, settings: &Settings) -> Result<Figure> 
 pub(super) fn encoding_matrix(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 512, 100)?;
     let waves = source.encoding.wavelengths();
-    let shape = Shape {
-        aspect: 0.42,
-        ..wide()
-    };
+    let facts = vec![
+        Fact::new("shortest wavelength, in positions", waves[0]),
+        Fact::new("longest wavelength, in positions", waves[waves.len() - 1]),
+    ];
+    let mut figure = from_the_top(entry, &source, 0.42, facts)?;
+    if settings.preset.is_some() {
+        figure.title = source.arrangement().to_owned();
+    }
+    Ok(figure)
+}
+
+/// Maps a table with its first position at the top.
+fn from_the_top(entry: &Entry, source: &Source, aspect: f64, facts: Vec<Fact>) -> Result<Figure> {
+    let shape = Shape { aspect, ..wide() };
     let (columns, rows) = shape.cells();
-    let mut panel = panel(table(&source, (columns, rows))?, COLUMN, POSITION);
+    let mut panel = panel(table(source, (columns, rows))?, COLUMN, POSITION);
     panel.y = panel.y.backward();
     Ok(Figure {
         name: entry.name,
-        title: match settings.preset {
-            None => entry.title.to_owned(),
-            Some(_) => source.arrangement().to_owned(),
-        },
+        title: entry.title.to_owned(),
         note: source.describe(rows, columns),
-        facts: vec![
-            Fact::new("shortest wavelength, in positions", waves[0]),
-            Fact::new("longest wavelength, in positions", waves[waves.len() - 1]),
-        ],
+        facts,
         panels: vec![panel],
         shape,
     })
@@ -360,23 +364,7 @@ pub(super) fn inverted_map(entry: &Entry, settings: &Settings) -> Result<Figure>
     let last = source.last() as u32;
     let columns: Vec<usize> = (0..source.d_model().min(4)).collect();
     let entries = source.entries(&[last], &columns)?;
-    let shape = Shape {
-        aspect: 0.46,
-        ..wide()
-    };
-    let (across, down) = shape.cells();
-    let mut panel = panel(table(&source, (across, down))?, COLUMN, POSITION);
-    panel.y = panel.y.backward();
-    Ok(Figure {
-        name: entry.name,
-        title: entry.title.to_owned(),
-        note: source.describe(down, across),
-        facts: columns
-            .iter()
-            .zip(entries)
-            .map(|(column, entry)| Fact::new(format!("entry [{last}, {column}]"), entry))
-            .collect(),
-        panels: vec![panel],
-        shape,
-    })
+    let fact = |(column, value)| Fact::new(format!("entry [{last}, {column}]"), value);
+    let facts = columns.iter().zip(entries).map(fact).collect();
+    from_the_top(entry, &source, 0.46, facts)
 }

@@ -120,7 +120,7 @@ impl HubName {
             !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
         };
         let (owner, name) = repository.split_once('/')?;
-        // A file that was misspelt is not looked for on the hub.
+        // A file that was misspelled is not looked for on the hub.
         let file_like = FILES.iter().any(|end| name.ends_with(end));
         let right = plain(owner)
             && plain(name)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Writes a file atomically: its name means the old content or the new one.
+/// Writes a file atomically: its name leads to the old content or to the new.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     pe_candle::checkpoint::replace(path, |file| file.write_all(bytes))
         .with_context(|| format!("cannot write {}", path.display()))

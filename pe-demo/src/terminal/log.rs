@@ -8,7 +8,7 @@ use indicatif::ProgressDrawTarget;
 
 use crate::terminal::width::clean;
 
-/// How much is printed.
+/// Amount of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verbosity {
     /// Errors.

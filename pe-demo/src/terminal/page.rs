@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::width::{WIDTH, columns, pad};
 
-/// A growing text whose lines fit the terminal.
+/// A growing text with lines that fit the terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Page {
     text: String,
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn wide_characters_take_two_columns_and_are_not_torn_apart() {
-        // 39 characters of two columns beside an indent of one: one column stays free.
+        // 39 characters of two columns next to an indent of one: one column stays free.
         let lines = wrapped("|", &"語".repeat(40));
         assert_eq!(lines, [format!("|{}", "語".repeat(39)), " 語".to_owned()]);
         // A family of three joined by invisible characters takes two columns.

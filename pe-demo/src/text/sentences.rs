@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 /// Sentences of different lengths. The first two consist of the same words in
-/// another order; in the first, "Hopkins" stands as far before "Bay" as "Bay" before "great".
+/// another order; in the first, "Hopkins" is as far before "Bay" as "Bay" before "great".
 pub const BUILT_IN: [&str; 4] = [
     "Anthony Hopkins admired Michael Bay as a great director.",
     "Michael Bay admired Anthony Hopkins as a great director.",
@@ -25,7 +25,7 @@ pub const TWINS: [&str; 2] = [
 /// The most bytes of a line.
 const MAX_LINE: usize = 1 << 20;
 
-/// A sentence and where it stands.
+/// A sentence and where it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) text: String,
@@ -43,7 +43,7 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The sentences asked for: those given, a file's lines, or the built-in ones. A lone `-` stands
+    /// The sentences asked for: those given, a file's lines, or the built-in ones. A lone `-` means
     /// for standard input. It is read only on request: a program started without a terminal may have
     /// a standard input that never ends.
     pub(crate) fn open(

@@ -20,7 +20,7 @@ pub(crate) struct Before {
 
 /// Frequencies and the sequences that have them.
 pub(crate) struct Set {
-    /// Which sequences, in words.
+    /// The sequences, in words.
     pub(crate) sequences: String,
     /// The same for a legend, where there are several sets.
     pub(crate) short: Option<String>,

@@ -86,7 +86,7 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
         assert_eq!(both["sizes"]["positions"]["tensor"], POSITIONS);
         assert_eq!(both["sizes"]["positions"]["vectors"], 5);
     }
-    // A whole checkpoint wins over an index beside it.
+    // A whole checkpoint wins over an index next to it.
     std::fs::rename(
         here.join("whole/model-2.safetensors"),
         here.join("whole/model.safetensors"),
@@ -180,7 +180,7 @@ fn index_is_read_strictly() {
             )
         })
         .collect();
-    // A wrong name counts wherever it stands.
+    // A wrong name counts wherever it is.
     let other = serde_json::json!({
         "weight_map": { WORDS: "model-2.safetensors", "other": "../outside.safetensors" },
     });
@@ -203,7 +203,7 @@ fn index_is_read_strictly() {
         ("{\"weight_map\": {\"a\": null}}", "expected a string"),
         (
             "{\"weight_map\": {\"a\": \"m.safetensors\", \"a\": \"n.safetensors\"}}",
-            "tensor \"a\" stands there twice",
+            "tensor \"a\" appears there twice",
         ),
         (
             "{\"weight_map\": {\"a\": \"m.safetensors\"}, \"weight_map\": {\"a\": \"n.safetensors\"}}",
@@ -212,7 +212,7 @@ fn index_is_read_strictly() {
         ("{\"weight_map\": {\"a\": \"m.safetensors\"}} x", "trailing"),
         (
             "{\"weight_map\": {\"a\": \"m.safetensors\"}}",
-            "no tensor among 1 whose name ends in embeddings.word_embeddings.weight",
+            "no tensor among 1 with a name that ends in embeddings.word_embeddings.weight",
         ),
         (
             "{\"weight_map\": {\"a.embeddings.word_embeddings.weight\": \"m.safetensors\", \

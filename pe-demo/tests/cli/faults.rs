@@ -3,7 +3,7 @@
 //! Each case runs the real program from a shell in one folder, the folder of [`Ground`], and leaves
 //! that folder byte for byte as it was.
 
-// What the cases share stands outside of tests.
+// What the cases share is outside of tests.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod ends;
@@ -17,7 +17,7 @@ mod surroundings;
 use ground::Ground;
 
 /// A case: a shell's command line in which `$pe` is the program, its exit code, and parts of what
-/// stands on standard error.
+/// is on standard error.
 type Fault<'a> = (&'a str, i32, &'a [&'a str]);
 
 /// Runs cases on one ground, each with backtraces asked for. Their number is a figure of DESIGN.md.

@@ -1,5 +1,5 @@
 //! The real program: exit codes, pipes, files, width, the hub.
-// What these tests share stands outside of them, where an `expect` would be a defect of the program.
+// What these tests share is outside of them, where an `expect` would be a defect of the program.
 #![allow(clippy::expect_used)]
 
 mod checkpoints;

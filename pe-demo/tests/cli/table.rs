@@ -144,7 +144,7 @@ fn quiet_is_without_a_word_about_files() {
             assert!(!said.contains(word), "{args:?}: {word}");
         }
         // The results are there, and so is the file.
-        assert!(said.contains("What the masks hide"), "{args:?}");
+        assert!(said.contains("Masked attention"), "{args:?}");
     }
     assert!(text(&loud.stdout).contains("The table of encodings"));
     assert_eq!(names(here), [DEFAULT, "t.safetensors"]);

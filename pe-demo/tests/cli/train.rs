@@ -95,7 +95,7 @@ fn quiet_training_shows_its_figures_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = train(directory.path(), "2", &["-q", "--scheme", "rotary"]);
     let said = text(&output.stdout);
-    for part in ["Right answers to 1,000", "Losses (nats)", "rotary"] {
+    for part in ["Accuracy on 1,000", "Losses (nats)", "rotary"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     for part in [

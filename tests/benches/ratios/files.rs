@@ -19,7 +19,7 @@ const ROWS: usize = 8_192;
 const WIDTH: usize = 1_024;
 
 pub(crate) fn run(report: &mut Report) -> Result<()> {
-    // Beside the build: a temporary folder may be in memory, where a sync costs nothing.
+    // Next to the build: a temporary folder may be in memory, where a sync costs nothing.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     for dtype in [DType::F32, DType::BF16] {
         let spec = SinusoidalSpec::new(SinusoidalConfig::new(WIDTH), 0, ROWS, dtype)?;

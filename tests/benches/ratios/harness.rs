@@ -31,7 +31,7 @@ const TURN: Duration = Duration::from_millis(40);
 /// Twice the largest third-level caches that one core usually has to itself.
 const EVICTION: usize = 64 << 20;
 
-/// A work this long finds an allocator that has nothing to settle: its results are mapped afresh,
+/// A work this long finds an allocator that has nothing to settle: its results are in new memory,
 /// each time. It is not repeated for that, which would double the time that sizes of gigabytes take.
 const LONG: Duration = Duration::from_millis(250);
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape};
 
-/// Fills memory asked for afresh, on one thread.
+/// Fills newly allocated memory on one thread.
 pub(crate) fn fresh_fill(count: usize) -> Result<()> {
     let mut fresh = Vec::<f32>::with_capacity(count);
     fresh.resize(count, black_box(1.5));
@@ -20,7 +20,7 @@ pub(crate) fn reused_fill(memory: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// A copy of as many elements as given into memory asked for afresh, whatever their type.
+/// A copy of as many elements as given into newly allocated memory, whatever their type.
 pub(crate) fn fresh_copy(dtype: DType, count: usize) -> impl FnMut() -> Result<()> {
     let words = vec![1u16; count * dtype.size_in_bytes() / 2];
     move || {

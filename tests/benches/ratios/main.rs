@@ -5,6 +5,7 @@
 //! the figures for the scripts in `benches/scripts`.
 
 mod additions;
+mod biases;
 mod dropout;
 mod files;
 mod harness;
@@ -35,6 +36,7 @@ fn main() -> Result<()> {
     tokens::run(&mut report)?;
     additions::run(&mut report)?;
     dropout::run(&mut report)?;
+    biases::run(&mut report)?;
     files::run(&mut report)?;
     sizes::run(&mut report)?;
     report.finish()

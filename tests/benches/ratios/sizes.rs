@@ -1,4 +1,4 @@
-//! Cost against size, from 1 KiB to 2 GiB of f32: where caches end, pages are mapped afresh and
+//! Cost against size, from 1 KiB to 2 GiB of f32: where caches end, new pages are mapped and
 //! threads begin to pay.
 
 use std::hint::black_box;

@@ -110,6 +110,7 @@ pub(super) fn rotary_configs() -> impl Strategy<Value = RotaryConfig> {
                     } else {
                         RotaryRecipe::Exact
                     },
+                    exponent_dim: clockwise.then_some(2 * pairs + 1),
                     direction: if clockwise {
                         Direction::Clockwise
                     } else {
@@ -186,7 +187,7 @@ proptest! {
         prop_assert_eq!(a.attention_factor().to_bits(), b.attention_factor().to_bits());
     }
 
-    /// A key too many, or one misspelt, is an error.
+    /// A key too many, or one misspelled, is an error.
     #[test]
     fn unknown_keys_are_refused(config in configs(), key in "[a-z_]{1,12}") {
         let mut value = serde_json::to_value(config).unwrap();

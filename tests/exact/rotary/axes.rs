@@ -150,7 +150,7 @@ fn tables_by_one_axis_are_those_of_its_positions() {
 }
 
 /// In turn, time has the places that height and width leave, and these have as many as their
-/// sections say; sections for which there is no such order are refused.
+/// sections say; sections for which there is no such order are rejected.
 #[test]
 fn interleaved_sections_have_their_places_or_are_refused() {
     let mut refused = 0;

@@ -46,7 +46,7 @@ fn model_types_imply_what_transformers_implies() {
     }
 }
 
-/// With one set of frequencies all layers are alike; with named sets a name must be one of them.
+/// With one set of frequencies the usual types are alike. An invented name is refused.
 #[test]
 fn layers_are_found_by_their_names() {
     let read = |model_type: &str| {
@@ -56,7 +56,14 @@ fn layers_are_found_by_their_names() {
         hf_config::read(&config.to_string(), UnknownKeys::Reject).unwrap()
     };
     let one = read("llama");
-    assert_eq!(one.layer(Some("anything")).unwrap(), &one.layers[0]);
+    for name in ["full_attention", "sliding_attention"] {
+        assert_eq!(one.layer(Some(name)).unwrap(), &one.layers[0]);
+    }
+    let invented = one.layer(Some("anything")).unwrap_err().to_string();
+    assert_eq!(
+        invented,
+        "unknown layer type \"anything\"; known: chunked_attention, full_attention, sliding_attention"
+    );
     assert_eq!(one.layer(None).unwrap(), &one.layers[0]);
     let two = read("olmo3");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Sizes that nobody means: refused, or answered, before anything of that size is made or counted.
+//! Sizes that nobody means: rejected, or answered, before anything of that size is made or counted.
 
 use pe_core::{
     AxialFrequencies, AxialRotary, Error, MAX_D_MODEL, Mrope, MropeArrangement, MropeSegment,

@@ -20,7 +20,7 @@ fn read(more: &Value) -> HfRotary {
     hf_config::read(&text(more), UnknownKeys::Reject).unwrap()
 }
 
-/// Every even width of every head is read back as it stands: no rounding loses a column, and the whole
+/// Every even width of every head is read back unchanged: no rounding loses a column, and the whole
 /// head may turn.
 #[test]
 fn rotary_dims_are_kept() {
@@ -76,7 +76,7 @@ fn fields_of_longrope_and_yarn_are_read() {
         ..YarnScaling::new(4.0, 4096)
     };
     assert_eq!(found, RopeScaling::Yarn(wanted));
-    // 0 stands for the default, as in transformers.
+    // 0 means the default, as in transformers.
     let found = scaling(&json!({
         "rope_type": "yarn", "factor": 4.0, "beta_fast": 0.0, "beta_slow": 0.0
     }));

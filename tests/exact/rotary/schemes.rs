@@ -35,6 +35,7 @@ fn mark(scheme: HfScheme) -> Option<&'static str> {
         HfScheme::RelativeSinusoidal => "relative-sinusoidal",
         HfScheme::RelativeGrid => "relative-grid",
         HfScheme::Convolution => "convolution",
+        HfScheme::RotaryAxes => "rotary",
         HfScheme::None => return None,
         _ => panic!("{scheme:?} has no mark"),
     })
@@ -57,13 +58,19 @@ fn schemes_are_those_of_the_modeling_code() {
                 for scheme in &positions.schemes {
                     match mark(*scheme) {
                         Some(mark) => assert!(has(mark), "{model_type}: {mark} in {marks}"),
-                        // Zamba 2 can rotate, if it is asked to.
-                        None => assert!(marks.is_empty() || model_type == "zamba2", "{model_type}"),
+                        // These rotate if they are asked to.
+                        None => assert!(
+                            marks.is_empty()
+                                || ["granitemoehybrid", "zamba2"].contains(&model_type),
+                            "{model_type}"
+                        ),
                     }
                 }
             }
             Ok(HfModel::Rotary(_)) => {
+                // RoFormer's code calls its rotation sinusoidal.
                 let known = has("rotary")
+                    || model_type == "roformer"
                     || classes
                         .iter()
                         .any(|class| class["model_type"] == model_type);
@@ -78,7 +85,7 @@ fn schemes_are_those_of_the_modeling_code() {
             }
         }
     }
-    assert_eq!(named, 148);
+    assert_eq!(named, 187);
 }
 
 #[test]

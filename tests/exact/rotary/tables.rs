@@ -159,7 +159,7 @@ fn blocks_agree_with_the_tables() {
 /// with ties to even.
 #[test]
 fn entries_at_angle_zero_are_the_factor() {
-    // Midpoints of bf16, one to even downwards and one upwards, the neighbours of the
+    // Midpoints of bf16, one to even downwards and one upwards, the neighbors of the
     // first, which two roundings get wrong, and a usual factor.
     for (factor, expected) in [
         (1.00390625, 1.0),

@@ -73,7 +73,7 @@ pub(super) fn entry(dtype: &str, shape: &str, offsets: &str) -> String {
     format!(r#"{{"dtype":{dtype},"shape":{shape},"data_offsets":{offsets}}}"#)
 }
 
-/// The message without a backtrace, which stands on lines of its own.
+/// The message without a backtrace, which is on lines of its own.
 pub(crate) fn message(error: &candle_core::Error) -> String {
     let text = error.to_string();
     match text.split_once("\n") {

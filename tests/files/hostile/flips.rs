@@ -1,6 +1,6 @@
 //! Three good files, cut at every byte and with every bit of their headers turned.
 //!
-//! The rule for a turned bit: either it is an error, or the header that results is as
+//! The rule for a flipped bit: either it is an error, or the header that results is as
 //! well-formed as before, says nothing false about the entries, and the entries are those of
 //! the good file, bit for bit. That can only be so where the header says something that no entry
 //! depends on: the name of a tensor, the name of the metadata's key (without which the entries

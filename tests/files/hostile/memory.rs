@@ -226,7 +226,7 @@ fn more_tensors_and_longer_texts_than_any_file_has_are_refused() {
         }
     }
     for (limit, more) in [(1 << 20, 0), (1 << 20, 1), (32 << 20, 0), (32 << 20, 1)] {
-        // What is escaped counts as it stands in the file; a quote that is does not end the text.
+        // What is escaped counts unchanged in the file; a quote that is does not end the text.
         let length = limit + more;
         let long = format!("{}\\\"", "n".repeat(length - 2));
         let header = match limit {

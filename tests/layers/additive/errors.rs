@@ -27,7 +27,7 @@ fn e4_longer_input_is_a_named_error() -> Result<()> {
         error_of(layer.encoding(9, 2)),
         "positions 9..11 were asked for, but the table holds 10 rows (max_seq_len 10)"
     );
-    // A refused call takes no dropout step.
+    // A rejected call takes no dropout step.
     let layer = PositionalEncodingConfig {
         dropout: 0.5,
         ..layer.config().clone()

@@ -6,7 +6,9 @@ use pe_candle::{
 };
 use pe_core::Sinusoidal;
 
-use super::{CPU, STRIDES, Strides, Tally, VALUES, Wanted, declared, input, wide};
+use pe_tests::layers::activations;
+
+use super::*;
 use crate::util::{ORDERS, TYPES};
 
 const WIDTH: usize = 6;
@@ -20,14 +22,6 @@ fn config(order: AxisOrder, table: DType) -> PositionalEncodingConfig {
         dropout: 0.0,
         table_dtype: Some(table),
         ..PositionalEncodingConfig::new(WIDTH)
-    }
-}
-
-fn shape(order: AxisOrder, batch: usize, time: usize) -> Vec<usize> {
-    match order {
-        AxisOrder::BatchFirst => vec![batch, time, WIDTH],
-        AxisOrder::SequenceFirst => vec![time, batch, WIDTH],
-        AxisOrder::Unbatched => vec![time, WIDTH],
     }
 }
 
@@ -51,11 +45,6 @@ fn plain(xs: &Tensor, order: AxisOrder, table: DType, ids: &Tensor) -> Result<Te
     scaled.broadcast_add(&pe)?.to_dtype(xs.dtype())
 }
 
-fn steps(first: usize, time: usize) -> Tensor {
-    let ids: Vec<u32> = (first..first + time).map(|id| id as u32).collect();
-    Tensor::from_vec(ids, time, CPU).unwrap()
-}
-
 pub(super) fn run() -> Tally {
     let mut tally = Tally::default();
     for order in ORDERS {
@@ -64,7 +53,7 @@ pub(super) fn run() -> Tally {
             for (batch, time) in [(0, 3), (1, 0), (1, 1), (3, 5), (2, ROWS), (1, ROWS + 1)] {
                 for strides in STRIDES {
                     for values in VALUES {
-                        let shape = shape(order, batch, time);
+                        let shape = activations(order, batch, time, WIDTH);
                         if strides == Strides::Broadcast && shape[0] == 0 {
                             continue;
                         }
@@ -101,7 +90,7 @@ fn calls(
     let empty = xs.elem_count() == 0;
     for offset in [0, 1, ROWS - 5, ROWS, usize::MAX] {
         let fits = time == 0 || offset.checked_add(time).is_some_and(|end| end <= ROWS);
-        // An offset whose sum overflows is refused, tokens or none.
+        // An offset whose sum overflows is rejected, tokens or none.
         let fits = fits && offset.checked_add(time).is_some();
         let wanted = || match fits {
             false => Wanted::Refused,
@@ -134,10 +123,7 @@ fn calls(
         tally.case(
             || what("in place"),
             wanted,
-            || {
-                layer.forward_inplace(&own, offset)?;
-                Ok(own)
-            },
+            || changed(own, |xs| layer.forward_inplace(xs, offset)),
         );
     }
     let ids = steps(0, time).affine(0.0, 1.0).unwrap();
@@ -152,21 +138,6 @@ fn calls(
         wanted,
         || layer.forward_with_positions(xs, &ids, false),
     );
-}
-
-/// The same elements, as far apart from each other, in memory of their own.
-fn copy_with_strides(xs: &Tensor) -> Tensor {
-    if xs.elem_count() == 0 || xs.is_contiguous() {
-        return xs.force_contiguous().unwrap();
-    }
-    // Transposed back and forth, or cut out of wider rows again.
-    let last = xs.rank() - 1;
-    if xs.stride()[last] == 1 {
-        let wider = xs.pad_with_zeros(last, 3, 2).unwrap();
-        return wider.narrow(last, 3, xs.dims()[last]).unwrap();
-    }
-    let turned = xs.transpose(0, last).unwrap().force_contiguous().unwrap();
-    turned.transpose(0, last).unwrap()
 }
 
 /// Shapes that are none of this layer's, and those that no memory holds.
@@ -184,19 +155,12 @@ fn shapes(tally: &mut Tally, layer: &PositionalEncoding, order: AxisOrder, dtype
     ];
     for shape in wrong {
         let xs = Tensor::zeros(shape, dtype, CPU).unwrap();
-        tally.case(
-            || format!("{order:?} {shape:?}"),
-            Wanted::Refused,
-            || layer.forward_at(&xs, 0, false),
-        );
-        tally.case(
-            || format!("in place {order:?} {shape:?}"),
-            Wanted::Refused,
-            || {
-                layer.forward_inplace(&xs, 0)?;
-                Ok(xs.clone())
-            },
-        );
+        tally.refused(format!("{order:?} {shape:?}"), || {
+            layer.forward_at(&xs, 0, false)
+        });
+        tally.refused(format!("in place {order:?} {shape:?}"), || {
+            changed(xs.clone(), |xs| layer.forward_inplace(xs, 0))
+        });
     }
     let huge = [1 << 40, 1 << 61, usize::MAX];
     for dim in huge {
@@ -214,34 +178,21 @@ fn shapes(tally: &mut Tally, layer: &PositionalEncoding, order: AxisOrder, dtype
         for shape in shapes {
             let xs = declared(&shape, dtype);
             let ids = Tensor::new(&[0u32], CPU).unwrap();
-            tally.case(
-                || format!("huge {order:?} {shape:?}"),
-                Wanted::Refused,
-                || layer.forward_at(&xs, 0, false),
-            );
-            tally.case(
-                || format!("huge, ids {order:?} {shape:?}"),
-                Wanted::Refused,
-                || layer.forward_with_positions(&xs, &ids, true),
-            );
-            tally.case(
-                || format!("huge, in place {order:?} {shape:?}"),
-                Wanted::Refused,
-                || {
-                    layer.forward_inplace(&xs, 0)?;
-                    Ok(xs.clone())
-                },
-            );
+            tally.refused(format!("huge {order:?} {shape:?}"), || {
+                layer.forward_at(&xs, 0, false)
+            });
+            tally.refused(format!("huge, ids {order:?} {shape:?}"), || {
+                layer.forward_with_positions(&xs, &ids, true)
+            });
+            tally.refused(format!("huge, in place {order:?} {shape:?}"), || {
+                changed(xs.clone(), |xs| layer.forward_inplace(xs, 0))
+            });
         }
     }
     // No sequence, but a time that no table has; and the other way round.
     if order == AxisOrder::BatchFirst {
         let none = Tensor::zeros((0, 1 << 20, WIDTH), dtype, CPU).unwrap();
-        tally.case(
-            || "no batch, long time".to_owned(),
-            Wanted::Refused,
-            || layer.forward_at(&none, 0, false),
-        );
+        tally.refused("no batch, long time", || layer.forward_at(&none, 0, false));
         let none = Tensor::zeros((1 << 20, 0, WIDTH), dtype, CPU).unwrap();
         let wanted = Wanted::Right(Ok(none.clone()));
         tally.case(
@@ -258,7 +209,7 @@ fn types(tally: &mut Tally, order: AxisOrder) {
     for (made_for, table) in TYPES {
         let layer = PositionalEncoding::new(config(order, table), made_for, CPU).unwrap();
         for dtype in [U8, U32, I16, I32, I64, BF16, F16, F32, F64] {
-            let xs = Tensor::ones(shape(order, 2, 3), dtype, CPU).unwrap();
+            let xs = Tensor::ones(activations(order, 2, 3, WIDTH), dtype, CPU).unwrap();
             let wanted = match (dtype, table) {
                 (F32 | F64 | F16 | BF16, F32) | (F64, F64) | (F16, F16) | (BF16, BF16) => {
                     Wanted::Right(plain(&xs, order, table, &steps(2, 3)))

@@ -1,4 +1,4 @@
-//! Configurations that are wrong in one place, for every type, beside those that are right.
+//! Configurations that are wrong in one place, for every type, next to those that are right.
 
 use candle_core::{DType, ModuleT, Result, Tensor};
 use pe_candle::{
@@ -9,7 +9,7 @@ use pe_core::{
     Base, Llama3Scaling, LongRopeScaling, OddWidth, RopeScaling, RotaryConfig, Spacing, YarnScaling,
 };
 
-use super::{CPU, Tally, Wanted};
+use super::{CPU, Tally};
 
 const NONE_OF_THEM: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0];
 
@@ -26,11 +26,9 @@ pub(super) fn run() -> Tally {
         for (what, how) in additive() {
             let mut config = PositionalEncodingConfig::new(8);
             how(&mut config);
-            tally.case(
-                || format!("{what} {dtype:?}"),
-                Wanted::Refused,
-                || PositionalEncoding::new(config, dtype, CPU)?.table(),
-            );
+            tally.refused(format!("{what} {dtype:?}"), || {
+                PositionalEncoding::new(config, dtype, CPU)?.table()
+            });
         }
         for (what, how) in rotary() {
             let mut config = RotaryEmbeddingConfig {
@@ -42,76 +40,46 @@ pub(super) fn run() -> Tally {
                 // Frequencies that depend on the length are made when it is known.
                 Ok(RotaryEmbedding::new(config, dtype, CPU)?.cos_sin(0, 16)?.0)
             };
-            tally.case(
-                || format!("{what} {dtype:?}"),
-                Wanted::Refused,
-                || made(config),
-            );
+            tally.refused(format!("{what} {dtype:?}"), || made(config));
         }
         tables(&mut tally, dtype);
         right(&mut tally, dtype);
     }
     for dtype in [DType::U8, DType::U32, DType::I16, DType::I32, DType::I64] {
-        tally.case(
-            || format!("additive {dtype:?}"),
-            Wanted::Refused,
-            || PositionalEncoding::new(PositionalEncodingConfig::new(8), dtype, CPU)?.table(),
-        );
-        tally.case(
-            || format!("rotary {dtype:?}"),
-            Wanted::Refused,
-            || {
-                let config = RotaryEmbeddingConfig::new(8);
-                Ok(RotaryEmbedding::new(config, dtype, CPU)?.cos_sin(0, 1)?.0)
-            },
-        );
+        tally.refused(format!("additive {dtype:?}"), || {
+            PositionalEncoding::new(PositionalEncodingConfig::new(8), dtype, CPU)?.table()
+        });
+        tally.refused(format!("rotary {dtype:?}"), || {
+            let config = RotaryEmbeddingConfig::new(8);
+            Ok(RotaryEmbedding::new(config, dtype, CPU)?.cos_sin(0, 1)?.0)
+        });
     }
     for p in [f32::NAN, f32::INFINITY, -0.1, 1.0, 1.1, f32::NEG_INFINITY] {
-        tally.case(
-            || format!("dropout {p}"),
-            Wanted::Refused,
-            || Dropout::new(p, 0)?.forward_t(&Tensor::ones(3, DType::F32, CPU)?, true),
-        );
+        tally.refused(format!("dropout {p}"), || {
+            Dropout::new(p, 0)?.forward_t(&Tensor::ones(3, DType::F32, CPU)?, true)
+        });
     }
     tally
 }
 
 fn additive() -> Vec<Poison<PositionalEncodingConfig>> {
+    let plain = |what: &str, how: fn(&mut PositionalEncodingConfig)| poison(what, how);
     let mut all = vec![
-        poison("width 0", |c: &mut PositionalEncodingConfig| {
-            c.sinusoidal.d_model = 0
-        }),
-        poison("odd width", |c: &mut PositionalEncodingConfig| {
-            c.sinusoidal.d_model = 7
-        }),
-        poison("width 2^20 + 2", |c: &mut PositionalEncodingConfig| {
-            c.sinusoidal.d_model = (1 << 20) + 2;
-        }),
-        poison("largest width", |c: &mut PositionalEncodingConfig| {
+        plain("width 0", |c| c.sinusoidal.d_model = 0),
+        plain("odd width", |c| c.sinusoidal.d_model = 7),
+        plain("width 2^20 + 2", |c| c.sinusoidal.d_model = (1 << 20) + 2),
+        plain("largest width", |c| {
             c.sinusoidal.d_model = usize::MAX;
             c.sinusoidal.odd_width = OddWidth::ZeroPad;
         }),
-        poison("no rows", |c: &mut PositionalEncodingConfig| {
-            c.max_seq_len = 0
+        plain("no rows", |c| c.max_seq_len = 0),
+        plain("most rows", |c| c.max_seq_len = usize::MAX),
+        plain("2^32 + 1 rows", |c| c.max_seq_len = (1 << 32) + 1),
+        plain("2^32 wide rows", |c| c.max_seq_len = 1 << 32),
+        plain("a table of integers", |c| c.table_dtype = Some(DType::U32)),
+        plain("a shift as large as the pairs", |c| {
+            c.sinusoidal.spacing = Spacing::Shifted(4.0)
         }),
-        poison("most rows", |c: &mut PositionalEncodingConfig| {
-            c.max_seq_len = usize::MAX
-        }),
-        poison("2^32 + 1 rows", |c: &mut PositionalEncodingConfig| {
-            c.max_seq_len = (1 << 32) + 1;
-        }),
-        poison("2^32 wide rows", |c: &mut PositionalEncodingConfig| {
-            c.max_seq_len = 1 << 32;
-        }),
-        poison("a table of integers", |c: &mut PositionalEncodingConfig| {
-            c.table_dtype = Some(DType::U32);
-        }),
-        poison(
-            "a shift as large as the pairs",
-            |c: &mut PositionalEncodingConfig| {
-                c.sinusoidal.spacing = Spacing::Shifted(4.0);
-            },
-        ),
     ];
     for dropout in [f32::NAN, f32::INFINITY, 1.0, -0.5] {
         all.push(poison(
@@ -149,37 +117,24 @@ fn scaled(scaling: RopeScaling) -> impl Fn(&mut RotaryEmbeddingConfig) + 'static
 }
 
 fn rotary() -> Vec<Poison<RotaryEmbeddingConfig>> {
+    let plain = |what: &str, how: fn(&mut RotaryEmbeddingConfig)| poison(what, how);
     let mut all = vec![
-        poison("no width", |c: &mut RotaryEmbeddingConfig| {
-            c.rotary.rotary_dim = 0
-        }),
-        poison("odd width", |c: &mut RotaryEmbeddingConfig| {
-            c.rotary.rotary_dim = 7
-        }),
-        poison("wider than the head", |c: &mut RotaryEmbeddingConfig| {
-            c.rotary.rotary_dim = 10;
-        }),
-        poison("largest width", |c: &mut RotaryEmbeddingConfig| {
+        plain("no width", |c| c.rotary.rotary_dim = 0),
+        plain("odd width", |c| c.rotary.rotary_dim = 7),
+        plain("wider than the head", |c| c.rotary.rotary_dim = 10),
+        plain("largest width", |c| {
             c.rotary.rotary_dim = usize::MAX - 1;
             c.head_dim = Some(usize::MAX);
         }),
-        poison("no head", |c: &mut RotaryEmbeddingConfig| {
-            c.head_dim = Some(0)
-        }),
-        poison("no rows", |c: &mut RotaryEmbeddingConfig| {
-            c.max_seq_len = Some(0)
-        }),
-        poison("most rows", |c: &mut RotaryEmbeddingConfig| {
-            c.max_seq_len = Some(usize::MAX)
-        }),
-        poison("2^32 wide rows", |c: &mut RotaryEmbeddingConfig| {
+        plain("no head", |c| c.head_dim = Some(0)),
+        plain("no rows", |c| c.max_seq_len = Some(0)),
+        plain("most rows", |c| c.max_seq_len = Some(usize::MAX)),
+        plain("2^32 wide rows", |c| {
             c.rotary.rotary_dim = 1 << 10;
             c.head_dim = Some(1 << 10);
             c.max_seq_len = Some(1 << 32);
         }),
-        poison("tables of integers", |c: &mut RotaryEmbeddingConfig| {
-            c.table_dtype = Some(DType::I64);
-        }),
+        plain("tables of integers", |c| c.table_dtype = Some(DType::I64)),
         poison(
             "dynamic without a length",
             scaled(RopeScaling::Dynamic { factor: 2.0 }),
@@ -284,28 +239,19 @@ fn tables(tally: &mut Tally, dtype: DType) {
         &[1, 3, 8],
         &[3, 0],
     ] {
-        tally.case(
-            || format!("table {shape:?}"),
-            Wanted::Refused,
-            || PositionalEncoding::from_table(config(), of(shape, dtype))?.table(),
-        );
+        tally.refused(format!("table {shape:?}"), || {
+            PositionalEncoding::from_table(config(), of(shape, dtype))?.table()
+        });
     }
     for other in [DType::U8, DType::U32, DType::I64] {
-        tally.case(
-            || format!("table {other:?}"),
-            Wanted::Refused,
-            || PositionalEncoding::from_table(config(), of(&[3, 8], other))?.table(),
-        );
+        tally.refused(format!("table {other:?}"), || {
+            PositionalEncoding::from_table(config(), of(&[3, 8], other))?.table()
+        });
     }
     for rows in [1 << 40, usize::MAX] {
-        tally.case(
-            || format!("table of {rows} rows"),
-            Wanted::Refused,
-            || {
-                PositionalEncoding::from_table(config(), super::declared(&[rows, 8], dtype))?
-                    .table()
-            },
-        );
+        tally.refused(format!("table of {rows} rows"), || {
+            PositionalEncoding::from_table(config(), super::declared(&[rows, 8], dtype))?.table()
+        });
     }
     // Anything goes into a table that is taken as it is, NaN too.
     for value in [f64::NAN, f64::INFINITY, 1e300] {
@@ -315,11 +261,9 @@ fn tables(tally: &mut Tally, dtype: DType) {
             .unwrap();
         let (xs, again) = (of(&[1, 3, 8], dtype), table.clone());
         let wanted = xs.broadcast_add(&table);
-        tally.case(
-            || format!("table of {value}"),
-            Wanted::Right(wanted),
-            || PositionalEncoding::from_table(config(), again)?.forward_t(&xs, false),
-        );
+        tally.right(format!("table of {value}"), wanted, || {
+            PositionalEncoding::from_table(config(), again)?.forward_t(&xs, false)
+        });
     }
 }
 
@@ -336,11 +280,9 @@ fn right(tally: &mut Tally, dtype: DType) {
     let xs = Tensor::ones((3, 2), dtype, CPU).unwrap();
     let wanted =
         pe_candle::sinusoidal_tensor(&pe_core::Sinusoidal::paper(2).unwrap(), 0..3, dtype, CPU);
-    tally.case(
-        || format!("narrow {dtype:?}"),
-        Wanted::Right(wanted),
-        || PositionalEncoding::new(width_one, dtype, CPU)?.forward_t(&xs, false),
-    );
+    tally.right(format!("narrow {dtype:?}"), wanted, || {
+        PositionalEncoding::new(width_one, dtype, CPU)?.forward_t(&xs, false)
+    });
     // Frequencies of 0 turn nothing.
     let still = RotaryEmbeddingConfig {
         max_seq_len: Some(16),
@@ -356,9 +298,7 @@ fn right(tally: &mut Tally, dtype: DType) {
         )
     };
     let xs = Tensor::ones((1, 2, 16, 8), dtype, CPU).unwrap();
-    tally.case(
-        || format!("still {dtype:?}"),
-        Wanted::Right(Ok(xs.clone())),
-        || RotaryEmbedding::new(still, dtype, CPU)?.apply(&xs, 0),
-    );
+    tally.right(format!("still {dtype:?}"), Ok(xs.clone()), || {
+        RotaryEmbedding::new(still, dtype, CPU)?.apply(&xs, 0)
+    });
 }

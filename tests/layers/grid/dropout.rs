@@ -74,14 +74,14 @@ pub(super) fn run() -> Tally {
             );
         }
     }
-    // A refused call takes no step, an empty one does.
+    // A rejected call takes no step, an empty one does.
     let dropout = Dropout::new(0.5, SEED).unwrap();
     refused(&mut tally, &dropout, DType::F32);
     assert_eq!(dropout.step(), 0);
     tally
 }
 
-/// What no memory holds.
+/// Shapes that no memory holds.
 fn refused(tally: &mut Tally, dropout: &Dropout, dtype: DType) {
     for shape in [
         [1 << 45, 1, 1],

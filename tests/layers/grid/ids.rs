@@ -228,28 +228,20 @@ fn huge(tally: &mut Tally, additive: &PositionalEncoding, rotary: &RotaryEmbeddi
                     rotary.apply_with_positions(&heads, &ids)
                 });
             }
-            tally.case(
-                || format!("huge mask {time}"),
-                Wanted::Refused,
-                || position_ids_from_attention_mask(&ids, 0),
-            );
-            tally.case(
-                || format!("huge tokens {time}"),
-                Wanted::Refused,
-                || position_ids_from_token_ids(&ids, 1),
-            );
+            tally.refused(format!("huge mask {time}"), || {
+                position_ids_from_attention_mask(&ids, 0)
+            });
+            tally.refused(format!("huge tokens {time}"), || {
+                position_ids_from_token_ids(&ids, 1)
+            });
         }
         let axes = declared(&[time, 0, 1], DType::U32);
-        tally.case(
-            || format!("{time} axes"),
-            Wanted::Refused,
-            || rotary.cos_sin_by_axis(&[0, 0], &axes).map(|(cos, _)| cos),
-        );
-        tally.case(
-            || format!("{time} packed"),
-            Wanted::Refused,
-            || position_ids_for_packed(&[time, 1], CPU),
-        );
+        tally.refused(format!("{time} axes"), || {
+            rotary.cos_sin_by_axis(&[0, 0], &axes).map(|(cos, _)| cos)
+        });
+        tally.refused(format!("{time} packed"), || {
+            position_ids_for_packed(&[time, 1], CPU)
+        });
     }
 }
 
@@ -293,16 +285,12 @@ fn makers(tally: &mut Tally) {
     }
     for wrong in [2i64, -1, 255, i64::MAX, i64::MIN] {
         let mask = Tensor::new(&[1i64, wrong], CPU).unwrap();
-        tally.case(
-            || format!("mask {wrong}"),
-            Wanted::Refused,
-            || position_ids_from_attention_mask(&mask, 0),
-        );
+        tally.refused(format!("mask {wrong}"), || {
+            position_ids_from_attention_mask(&mask, 0)
+        });
     }
     let tokens = Tensor::new(&[1u32, 2], CPU).unwrap();
-    tally.case(
-        || "ids above u32".to_owned(),
-        Wanted::Refused,
-        || position_ids_from_token_ids(&tokens, u32::MAX),
-    );
+    tally.refused("ids above u32", || {
+        position_ids_from_token_ids(&tokens, u32::MAX)
+    });
 }

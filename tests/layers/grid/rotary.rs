@@ -5,7 +5,9 @@ use half::{bf16, f16};
 use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig, table_to_tensor};
 use pe_core::{Element, Rotary, RotaryConfig};
 
-use super::{CPU, STRIDES, Strides, Tally, VALUES, Wanted, declared, input, wide};
+use pe_tests::layers::heads as heads_of;
+
+use super::*;
 use crate::util::TYPES;
 
 const ROWS: usize = 12;
@@ -26,14 +28,6 @@ fn config(order: HeadOrder, layout: PairLayout, table: DType) -> RotaryEmbedding
         max_seq_len: Some(ROWS),
         table_dtype: Some(table),
         ..RotaryEmbeddingConfig::of(RotaryConfig::new(TURNING), HEAD)
-    }
-}
-
-fn shape(order: HeadOrder, batch: usize, heads: usize, time: usize) -> [usize; 4] {
-    match order {
-        HeadOrder::HeadFirst => [batch, heads, time, HEAD],
-        HeadOrder::TimeFirst => [batch, time, heads, HEAD],
-        HeadOrder::SequenceFirst => [time, batch, heads, HEAD],
     }
 }
 
@@ -115,11 +109,6 @@ fn plain(
     }
 }
 
-fn steps(first: usize, time: usize) -> Tensor {
-    let ids: Vec<u32> = (first..first + time).map(|id| id as u32).collect();
-    Tensor::from_vec(ids, time, CPU).unwrap()
-}
-
 pub(super) fn run() -> Tally {
     let mut tally = Tally::default();
     for order in ORDERS {
@@ -138,7 +127,7 @@ pub(super) fn run() -> Tally {
                 ];
                 for (batch, heads, time) in grid {
                     for strides in STRIDES {
-                        let shape = shape(order, batch, heads, time);
+                        let shape = heads_of(order, batch, heads, time, HEAD);
                         if strides == Strides::Broadcast && batch == 0 {
                             continue;
                         }
@@ -196,11 +185,9 @@ fn calls(
             wanted(fits_each, &ids),
             || layer.apply_at_offsets(xs, &offsets),
         );
-        tally.case(
-            || what("an offset too many"),
-            Wanted::Refused,
-            || layer.apply_at_offsets(xs, &vec![offset; batch + 1]),
-        );
+        tally.refused(what("an offset too many"), || {
+            layer.apply_at_offsets(xs, &vec![offset; batch + 1])
+        });
         if offset == 2 {
             let overlaps = !empty && xs.layout().has_internal_overlap();
             let right = if overlaps {
@@ -217,17 +204,14 @@ fn calls(
             tally.case(
                 || what("in place"),
                 right,
-                || {
-                    layer.apply_inplace(&own, offset)?;
-                    Ok(own)
-                },
+                || changed(own, |xs| layer.apply_inplace(xs, offset)),
             );
             tally.case(
                 || what("pair"),
                 wanted(fits, &ids),
                 || {
                     let (q, k) = layer.apply_rotary_emb_qkv(xs, xs, offset)?;
-                    assert_eq!(super::bits(&q), super::bits(&k));
+                    assert_eq!(bits(&q), bits(&k));
                     Ok(q)
                 },
             );
@@ -247,20 +231,6 @@ fn calls(
     );
 }
 
-/// The same elements, as far apart from each other, in memory of their own.
-fn copy_with_strides(xs: &Tensor) -> Tensor {
-    let last = xs.rank() - 1;
-    if xs.is_contiguous() {
-        return xs.force_contiguous().unwrap();
-    }
-    if xs.stride()[last] == 1 {
-        let wider = xs.pad_with_zeros(last, 3, 2).unwrap();
-        return wider.narrow(last, 3, xs.dims()[last]).unwrap();
-    }
-    let turned = xs.transpose(0, last).unwrap().force_contiguous().unwrap();
-    turned.transpose(0, last).unwrap()
-}
-
 /// Shapes that are none of this layer's, and those that no memory holds.
 fn shapes(tally: &mut Tally, layer: &RotaryEmbedding, dtype: DType) {
     let wrong: [&[usize]; 8] = [
@@ -275,19 +245,10 @@ fn shapes(tally: &mut Tally, layer: &RotaryEmbedding, dtype: DType) {
     ];
     for shape in wrong {
         let xs = Tensor::zeros(shape, dtype, CPU).unwrap();
-        tally.case(
-            || format!("{shape:?}"),
-            Wanted::Refused,
-            || layer.apply(&xs, 0),
-        );
-        tally.case(
-            || format!("in place {shape:?}"),
-            Wanted::Refused,
-            || {
-                layer.apply_inplace(&xs, 0)?;
-                Ok(xs.clone())
-            },
-        );
+        tally.refused(format!("{shape:?}"), || layer.apply(&xs, 0));
+        tally.refused(format!("in place {shape:?}"), || {
+            changed(xs.clone(), |xs| layer.apply_inplace(xs, 0))
+        });
     }
     for dim in [1 << 45, 1 << 61, usize::MAX] {
         for shape in [
@@ -297,25 +258,14 @@ fn shapes(tally: &mut Tally, layer: &RotaryEmbedding, dtype: DType) {
             [dim, dim, 1, HEAD],
         ] {
             let xs = declared(&shape, dtype);
-            tally.case(
-                || format!("huge {shape:?}"),
-                Wanted::Refused,
-                || layer.apply(&xs, 0),
-            );
-            tally.case(
-                || format!("huge in place {shape:?}"),
-                Wanted::Refused,
-                || {
-                    layer.apply_inplace(&xs, 0)?;
-                    Ok(xs.clone())
-                },
-            );
+            tally.refused(format!("huge {shape:?}"), || layer.apply(&xs, 0));
+            tally.refused(format!("huge in place {shape:?}"), || {
+                changed(xs.clone(), |xs| layer.apply_inplace(xs, 0))
+            });
             let one = Tensor::zeros((1, 1, 1, HEAD), dtype, CPU).unwrap();
-            tally.case(
-                || format!("huge key {shape:?}"),
-                Wanted::Refused,
-                || layer.apply_rotary_emb_qkv(&one, &xs, 0).map(|(q, _)| q),
-            );
+            tally.refused(format!("huge key {shape:?}"), || {
+                layer.apply_rotary_emb_qkv(&one, &xs, 0).map(|(q, _)| q)
+            });
         }
     }
 }
@@ -325,25 +275,21 @@ fn by_cos_sin(tally: &mut Tally, layer: &RotaryEmbedding, dtype: DType, table: D
     let (order, layout) = (layer.config().axis_order, layer.config().layout);
     let (batch, time, pairs) = (2, 5, TURNING / 2);
     let xs = input(
-        &shape(order, batch, 3, time),
+        &heads_of(order, batch, 3, time, HEAD),
         dtype,
         Strides::Transposed,
         VALUES[1],
     );
     let [cos, sin] = tables(table).map(|table| table.narrow(0, 3, time).unwrap());
     let wanted = plain(&xs, order, layout, &tables(table), &steps(3, time));
-    tally.case(
-        || "cos and sin".to_owned(),
-        Wanted::Right(wanted),
-        || layer.apply_with_cos_sin(&xs, &cos, &sin),
-    );
+    tally.right("cos and sin", wanted, || {
+        layer.apply_with_cos_sin(&xs, &cos, &sin)
+    });
     let wanted = plain(&xs, order, layout, &tables(table), &steps(3, time));
     let each = |table: &Tensor| table.broadcast_as((batch, time, pairs)).unwrap();
-    tally.case(
-        || "cos and sin of each".to_owned(),
-        Wanted::Right(wanted),
-        || layer.apply_with_cos_sin(&xs, &each(&cos), &each(&sin)),
-    );
+    tally.right("cos and sin of each", wanted, || {
+        layer.apply_with_cos_sin(&xs, &each(&cos), &each(&sin))
+    });
     let of = |shape: &[usize]| Tensor::zeros(shape, table, CPU).unwrap();
     for shape in [
         &[][..],
@@ -352,30 +298,24 @@ fn by_cos_sin(tally: &mut Tally, layer: &RotaryEmbedding, dtype: DType, table: D
         &[time + 1, pairs],
         &[1, time, pairs],
     ] {
-        tally.case(
-            || format!("cos {shape:?}"),
-            Wanted::Refused,
-            || layer.apply_with_cos_sin(&xs, &of(shape), &of(shape)),
-        );
+        tally.refused(format!("cos {shape:?}"), || {
+            layer.apply_with_cos_sin(&xs, &of(shape), &of(shape))
+        });
     }
-    tally.case(
-        || "cos and another sin".to_owned(),
-        Wanted::Refused,
-        || layer.apply_with_cos_sin(&xs, &cos, &each(&sin)),
-    );
+    tally.refused("cos and another sin", || {
+        layer.apply_with_cos_sin(&xs, &cos, &each(&sin))
+    });
     for (batch, heads, time) in [
         (1 << 61, 0, 1),
         (1, 0, 1 << 61),
         (0, 1, 1 << 61),
         (1 << 45, 0, 1),
     ] {
-        let xs = declared(&shape(order, batch, heads, time), dtype);
+        let xs = declared(&heads_of(order, batch, heads, time, HEAD), dtype);
         let cos = declared(&[batch, time, pairs], table);
-        tally.case(
-            || format!("huge cos {batch} {time}"),
-            Wanted::Refused,
-            || layer.apply_with_cos_sin(&xs, &cos, &cos),
-        );
+        tally.refused(format!("huge cos {batch} {time}"), || {
+            layer.apply_with_cos_sin(&xs, &cos, &cos)
+        });
     }
 }
 
@@ -389,7 +329,7 @@ fn growing(tally: &mut Tally, order: HeadOrder) {
             };
             let layer = RotaryEmbedding::new(config, dtype, CPU).unwrap();
             for (offset, time) in [(0, 1), (1, 3), (0, 9), (7, 5), (11, 1), (12, 1), (0, 13)] {
-                let shape = shape(order, 1, 2, time);
+                let shape = heads_of(order, 1, 2, time, HEAD);
                 let xs = input(&shape, dtype, Strides::Contiguous, VALUES[0]);
                 let wanted = if offset + time <= limit {
                     let ids = steps(offset, time);

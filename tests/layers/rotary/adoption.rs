@@ -234,7 +234,7 @@ fn orders_of_axes_are_the_same_rotation() -> Result<()> {
         assert_eq!(run(HeadOrder::TimeFirst)?, wanted);
         assert_eq!(run(HeadOrder::SequenceFirst)?, wanted);
     }
-    // The wrong order is not the same, nor is it refused: hence no guessing.
+    // The wrong order is not the same, nor is it rejected: hence no guessing.
     let wrong = |axis_order| -> Result<Vec<u64>> {
         let config = RotaryEmbeddingConfig {
             axis_order,

@@ -6,35 +6,31 @@ use candle_core::Var;
 #[test]
 fn apply_inplace_gives_the_bits_of_apply() -> Result<()> {
     let ids = Tensor::new(&[[3u32, 9, 63, 0], [1, 1, 2, 2]], CPU)?;
-    for (dtype, table) in TYPES {
+    let of = |order, dtype| views(shape_of(order, 2, 3, 4, 44), dtype);
+    for case in cases(ORDERS, of) {
+        if case.view == "broadcast" || case.view == "one column" {
+            continue;
+        }
         for layout in LAYOUTS {
-            for axis_order in ORDERS {
-                let config = RotaryEmbeddingConfig {
-                    layout,
-                    axis_order,
-                    table_dtype: Some(table),
-                    ..config(38, 44)
+            let config = RotaryEmbeddingConfig {
+                layout,
+                axis_order: case.order,
+                table_dtype: Some(case.table),
+                ..config(38, 44)
+            };
+            for (set, layer) in on_each_set(&layer(config, case.dtype)) {
+                let about = format!("{case} {layout:?} {set}");
+                // Of the same strides, with memory of its own.
+                let fresh = || {
+                    let mut views = of(case.order, case.dtype).into_iter();
+                    views.find(|(view, _)| *view == case.view).unwrap().1
                 };
-                let layer = layer(config, dtype);
-                let shape = shape_of(axis_order, 2, 3, 4, 44);
-                for (view, xs) in views(shape, dtype) {
-                    if view == "broadcast" || view == "one column" {
-                        continue;
-                    }
-                    for (set, layer) in on_each_set(&layer) {
-                        let what = format!("{dtype:?} {layout:?} {axis_order:?} {view} {set}");
-                        // Of the same strides, with memory of its own.
-                        let fresh = || views(shape, dtype).into_iter().find(|(v, _)| *v == view);
-                        let (_, own) = fresh().unwrap();
-                        let wanted = layer.apply(&xs, 60)?;
-                        layer.apply_inplace(&own, 60)?;
-                        assert_eq!(bits(&own), bits(&wanted), "{what}");
-                        let (_, own) = fresh().unwrap();
-                        let wanted = layer.apply_with_positions(&xs, &ids)?;
-                        layer.apply_inplace_with_positions(&own, &ids)?;
-                        assert_eq!(bits(&own), bits(&wanted), "{what} ids");
-                    }
-                }
+                let (own, wanted) = (fresh(), layer.apply(&case.xs, 60)?);
+                layer.apply_inplace(&own, 60)?;
+                assert_eq!(bits(&own), bits(&wanted), "{about}");
+                let (own, wanted) = (fresh(), layer.apply_with_positions(&case.xs, &ids)?);
+                layer.apply_inplace_with_positions(&own, &ids)?;
+                assert_eq!(bits(&own), bits(&wanted), "{about} ids");
             }
         }
     }

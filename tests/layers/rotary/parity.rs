@@ -7,75 +7,37 @@ fn fused_equals_the_reference_for_types_layouts_orders_views_and_positions() -> 
     let (batch, heads, time) = (2, 3, 4);
     let steps = Tensor::new(&[63u32, 0, 63, 5], CPU)?;
     let tokens = Tensor::new(&[[3i64, 9, 63, 0], [1, 1, 2, 2]], CPU)?;
-    let offsets = [60, 7];
-    for (dtype, table) in TYPES {
-        for layout in LAYOUTS {
-            for axis_order in ORDERS {
-                for (rotary_dim, head_dim) in [(36, 36), (38, 44)] {
-                    let layer = layer(
-                        RotaryEmbeddingConfig {
-                            layout,
-                            axis_order,
-                            table_dtype: Some(table),
-                            ..config(rotary_dim, head_dim)
-                        },
-                        dtype,
-                    );
-                    let pairs = rotary_dim / 2;
-                    let per_step = (
-                        numbers(&[time, pairs], table, 11),
-                        numbers(&[time, pairs], table, 12),
-                    );
-                    let per_token = (
-                        numbers(&[batch, pairs, time], table, 13).transpose(1, 2)?,
-                        numbers(&[batch, pairs, time], table, 14).transpose(1, 2)?,
-                    );
-                    for (view, xs) in
-                        views(shape_of(axis_order, batch, heads, time, head_dim), dtype)
-                    {
-                        let what = format!("{dtype:?} {table:?} {layout:?} {axis_order:?} {view}");
-                        let by_reference = |route| -> Result<Vec<Vec<u64>>> {
-                            [
-                                layer.by_reference(route).apply(&xs, 0),
-                                layer.by_reference(route).apply(&xs, 60),
-                                layer.by_reference(route).apply_with_positions(&xs, &steps),
-                                layer.by_reference(route).apply_with_positions(&xs, &tokens),
-                                layer.by_reference(route).apply_at_offsets(&xs, &offsets),
-                                layer.by_reference(route).apply_with_cos_sin(
-                                    &xs,
-                                    &per_step.0,
-                                    &per_step.1,
-                                ),
-                                layer.by_reference(route).apply_with_cos_sin(
-                                    &xs,
-                                    &per_token.0,
-                                    &per_token.1,
-                                ),
-                            ]
-                            .into_iter()
-                            .map(|ys| Ok(bits(&ys?)))
-                            .collect()
-                        };
-                        let wanted = by_reference(Route::Operations)?;
-                        assert_eq!(by_reference(Route::Rope)?, wanted, "{what}");
-                        for (set, layer) in on_each_set(&layer) {
-                            let found = [
-                                layer.apply(&xs, 0)?,
-                                layer.apply(&xs, 60)?,
-                                layer.apply_with_positions(&xs, &steps)?,
-                                layer.apply_with_positions(&xs, &tokens)?,
-                                layer.apply_at_offsets(&xs, &offsets)?,
-                                layer.apply_with_cos_sin(&xs, &per_step.0, &per_step.1)?,
-                                layer.apply_with_cos_sin(&xs, &per_token.0, &per_token.1)?,
-                            ];
-                            for (call, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
-                                assert_eq!(found.dims(), xs.dims());
-                                assert!(found.is_contiguous());
-                                assert_eq!(&bits(found), wanted, "{what} {set} call {call}");
-                            }
-                        }
-                    }
-                }
+    for (rotary_dim, head_dim) in [(36, 36), (38, 44)] {
+        let pairs = rotary_dim / 2;
+        let views = |order, dtype| views(shape_of(order, batch, heads, time, head_dim), dtype);
+        for case in cases(ORDERS, views) {
+            let per_step = [11, 12].map(|seed| numbers(&[time, pairs], case.table, seed));
+            let per_token = [13, 14].map(|seed| {
+                let angles = numbers(&[batch, pairs, time], case.table, seed);
+                angles.transpose(1, 2).unwrap()
+            });
+            for layout in LAYOUTS {
+                let config = RotaryEmbeddingConfig {
+                    layout,
+                    axis_order: case.order,
+                    table_dtype: Some(case.table),
+                    ..config(rotary_dim, head_dim)
+                };
+                let (layer, xs) = (layer(config, case.dtype), &case.xs);
+                let about = format!("{case} {layout:?} {rotary_dim}");
+                let routes = [Route::Operations, Route::Rope];
+                assert_fused(&layer, &routes, about, |layer| {
+                    Ok(vec![
+                        layer.apply(xs, 0)?,
+                        layer.apply(xs, 60)?,
+                        layer.apply_with_positions(xs, &steps)?,
+                        layer.apply_with_positions(xs, &tokens)?,
+                        layer.apply_at_offsets(xs, &[60, 7])?,
+                        layer.apply_with_cos_sin(xs, &per_step[0], &per_step[1])?,
+                        layer.apply_with_cos_sin(xs, &per_token[0], &per_token[1])?,
+                    ])
+                });
+                assert!(layer.apply(xs, 0)?.is_contiguous());
             }
         }
     }
@@ -84,38 +46,32 @@ fn fused_equals_the_reference_for_types_layouts_orders_views_and_positions() -> 
 
 #[test]
 fn widths_and_numbers_of_heads_equal_the_reference() -> Result<()> {
+    let once = |layer: &RotaryEmbedding, xs: &Tensor, about: String| {
+        let calls = |layer: &RotaryEmbedding| Ok(vec![layer.apply(xs, 2)?]);
+        assert_fused(layer, &[Route::Operations], about, calls);
+    };
     for (dtype, table) in TYPES {
         for layout in LAYOUTS {
             for rotary_dim in (2..=140).step_by(2) {
                 let head_dim = rotary_dim + rotary_dim % 5;
-                let layer = layer(
-                    RotaryEmbeddingConfig {
-                        layout,
-                        table_dtype: Some(table),
-                        max_seq_len: Some(4),
-                        ..config(rotary_dim, head_dim)
-                    },
-                    dtype,
-                );
+                let config = RotaryEmbeddingConfig {
+                    layout,
+                    table_dtype: Some(table),
+                    max_seq_len: Some(4),
+                    ..config(rotary_dim, head_dim)
+                };
                 let heads = 1 + rotary_dim % 7;
                 let xs = numbers(&[1, heads, 2, head_dim], dtype, 31);
-                let wanted = bits(&layer.by_reference(Route::Operations).apply(&xs, 2)?);
-                for (set, layer) in on_each_set(&layer) {
-                    let ys = bits(&layer.apply(&xs, 2)?);
-                    assert_eq!(
-                        ys, wanted,
-                        "{dtype:?} {table:?} {layout:?} {rotary_dim} {set}"
-                    );
-                }
+                let about = format!("{dtype:?} {table:?} {layout:?} {rotary_dim}");
+                once(&layer(config, dtype), &xs, about);
             }
         }
     }
     // Wider than the kernel's buffer.
     let layer = layer(config(600, 1030), DType::BF16);
-    let turned = numbers(&[1, 1030, 2, 3], DType::BF16, 32).permute((0, 3, 2, 1))?;
-    for xs in [numbers(&[1, 3, 2, 1030], DType::BF16, 33), turned] {
-        let wanted = bits(&layer.by_reference(Route::Operations).apply(&xs, 2)?);
-        assert_eq!(bits(&layer.apply(&xs, 2)?), wanted);
+    let permuted = numbers(&[1, 1030, 2, 3], DType::BF16, 32).permute((0, 3, 2, 1))?;
+    for xs in [numbers(&[1, 3, 2, 1030], DType::BF16, 33), permuted] {
+        once(&layer, &xs, "wide".to_owned());
     }
     Ok(())
 }
@@ -137,11 +93,10 @@ fn half_type_inputs_are_rotated_as_by_the_reference() -> Result<()> {
             };
             let layer = layer(config, xs.dtype());
             for xs in [&xs, &xs.transpose(2, 3)?] {
-                let wanted = bits(&layer.by_reference(Route::Operations).apply(xs, 40)?);
-                for (set, layer) in on_each_set(&layer) {
-                    let ys = bits(&layer.apply(xs, 40)?);
-                    assert!(ys == wanted, "{:?} {layout:?} {set}", xs.dtype());
-                }
+                let about = format!("{:?} {layout:?}", xs.dtype());
+                assert_fused(&layer, &[Route::Operations], about, |layer| {
+                    Ok(vec![layer.apply(xs, 40)?])
+                });
             }
         }
     }

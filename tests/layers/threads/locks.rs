@@ -279,7 +279,7 @@ fn of_callers() -> [Scene; 2] {
 #[test]
 fn calls_do_not_wait_for_the_pool_under_a_lock() {
     if again::given().is_none() {
-        // A process of its own, since what hangs goes on hanging; and more threads than one.
+        // A process of its own, since a hang does not end; and more threads than one.
         let mut command = Command::new(env::current_exe().unwrap());
         command.args([
             "--exact",

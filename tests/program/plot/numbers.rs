@@ -247,7 +247,7 @@ const OF_TABLES: [(&str, bool); 16] = [
     ("dimensions", false),
 ];
 
-/// Two conventions stand on one page (249.128 here is 249.102 there): each figure names its own.
+/// Two conventions are on one page (249.128 here is 249.102 there): each figure names its own.
 #[test]
 fn figures_of_a_table_name_their_convention() {
     const NOTEBOOK: &str = "base^(\u{2212}i/(n\u{2212}1)), n = d/2 (tf-notebook)";

@@ -9,7 +9,7 @@ use super::{fact, floats, numbers};
 use crate::tolerance;
 use crate::util::{arg, run_error, run_usage};
 
-/// Built-in curve, the model of `golden/rotary.json` that it stands for, and its lengths.
+/// Built-in curve, the model of `golden/rotary.json` that it means, and its lengths.
 const KNOWN: [(&str, &str, &[&str]); 3] = [
     ("Llama 2", "Llama-2-7b", &["4,096"]),
     ("Llama 3.1", "Llama-3.1-8B", &["8,192", "131,072"]),

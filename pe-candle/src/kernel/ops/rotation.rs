@@ -5,7 +5,7 @@ mod pairs;
 mod rows;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, Layout, Result, Tensor, bail};
+use candle_core::{CpuStorage, Layout, Result, Tensor, WithDType, bail};
 
 use crate::kernel::dispatch::{Fused, Input, Operand, by_type, part};
 use crate::kernel::plan::Plan;
@@ -22,7 +22,7 @@ use rows::{Rows, run};
 /// The rotation is linear, and its gradient is the rotation back.
 #[derive(Debug, Clone)]
 pub(crate) struct Rotation {
-    /// `[.., pairs]`, contiguous, and of one type.
+    /// `[.., pairs]` of one type: contiguous, or both `[rows, pairs]` with the same distance of rows.
     pub(crate) cos: Tensor,
     pub(crate) sin: Tensor,
     pub(crate) rows: TokenRows,
@@ -44,6 +44,18 @@ impl Rotation {
     }
 }
 
+/// Returns the elements of a table with contiguous rows, from the first to the last.
+fn table_rows<'a, T: WithDType>(table: Operand<'a>) -> Result<&'a [T]> {
+    let (storage, layout) = table;
+    match (layout.dims(), layout.stride()) {
+        (&[rows, pairs], &[stride, 1]) if rows != 0 && stride >= pairs => {
+            let (start, len) = (layout.start_offset(), (rows - 1) * stride + pairs);
+            Ok(&storage.as_slice::<T>()?[start..start + len])
+        }
+        _ => part(table),
+    }
+}
+
 impl Fused for Rotation {
     fn name(&self) -> &'static str {
         "rotary-embedding"
@@ -58,12 +70,17 @@ impl Fused for Rotation {
         let (Some(heads), [cos, sin]) = (Heads::new(layout, self.order), tables) else {
             bail!("{}, got {:?}", self.order.describe(), layout.dims());
         };
+        let stride = match (cos.1.stride(), sin.1.stride()) {
+            ([a, _], [b, _]) if a == b => *a,
+            _ => self.cos.dims().last().copied().unwrap_or(0),
+        };
         Ok(by_type!("the rotation", xs, cos.0.dtype(), |xs, Entry| {
             let rows = Rows::<_, Entry> {
                 level: self.plan.level,
                 heads,
-                cos: part(*cos)?,
-                sin: part(*sin)?,
+                cos: table_rows(*cos)?,
+                sin: table_rows(*sin)?,
+                stride,
                 pairs: self.cos.dims().last().copied().unwrap_or(0),
                 tokens: &self.rows,
                 layout: self.layout,

@@ -2,8 +2,11 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::io::{Read, Seek};
+
 use candle_core::{DType, Result, bail};
-use pe_core::hf_config::{self, HfConfig, HfLayer, UnknownKeys};
+use pe_core::gguf;
+use pe_core::hf_config::{self, HfConfig, HfLayer, HfModel, UnknownKeys};
 use pe_core::{PairLayout, RotaryConfig, RotaryRecipe};
 
 use crate::layers::config::{Growth, check_max_seq_len};
@@ -115,6 +118,28 @@ impl RotaryEmbeddingConfig {
     ) -> Result<Self> {
         let model = hf_config::read(config, UnknownKeys::Reject)?;
         Ok(model.layer(layer_type)?.into())
+    }
+
+    /// Reads a GGUF file: base, scaling, factors of the frequencies, rotated part of the head, layout, and
+    /// context length. `layer_type` selects `"full_attention"` or `"sliding_attention"` in models with two
+    /// bases. The others need `None`.
+    ///
+    /// # Errors
+    /// Returns an error if
+    /// - the file is malformed, or reading fails,
+    /// - a key about rotary embeddings is invalid or has no effect, or the architecture is unknown
+    ///   ([`gguf::read`] can list them instead),
+    /// - the model has no rotary embedding, or no layers of `layer_type`.
+    pub fn from_gguf(reader: &mut (impl Read + Seek), layer_type: Option<&str>) -> Result<Self> {
+        match gguf::read_file(reader, UnknownKeys::Reject)? {
+            HfModel::Rotary(model) => Ok(model.layer(layer_type)?.into()),
+            HfModel::Other(positions) => {
+                bail!(
+                    "the file's model has no rotary embedding (scheme: {})",
+                    positions.name()
+                )
+            }
+        }
     }
 
     /// Sets the recipe of frequencies and tables: exact values, or those of transformers.

@@ -2,23 +2,37 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::ops::Range;
+
 use candle_core::{D, Result, Tensor, bail};
 
 use super::RotaryEmbedding;
 use super::given::{Given, check_same};
+use super::ids::{per_token, picked};
 use super::tables::Angles;
 use crate::kernel::{Rotation, TokenRows};
 use crate::layers::reference;
 use crate::layers::rows::end_of;
+use crate::tensors::axes::HeadOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
-use crate::tensors::positions::CheckedIds;
+use crate::tensors::positions::{CheckedIds, bounds};
 
 impl RotaryEmbedding {
     /// Checks shape, type, and device, and returns batch and time.
     pub(super) fn check(&self, what: &str, xs: &Tensor) -> Result<(usize, usize)> {
+        self.check_in(self.shared.config.axis_order, what, xs)
+    }
+
+    /// Does the same for inputs with the axes of `order`.
+    pub(super) fn check_in(
+        &self,
+        order: HeadOrder,
+        what: &str,
+        xs: &Tensor,
+    ) -> Result<(usize, usize)> {
         let (config, tables) = (&self.shared.config, &self.shared.tables);
-        let (order, head_dim) = (config.axis_order, config.head_dim());
+        let head_dim = config.head_dim();
         let (dims, found) = (xs.dims(), order.read(xs.dims()));
         let width = dims.last().copied().unwrap_or(0);
         let Some(found) = found.filter(|_| width == head_dim) else {
@@ -106,14 +120,25 @@ impl RotaryEmbedding {
         batch: usize,
         time: usize,
     ) -> Result<Option<Rotation>> {
-        let per_token = match position_ids.dims() {
-            [t] | [1, t] if *t == time => false,
-            [b, t] if (*b, *t) == (batch, time) => true,
-            dims => bail!(
-                "position ids must have shape [{time}], [1, {time}] or [{batch}, {time}], got \
-                 {dims:?}"
-            ),
-        };
+        let per_token = per_token(position_ids, batch, time)?;
+        let (plan, tables) = (&self.plan, &self.shared.tables);
+        if !plan.has_kernel_on(tables.device()) {
+            let Some(Range { start: first, end }) = bounds(position_ids, self.max_seq_len())?
+            else {
+                return Ok(None);
+            };
+            // Queries and keys share the rows.
+            let angles = tables.get(first..end, end)?;
+            let rows = |table: &Tensor| picked(plan, table, position_ids, angles.start, per_token);
+            let (cos, sin) = (rows(&angles.cos)?, rows(&angles.sin)?);
+            let tokens = if per_token {
+                TokenRows::Each
+            } else {
+                TokenRows::From(0)
+            };
+            let start = 0;
+            return Ok(Some(self.rotation(Angles { start, cos, sin }, tokens)));
+        }
         let checked = CheckedIds::read(position_ids, self.max_seq_len())?;
         let Some(first) = checked.ids.iter().min() else {
             return Ok(None);

@@ -7,23 +7,36 @@ use super::family::{Family, PLAIN, Sets};
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         // Files that state two bases instead of two dictionaries.
-        "gemma3_text" | "gemma3n_text" => PLAIN
-            .theta(1_000_000.0)
-            .head(256)
-            .sets(Sets::ScaledFull(10_000.0)),
-        "olmo3" => PLAIN.theta(500_000.0).sets(Sets::ScaledFull(500_000.0)),
+        "gemma3_text" | "gemma3n_text" => class(model_type)?.two_sets(Sets::ScaledFull(10_000.0)),
+        "olmo3" => class(model_type)?.two_sets(Sets::ScaledFull(500_000.0)),
         "modernbert" | "modernbert-decoder" => {
-            PLAIN.theta(160_000.0).sets(Sets::ScaledBoth(10_000.0))
+            class(model_type)?.two_sets(Sets::ScaledBoth(10_000.0))
         }
         // No part of transformers, or with a rotation that its rotary classes do not do.
         "baichuan" | "internlm2" | "minicpm" => PLAIN,
         "internlm3" | "iquestcoder" => PLAIN.head(128),
-        "gptj" | "codegen" => PLAIN.rotary_dim(64).interleaved(),
+        "gptj" | "codegen" => PLAIN
+            .rotary_dim(64)
+            .interleaved()
+            .sizes([4096, 16, 28, 2048]),
+        "roformer" => PLAIN.interleaved().sizes([768, 12, 12, 1536]),
         "chatglm" => PLAIN.partial(0.5).interleaved(),
         "kimi_k2" => PLAIN.part(64).interleaved(),
         // Older names of the same settings.
         "qwen2_vl" | "qwen2_5_vl" | "qwen2_5_omni_text" => return class("qwen2_vl_text"),
         _ => return class(model_type),
+    })
+}
+
+/// Returns the defaults of a model type that rotates only if its file states so.
+pub(super) fn on_request(model_type: &str) -> Option<Family> {
+    Some(match model_type {
+        "esm" => PLAIN.sizes([768, 12, 12, 1026]),
+        "zamba2" => PLAIN.twice().sizes([2560, 32, 54, 4096]),
+        "wav2vec2-conformer" | "wav2vec2-bert" | "seamless_m4t" => {
+            PLAIN.differs("it rotates the inputs of the projections, not queries and keys")
+        }
+        _ => return None,
     })
 }
 

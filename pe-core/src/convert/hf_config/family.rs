@@ -16,6 +16,32 @@ pub(super) enum Sets {
     ScaledBoth(f64),
 }
 
+/// Layers of a model that have no rotary embedding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Unrotated {
+    Nothing,
+    /// Those of full attention: one of `period`, by default, which `key` may change. A period of 0
+    /// means that the file must state them.
+    Full {
+        key: &'static str,
+        period: usize,
+    },
+    /// The same, in models with a `sliding_window`.
+    FullBesideSliding {
+        key: &'static str,
+        period: usize,
+    },
+    /// Those that `no_rope_layers` lists, or one of `period`.
+    Listed {
+        period: usize,
+    },
+    /// Those with a base of 0 in `layer_rope_theta`. By default they are the last layer and each
+    /// `period`-th before it, or none if the period is 0.
+    ByBase {
+        period: usize,
+    },
+}
+
 /// The defaults of transformers' configuration class (version 5.23).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Family {
@@ -38,6 +64,16 @@ pub(super) struct Family {
     pub(super) mrope: Option<Mrope>,
     /// Keys that transformers does not use for this model type.
     pub(super) ignored: &'static [&'static str],
+    pub(super) unrotated: Unrotated,
+    /// The width of the model and its number of heads, layers, and positions.
+    pub(super) hidden: Option<usize>,
+    pub(super) heads: Option<usize>,
+    pub(super) layers: Option<usize>,
+    pub(super) positions: Option<usize>,
+    /// Whether an odd number of rotated columns has one more column. The exponents have the odd number.
+    pub(super) odd: bool,
+    /// Whether a head is twice as wide as the model's width divided by the number of heads.
+    pub(super) twice: bool,
     /// What this version does not do as the model does.
     pub(super) differs: Option<&'static str>,
 }
@@ -55,6 +91,13 @@ pub(super) const PLAIN: Family = Family {
     parameters: None,
     mrope: None,
     ignored: &[],
+    unrotated: Unrotated::Nothing,
+    hidden: None,
+    heads: None,
+    layers: None,
+    positions: None,
+    odd: false,
+    twice: false,
     differs: None,
 };
 
@@ -110,8 +153,13 @@ impl Family {
         }
     }
 
-    pub(super) const fn sets(self, sets: Sets) -> Self {
-        Self { sets, ..self }
+    /// States two bases instead of the dictionaries of the class.
+    pub(super) const fn two_sets(self, sets: Sets) -> Self {
+        Self {
+            sets,
+            parameters: None,
+            ..self
+        }
     }
 
     pub(super) const fn parameters(self, json: &'static str) -> Self {
@@ -133,6 +181,39 @@ impl Family {
 
     pub(super) const fn ignores(self, ignored: &'static [&'static str]) -> Self {
         Self { ignored, ..self }
+    }
+
+    pub(super) const fn unrotated(self, unrotated: Unrotated) -> Self {
+        Self { unrotated, ..self }
+    }
+
+    /// Sets the defaults of width, heads, layers, and positions. The class has none where it is 0.
+    pub(super) const fn sizes(self, sizes: [usize; 4]) -> Self {
+        const fn some(size: usize) -> Option<usize> {
+            match size {
+                0 => None,
+                size => Some(size),
+            }
+        }
+        let [hidden, heads, layers, positions] = sizes;
+        Self {
+            hidden: some(hidden),
+            heads: some(heads),
+            layers: some(layers),
+            positions: some(positions),
+            ..self
+        }
+    }
+
+    pub(super) const fn twice(self) -> Self {
+        Self {
+            twice: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn odd(self) -> Self {
+        Self { odd: true, ..self }
     }
 
     pub(super) const fn differs(self, how: &'static str) -> Self {

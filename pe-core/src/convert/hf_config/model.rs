@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::HfLayer;
 use super::families;
 use super::family::{Family, PLAIN, Sets};
+use super::layer_types::{LayerTypes, layer_types};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{self, Reader, error};
 use crate::error::Result;
@@ -41,8 +42,12 @@ struct Set {
     head_dim: usize,
 }
 
-pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Vec<HfLayer>> {
-    let known = model_type.and_then(families::family);
+pub(super) fn layers(
+    reader: &mut Reader,
+    model_type: Option<&str>,
+) -> Result<(Vec<HfLayer>, LayerTypes)> {
+    let known =
+        model_type.and_then(|name| families::family(name).or_else(|| families::on_request(name)));
     let path = reader.path("model_type");
     match (model_type, known.and_then(|family| family.differs)) {
         (Some(name), None) if known.is_none() => {
@@ -53,18 +58,25 @@ pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Ve
             reader.warn(&path, &why);
         }
         (_, Some(how)) => reader.warn(&path, how),
+        (None, _) if reader.is_nested() => {
+            reader.warn(
+                &path,
+                "is missing: half-split pairs over the whole head are assumed",
+            );
+        }
         _ => {}
     }
     let mut common = common(reader, known.unwrap_or(PLAIN))?;
     if model_type == Some("chatglm") {
         chatglm(reader, &mut common)?;
     }
-    let sets = sets(reader, &common)?;
+    let mut types = layer_types(reader, common.family)?;
+    let sets = sets(reader, &common, &mut types)?;
     let mut layers = Vec::with_capacity(sets.len());
     for set in &sets {
         layers.push(layer(reader, &common, set, model_type.is_some())?);
     }
-    Ok(layers)
+    Ok((layers, types))
 }
 
 fn common(reader: &mut Reader, family: Family) -> Result<Common> {
@@ -118,9 +130,6 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
                 PairLayout::HalfSplit
             };
         }
-    }
-    for key in ["no_rope_layers", "no_rope_layer_interval"] {
-        reader.take(key, "which layers have no rotary embedding at all");
     }
     reader.take("use_rope", "whether layers have a rotary embedding");
     Ok(Common {
@@ -197,7 +206,12 @@ fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
         }
         return Ok(dim);
     }
-    if let Some(dim) = reader.count("kv_channels", HEAD_DIM)? {
+    // kv_channels of these models is half of it.
+    let key = match family.twice {
+        true => "attention_head_dim",
+        false => "kv_channels",
+    };
+    if let Some(dim) = reader.count(key, HEAD_DIM)? {
         return Ok(dim);
     }
     if let Some(dim) = family.head_dim {
@@ -216,8 +230,9 @@ fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
         ],
         "the number of heads",
     )?;
-    match (hidden, heads) {
+    match (hidden.or(family.hidden), heads.or(family.heads)) {
         (Some(hidden), Some(heads)) => hidden
+            .saturating_mul(if family.twice { 2 } else { 1 })
             .checked_div(heads)
             .ok_or_else(|| error(reader.path("num_attention_heads"), "is 0")),
         _ => Err(error(
@@ -237,7 +252,7 @@ fn first_number(reader: &mut Reader, keys: &[&str], meaning: &str) -> Result<Opt
 }
 
 /// Returns the parameter dictionaries, one per type of layer.
-fn sets(reader: &mut Reader, common: &Common) -> Result<Vec<Set>> {
+fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<Vec<Set>> {
     let theta = common.theta.unwrap_or(common.family.theta);
     let mut dictionary = |key: &str| -> Result<Option<Map<String, Value>>> {
         match reader.take(key, "the parameters of the rotary embedding") {
@@ -286,6 +301,11 @@ fn sets(reader: &mut Reader, common: &Common) -> Result<Vec<Set>> {
         for (name, value) in &given {
             let Value::Object(map) = value else {
                 // null marks layers without a rotary embedding.
+                types.unrotated_types.push(name.clone());
+                let of = |layer_type: &String| layer_type == name;
+                let indices = types.types.iter().enumerate();
+                let left = indices.filter(|(_, layer_type)| of(layer_type));
+                types.unrotated.extend(left.map(|(index, _)| index));
                 continue;
             };
             sets.push(Set {
@@ -404,12 +424,17 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         )?
         .or(common.partial);
     let around = Surroundings {
-        longest: common.longest,
+        longest: common.longest.or(common.family.positions),
         original: common.original,
     };
     let scaling = parameters.scaling(reader, &around, stated)?;
     let mrope = parameters.mrope(reader, common.family.mrope)?;
     parameters.finish(reader);
+    // The length of the class matters only to scalings that need one.
+    let longest = match scaling.depends_on_seq_len() {
+        true => around.longest,
+        false => common.longest,
+    };
     let rotary_dim = match scaling {
         RopeScaling::Proportional { .. } => set.head_dim,
         _ if common.separate => set.head_dim,
@@ -423,6 +448,9 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             dim as usize
         }
     };
+    // transformers' tables have a pair for the last column of an odd width. Some models use it.
+    let exponent_dim = (common.family.odd && !rotary_dim.is_multiple_of(2)).then_some(rotary_dim);
+    let rotary_dim = rotary_dim.saturating_add(usize::from(exponent_dim.is_some()));
     if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) {
         let problem = format!(
             "{rotary_dim} is not an even number above 0 (head_dim {}, partial_rotary_factor {})",
@@ -447,9 +475,10 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             rotary_dim,
             base: base.unwrap_or(set.theta),
             scaling,
-            max_position_embeddings: common.longest,
+            max_position_embeddings: longest,
             recipe: RotaryRecipe::Exact,
             direction: common.family.direction,
+            exponent_dim,
         },
         mrope,
     })

@@ -301,6 +301,14 @@ impl<'a> Parameters<'a> {
         let sections: [usize; 3] = sections
             .try_into()
             .map_err(|list: Vec<_>| error(at, format!("has {} entries, not 3", list.len())))?;
+        let sections = match own.map(|own| own.arrangement) {
+            // These files list height, width, time.
+            Some(MropeArrangement::SpatialFirst) => {
+                let [height, width, time] = sections;
+                [time, height, width]
+            }
+            _ => sections,
+        };
         // transformers' classes arrange the pairs in one way, whatever the file says.
         let arrangement = match (own, interleaved) {
             (Some(own), _) => own.arrangement,

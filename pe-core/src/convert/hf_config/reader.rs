@@ -51,7 +51,14 @@ impl Reader {
     pub(super) fn new(config: HfConfig<'_>) -> Result<Self> {
         let (what, value) = match config {
             HfConfig::Text(text) => {
-                let value = serde_json::from_str(text)
+                let parsed = serde_json::from_str(text).or_else(|problem| {
+                    // Python writes numbers that JSON does not have.
+                    match without_constants(text) {
+                        Some(text) => serde_json::from_str(&text),
+                        None => Err(problem),
+                    }
+                });
+                let value = parsed
                     .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
                 ("the text", value)
             }
@@ -115,6 +122,23 @@ impl Reader {
         let path = self.path(key);
         self.push(path, &value, meaning);
         Some(value)
+    }
+
+    /// Returns whether a key is present with the value null.
+    pub(super) fn states_null(&self, key: &str) -> bool {
+        self.object.get(key).is_some_and(Value::is_null)
+    }
+
+    /// Records the effect of a key with the value null.
+    pub(super) fn take_null(&mut self, key: &str, meaning: impl Into<String>) {
+        self.used.insert(key.to_owned());
+        let path = self.path(key);
+        self.push(path, &Value::Null, meaning);
+    }
+
+    /// Returns whether the settings are those of a part of the file.
+    pub(super) fn is_nested(&self) -> bool {
+        !self.prefix.is_empty()
     }
 
     /// Records the effect of a part of a key's value.
@@ -186,6 +210,47 @@ impl Reader {
         }
         (self.keys, self.warnings)
     }
+}
+
+/// Returns the text with Python's `NaN`, `Infinity`, and `-Infinity` as strings, or `None` if it has
+/// none of them.
+fn without_constants(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut found) = (text, false);
+    while let Some(first) = rest.chars().next() {
+        let constants = ["NaN", "Infinity", "-Infinity"];
+        let constant = constants
+            .iter()
+            .find(|constant| rest.starts_with(**constant));
+        let length = match (first, constant) {
+            ('"', _) => string_length(rest),
+            (_, Some(constant)) => constant.len(),
+            _ => first.len_utf8(),
+        };
+        let (part, after) = rest.split_at_checked(length)?;
+        if constant.is_some() {
+            found = true;
+            out.extend(["\"", part, "\""]);
+        } else {
+            out.push_str(part);
+        }
+        rest = after;
+    }
+    found.then_some(out)
+}
+
+/// Returns the number of bytes of the string literal that a text begins with.
+fn string_length(text: &str) -> usize {
+    let mut escaped = false;
+    for (index, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return index.saturating_add(1),
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 fn is_about_rotary(key: &str) -> bool {

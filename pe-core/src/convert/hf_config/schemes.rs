@@ -6,6 +6,7 @@ mod keys;
 use serde_json::Value;
 
 use super::HfKey;
+use super::classes::AXIAL;
 use super::families;
 use super::reader::{Reader, error};
 use crate::error::{Error, Result};
@@ -35,6 +36,8 @@ pub enum HfScheme {
     RelativeSinusoidal,
     /// Swin: one trained bias per offset in two dimensions.
     RelativeGrid,
+    /// Pixtral, DINOv3, Qwen2-VL's vision model: a rotary embedding by the coordinates of patches.
+    RotaryAxes,
     /// wav2vec 2.0: a convolution over the sequence.
     Convolution,
     /// Mamba, Jamba: no encoding.
@@ -54,6 +57,7 @@ impl HfScheme {
             Self::Disentangled => "disentangled relative positions",
             Self::RelativeSinusoidal => "relative sinusoidal positions",
             Self::RelativeGrid => "relative position biases in two dimensions",
+            Self::RotaryAxes => "rotary embedding by several coordinates",
             Self::Convolution => "convolutional positions",
             Self::None => "no positional encoding",
         }
@@ -96,6 +100,10 @@ impl HfScheme {
                 "each head adds a trained bias to the attention scores, one for each vertical and \
                  horizontal offset in a window"
             }
+            Self::RotaryAxes => {
+                "pairs rotate by the coordinates of a patch: some by its row, some by its column; \
+                 AxialRotary builds such tables"
+            }
             Self::Convolution => {
                 "a convolution over the sequence is added to the embeddings; its window sees the \
                  order"
@@ -137,6 +145,14 @@ impl HfPositions {
 
     /// Returns the error of callers that need a rotary embedding.
     pub(super) fn not_rotary(&self) -> Error {
+        if self.schemes.contains(&HfScheme::RotaryAxes) {
+            let name = self.model_type.as_deref().unwrap_or_default();
+            let problem = format!(
+                "{} rotates by several coordinates: AxialRotary builds such tables",
+                quoted(name)
+            );
+            return error("model_type", problem);
+        }
         Error::NotRotary {
             model_type: self.model_type.clone(),
             scheme: self.name(),
@@ -165,6 +181,15 @@ pub(super) fn find(reader: &mut Reader, model_type: Option<&str>) -> Result<Opti
     if alibi(reader) {
         return Ok(Some((vec![HfScheme::Alibi], None)));
     }
+    if model_type == Some("baichuan") && wider_than_7b(reader) {
+        return Ok(Some((
+            vec![HfScheme::Alibi],
+            Some("only the models of 7 billion parameters rotate: hidden_size tells them apart"),
+        )));
+    }
+    if model_type.is_some_and(|name| AXIAL.binary_search(&name).is_ok()) {
+        return Ok(Some((vec![HfScheme::RotaryAxes], None)));
+    }
     let rotates = model_type.is_some_and(|name| families::family(name).is_some());
     match stated(reader) {
         Some(Stated::Rotary) => return Ok(None),
@@ -174,6 +199,10 @@ pub(super) fn find(reader: &mut Reader, model_type: Option<&str>) -> Result<Opti
                 _ => None,
             };
             return Ok(Some((vec![scheme], note)));
+        }
+        // Attention rotates only if the file states so.
+        None if model_type == Some("granitemoehybrid") => {
+            return Ok(Some((vec![HfScheme::None], None)));
         }
         _ if rotates => return Ok(None),
         _ => {}
@@ -201,6 +230,12 @@ pub(super) fn find(reader: &mut Reader, model_type: Option<&str>) -> Result<Opti
             "has no model_type and no rotary key (such as rope_theta)",
         ),
     })
+}
+
+/// Returns whether a Baichuan model is not the one of 7 billion parameters. Only the width shows it.
+fn wider_than_7b(reader: &Reader) -> bool {
+    let width = reader.peek("hidden_size").and_then(Value::as_u64);
+    width.is_some_and(|width| width != 4096)
 }
 
 /// Returns whether the file enables ALiBi.

@@ -22,6 +22,9 @@ pub enum MropeArrangement {
     Chunked,
     /// Alternating pairs, with time in every place that the others leave: Qwen3-VL.
     Interleaved,
+    /// Height and width alternate in the first pairs, the last ones follow time: ERNIE 4.5 VL. The two
+    /// sections must be equal.
+    SpatialFirst,
 }
 
 /// Split of a language model's pairs between time, height, and width.
@@ -66,11 +69,15 @@ impl Mrope {
         }
         let fits =
             |section: usize, first: usize| section <= pairs.saturating_sub(first).div_ceil(3);
-        if self.arrangement == MropeArrangement::Interleaved && !(fits(height, 1) && fits(width, 2))
-        {
-            return Err(Error::MropeInterleaving { sections, pairs });
+        match self.arrangement {
+            MropeArrangement::Interleaved if !(fits(height, 1) && fits(width, 2)) => {
+                Err(Error::MropeInterleaving { sections, pairs })
+            }
+            MropeArrangement::SpatialFirst if height != width => {
+                Err(Error::MropeAlternation { height, width })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the coordinate of each pair: 0 time, 1 height, 2 width.
@@ -92,6 +99,8 @@ impl Mrope {
             MropeArrangement::Chunked if pair < time => 0,
             MropeArrangement::Chunked if pair < time + height => 1,
             MropeArrangement::Chunked => 2,
+            MropeArrangement::SpatialFirst if pair >= height + width => 0,
+            MropeArrangement::SpatialFirst => 1 + (pair % 2) as u8,
             MropeArrangement::Interleaved => match pair % 3 {
                 1 if pair / 3 < height => 1,
                 2 if pair / 3 < width => 2,

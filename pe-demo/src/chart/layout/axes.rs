@@ -29,7 +29,7 @@ pub(super) const NAME: f64 = 16.0;
 
 /// Position of a panel among the others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct AxisPlace {
     pub(super) leftmost: bool,
     pub(super) lowest: bool,
 }
@@ -46,7 +46,7 @@ pub(super) struct Axes<'a> {
 
 impl<'a> Axes<'a> {
     /// Places the axes of a panel in an area, with room for their labels.
-    pub(super) fn new(panel: &'a Panel, outside: Area, place: Place) -> Result<Self> {
+    pub(super) fn new(panel: &'a Panel, outside: Area, place: AxisPlace) -> Result<Self> {
         let x = Ruler::new(&panel.x, (outside.width() / 75.0) as usize + 1);
         let y = Ruler::new(&panel.y, (outside.height() / 44.0) as usize + 1);
         let named = |axis: &'a Axis, outermost: bool| {

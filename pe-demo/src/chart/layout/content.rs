@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::axes::{Axes, Place};
+use super::axes::{Axes, AxisPlace};
 use super::{Area, TEXT, rings, tones};
 use crate::chart::figure::{Content, Curve, Direction, Map, Mark, Panel};
 use crate::chart::paint::color::{AXIS, INK, MUTED, Tone};
@@ -13,7 +13,12 @@ use crate::chart::paint::scene::{Anchor, Cells, Closed, Image, Item, Point, Scen
 const TITLE: f64 = 20.0;
 
 /// Draws a panel and returns the area of its content.
-pub(super) fn draw(scene: &mut Scene, panel: &Panel, mut area: Area, place: Place) -> Result<Area> {
+pub(super) fn draw(
+    scene: &mut Scene,
+    panel: &Panel,
+    mut area: Area,
+    place: AxisPlace,
+) -> Result<Area> {
     if let Some(title) = &panel.title {
         let size = TEXT + 0.5;
         let at = (area.left, area.top + 2.0 + CAPITALS * size);

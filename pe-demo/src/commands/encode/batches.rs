@@ -5,7 +5,7 @@ use crate::text::tokenizer::Sentence;
 /// The most attention weights of a batch and layer: 64 MiB.
 const MAX_BATCH_WEIGHTS: usize = 1 << 24;
 
-/// The most tokens whose traces are followed. Their vectors are held in memory.
+/// Maximum number of traced tokens. Their vectors are held in memory.
 const MAX_TRACED_TOKENS: usize = 1 << 12;
 
 /// Returns the sentences at the beginning, few enough to keep all their vectors.
@@ -60,7 +60,7 @@ mod tests {
         let sentences = sentences(&[10, 2000, 2000, 2000, 4096, 10, 10]);
         let batches = batches(&sentences, 2);
         let sizes: Vec<usize> = batches.iter().map(|batch| batch.len()).collect();
-        // 2 x 2000^2 weights fit twice; 2 x 4096^2 are too many but stand alone.
+        // 2 x 2000^2 weights fit twice; 2 x 4096^2 are too many, so each runs alone.
         assert_eq!(sizes, [2, 2, 1, 2]);
     }
 

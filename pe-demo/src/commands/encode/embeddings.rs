@@ -180,7 +180,7 @@ fn find<'a>(
     let Some(found) = found else {
         let (what, name) = match name {
             Some(name) => ("no tensor", clean(name, 200)),
-            None => ("no tensor whose name ends in", ending.to_owned()),
+            None => ("no tensor with a name that ends in", ending.to_owned()),
         };
         bail!("{what} {name}; {}", matrices(tensors));
     };

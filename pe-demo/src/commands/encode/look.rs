@@ -122,7 +122,7 @@ impl CloseLook {
     pub(super) fn page(&self) -> Page {
         let mut page = Page::new();
         page.line(format!(
-            "{} {}: a toy transformer encoder and where its words stand",
+            "{} {}: a toy transformer encoder and the positions of its words",
             self.program, self.version
         ));
         page.wrap("", &self.model.in_words());

@@ -14,10 +14,10 @@ use crate::terminal::page::Page;
 use crate::terminal::width::{WIDTH, clean_path, columns, pad, prose};
 use crate::text::tokenizer::Sentence;
 
-/// The most tokens of a sentence whose maps are shown.
+/// Maximum number of tokens of a sentence with maps.
 const MAX_TOKENS: usize = 24;
 
-/// The most sentences whose maps are shown.
+/// Maximum number of sentences with maps.
 const MAX_SENTENCES: usize = 2;
 
 /// From no attention to all of it: shares of 0, 1/8, 1/4, 1/2 and 3/4 and more.

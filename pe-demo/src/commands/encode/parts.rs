@@ -264,7 +264,7 @@ fn beside(origin: Origin) -> Result<TokenizerSource> {
             let file = folder.join(tokenizer::FILE);
             ensure!(
                 file.is_file(),
-                "--embeddings {}: there is no {} beside it; name its tokenizer with --tokenizer",
+                "--embeddings {}: there is no {} next to it; name its tokenizer with --tokenizer",
                 path.display(),
                 tokenizer::FILE
             );

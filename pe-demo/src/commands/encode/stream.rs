@@ -31,7 +31,7 @@ const WINDOW: usize = 8192;
 const WINDOW_BYTES: u64 = 4 << 20;
 const VECTOR_BYTES: usize = 64 << 20;
 
-/// The tokens of a batch, if more than one sentence stands in it: their vectors stay in the cache.
+/// The tokens of a batch, if more than one sentence is in it: their vectors stay in the cache.
 const BATCH_TOKENS: usize = 512;
 
 /// The most attention weights of a batch of several sentences and a layer: 4 MiB.

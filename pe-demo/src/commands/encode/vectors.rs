@@ -115,7 +115,7 @@ fn jsonl(
     })
 }
 
-/// One tensor. Its header stands first and says how many rows there are, which only the end of
+/// One tensor. Its header is first and says how many rows there are, which only the end of
 /// the input tells: the rows wait in a file without a name, on the same disk.
 fn safetensors(
     path: &Path,

@@ -10,6 +10,7 @@ use pe_core::{PairLayout, Rotary, RotaryConfig};
 
 use super::options::{RotarySource, RotaryTable, check_positions};
 use crate::sources::config_json::{self, reason};
+use crate::sources::gguf;
 use crate::terminal::emit::print;
 use crate::terminal::numbers::thousands;
 use crate::terminal::outcome::{BadUsage, Outcome};
@@ -120,7 +121,10 @@ fn page(output: &Path, seq_len: Option<usize>, spec: &RotarySpec, chosen: &Chose
 }
 
 fn from_file(path: &Path, layer_type: Option<&str>, unknown: UnknownKeys) -> Result<Chosen> {
-    let model = config_json::parse(path, &config_json::read(path)?)?;
+    let model = match gguf::is_gguf(path) {
+        true => gguf::read_rotary(path)?,
+        false => config_json::parse(path, &config_json::read(path)?)?,
+    };
     if !model.warnings.is_empty() && unknown != UnknownKeys::Warn {
         bail!(
             "{}: keys that would be ignored: {} (--unknown-keys warn goes on without them)",

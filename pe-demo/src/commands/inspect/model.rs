@@ -1,4 +1,4 @@
-//! `pe-demo inspect config.json`: a model's positional encoding in words.
+//! `pe-demo inspect config.json` or `model.gguf`: a model's positional encoding in words.
 
 mod document;
 mod words;
@@ -11,12 +11,13 @@ use pe_core::hf_config::{HfLayer, HfModel};
 
 use self::document::Document;
 use crate::sources::config_json::{self, reason};
+use crate::sources::gguf;
 use crate::terminal::emit::emit;
 use crate::terminal::outcome::Outcome;
 use crate::terminal::width::clean_path;
 use crate::words::lengths::Rates;
 
-/// A config.json: its name and its length.
+/// A config.json or GGUF file: its name and its length.
 struct Source<'a> {
     file: &'a Path,
     bytes: usize,
@@ -26,10 +27,15 @@ struct Source<'a> {
 type Layer<'a> = (&'a HfLayer, Rates);
 
 pub(super) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcome> {
-    let text = config_json::read(file)?;
-    let bytes = text.len();
+    let (model, bytes) = match gguf::is_gguf(file) {
+        true => gguf::read(file)?,
+        false => {
+            let text = config_json::read(file)?;
+            (config_json::parse_any(file, &text)?, text.len())
+        }
+    };
     let source = Source { file, bytes };
-    match config_json::parse_any(file, &text)? {
+    match model {
         HfModel::Other(positions) => {
             let document = Document::other(&source, &positions);
             emit(out, json, &document, || {

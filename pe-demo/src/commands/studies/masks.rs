@@ -14,7 +14,7 @@ use crate::text::tokenizer::Sentence;
 /// The most tokens of which a map of weights is shown.
 const MAP_TOKENS: usize = 10;
 
-/// The most filling shown beside a map.
+/// The most filling shown next to a map.
 const MAP_PADDING: usize = 2;
 
 /// The most columns of a map, filling included: with their labels they fit a page.
@@ -119,7 +119,7 @@ impl Masks {
 
 impl Section for Masks {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
-        page.heading("What the masks hide");
+        page.heading("Masked attention");
         let tokens = &sentences[self.sentence].tokens;
         let shown = tokens.len().min(MAP_TOKENS);
         let padding = (self.padded_len - tokens.len()).min(MAP_PADDING);

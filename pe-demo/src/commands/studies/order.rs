@@ -20,7 +20,7 @@ pub struct Order {
     /// The sentence, counted from 0.
     pub sentence: usize,
     /// The sentence that consists of the same tokens in another order; if there is none, the
-    /// first one backwards is used.
+    /// first one in reverse order is used.
     pub permutation: Option<usize>,
     /// Largest difference between the vectors of the same token in both orders, without positions.
     pub without: f64,
@@ -88,7 +88,7 @@ impl Section for Order {
         page.wrap("  A  ", &text(self.sentence));
         match self.permutation {
             Some(other) => page.wrap("  B  ", &text(other)),
-            None => page.line("  B  the tokens of A backwards"),
+            None => page.line("  B  the tokens of A in reverse order"),
         }
         page.line("");
         page.line(format!(
@@ -158,7 +158,7 @@ fn can_be_reversed(sentence: &Sentence) -> bool {
     reversed(sentence) != sentence.ids()
 }
 
-/// The tokens backwards; what was put around the sentence stays in its place.
+/// Returns the tokens in reverse order. What was put around the sentence stays in its place.
 fn reversed(sentence: &Sentence) -> Vec<u32> {
     let mut words = sentence
         .tokens

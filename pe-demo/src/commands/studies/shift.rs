@@ -1,4 +1,4 @@
-//! Which shifts are the same rotation?
+//! Shifts that are the same rotation.
 
 use candle_core::{Error, Result};
 use pe_core::Sinusoidal;
@@ -51,9 +51,9 @@ pub struct Rotation {
 /// One encoding moved and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Check {
-    /// The position whose encoding is turned.
+    /// The position with the encoding that is rotated.
     pub from: usize,
-    /// The position with whose encoding the result is compared.
+    /// The position with the encoding that the result is compared with.
     pub to: usize,
     /// max |R(k) PE(from) - PE(to)|.
     pub error: f64,

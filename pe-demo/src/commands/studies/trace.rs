@@ -1,4 +1,4 @@
-//! How much of the encoding does each layer retain?
+//! The share of the encoding that each layer retains.
 
 use candle_core::Result;
 use serde::Serialize;

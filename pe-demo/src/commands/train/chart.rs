@@ -13,7 +13,7 @@ pub(super) struct Curve<'a> {
 }
 
 /// Draws curves over a common axis of steps: each column is the mean of its steps. Where two
-/// curves meet stands a `*`.
+/// curves meet is a `*`.
 pub(super) fn draw(page: &mut Page, curves: &[Curve<'_>]) {
     let steps = curves.iter().map(|curve| curve.values.len()).max();
     let Some(steps) = steps.filter(|steps| *steps > 0) else {

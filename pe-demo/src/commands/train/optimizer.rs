@@ -1,4 +1,4 @@
-//! AdamW with warm-up and clipping, whose state can be saved.
+//! AdamW with warm-up, clipping, and a state that can be saved.
 //!
 //! Candle's own keeps its moments to itself: a run could not be resumed with the same bits.
 
@@ -17,7 +17,7 @@ pub(super) struct AdamWConfig {
     pub(super) warm_up: u64,
     /// The gradients of all weights together are shortened to this length.
     pub(super) clip: f64,
-    /// Pulls matrices towards zero; vectors (biases, norms) are left alone.
+    /// Pulls matrices toward zero; vectors (biases, norms) are left alone.
     pub(super) weight_decay: f64,
 }
 
@@ -201,7 +201,7 @@ mod tests {
         let vars = BTreeMap::from([("x".to_owned(), values.clone())]);
         let mut optimizer = AdamW::new(CONFIG, &vars);
         // The gradient (3, -4) has the length 5, and is clipped to (0.6, -0.8). The first step of Adam
-        // goes by the learning rate, 0.025, against the sign; the decay takes 1.25 % off before.
+        // goes by the learning rate, 0.025, against the sign; the decay takes 1.25% off before.
         assert_eq!(step(&values, &mut optimizer), 5.0);
         let after = values.to_vec2::<f32>().unwrap();
         for (value, expected) in after[0].iter().zip([0.9875 - 0.025, 1.975 + 0.025]) {

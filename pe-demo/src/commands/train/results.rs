@@ -135,7 +135,7 @@ impl Results {
         page.paragraph(&format!(
             "The answer is one of {} people. Sentences come in twins with the same words, so that \
              only the order tells which of the two named is meant: guessing between them gives \
-             50 %. The pairs of people in the test do not stand in the training.",
+             50%. The pairs of people in the test are not in the training data.",
             PEOPLE.len()
         ));
     }
@@ -158,7 +158,7 @@ impl Results {
 
     fn accuracies(&self, page: &mut Page) {
         page.heading(&format!(
-            "Right answers to {} new sentences of each length",
+            "Accuracy on {} new sentences of each length",
             thousands(self.test_sentences as u64)
         ));
         let mut header = format!("  {:<11}{:>9}", "scheme", "weights");

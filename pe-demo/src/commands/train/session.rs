@@ -204,7 +204,7 @@ impl Session {
     /// Looks at the validation sentences, and keeps the weights if they are the best so far.
     fn look(&mut self) -> Result<Score> {
         let score = self.classifier.score(&self.validation)?;
-        // A state with it would be refused.
+        // A state with it would be rejected.
         ensure!(
             (score.loss as f32).is_finite(),
             "{}: step {}: the loss on the validation sentences is {}",

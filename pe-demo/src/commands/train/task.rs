@@ -1,7 +1,7 @@
 //! The task: who does it?
 //!
 //! A sentence names two people, and one does something to the other: "the king feared the
-//! dwarf". The answer is the doer, the one who stands first. Both have the same words around
+//! dwarf". The answer is the agent, which comes first. Both have the same words around
 //! them in "the dwarf feared the king", where the answer is the other one: as a bag of words
 //! the two sentences are equal, and whoever cannot see the order guesses between two names.
 //!

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use candle_core::{DType, Device, Result, Shape, Tensor, bail};
+use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 
-use super::Seeded;
+use super::{Seeded, check_shape};
 
 /// Seeded weights of which those of some names are replaced.
 ///
@@ -52,9 +52,7 @@ impl SimpleBackend for Overlaid {
         let Some(tensor) = self.tensors.get(name) else {
             return self.seeded.get(shape, name, init, dtype, device);
         };
-        if tensor.shape() != &shape {
-            bail!("{name} has shape {:?}, not {shape:?}", tensor.shape());
-        }
+        check_shape(name, tensor, &shape)?;
         tensor.to_dtype(dtype)?.to_device(device)
     }
 

@@ -271,7 +271,7 @@ fn states_of_a_training_with_what_is_no_number() {
         refused += 1;
     }
     assert_eq!(refused, 64);
-    // Without them it goes on.
+    // Without them it continues.
     std::fs::write(&path, &state).expect("written");
     let output = ground.shell(resume);
     assert!(output.status.success(), "{output:?}");

@@ -81,7 +81,7 @@ fn names_are_escaped_in_text_and_in_json_and_read_back_as_they_are() {
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
         assert!(is_open(&error), "{error:?}");
-        // The line goes on after the end of a line in a name.
+        // The line continues after the end of a line in a name.
         assert!(error.contains(r"\ny."), "{error}");
     }
 }

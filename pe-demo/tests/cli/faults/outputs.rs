@@ -218,7 +218,7 @@ fn inputs_are_not_overwritten() {
             2,
             &["--output config.json would replace what --config config.json reads"],
         ),
-        // What no option names: files by default, folders of files, what stands in a folder.
+        // What no option names: files by default, folders of files, what is in a folder.
         (
             "ln -s weights.safetensors pe-demo-table.safetensors; \
              $pe --embeddings weights.safetensors:x; code=$?; rm pe-demo-table.safetensors; exit $code",

@@ -53,6 +53,20 @@ impl Heads {
             && self.strides[0] == j * k * row
     }
 
+    /// Returns the number of rows for each index of the outermost axis, and the distance in memory from one
+    /// index to the next, if the rows of an index lie before those of the next one.
+    pub(super) fn blocks(&self) -> Option<(usize, usize)> {
+        let outer = self.dims.iter().position(|dim| *dim > 1)?;
+        let block: usize = self.dims[outer + 1..].iter().product();
+        let inner = self.dims.iter().zip(&self.strides).skip(outer + 1);
+        let width = self.width.saturating_sub(1) * self.step;
+        let span: usize = inner
+            .map(|(dim, stride)| dim.saturating_sub(1) * stride)
+            .sum();
+        let stride = self.strides[outer];
+        (block > 0 && width + span < stride).then_some((block, stride))
+    }
+
     /// Returns the length of the runs of rows along time, where heads lie closer together in memory than
     /// positions: as they do where a projection's result is seen head first.
     pub(super) fn scattered_runs(&self) -> Option<usize> {

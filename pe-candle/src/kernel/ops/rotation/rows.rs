@@ -65,16 +65,23 @@ fn map<T: Activation>(heads: &Heads, xs: &[T], pass: &dyn RowPass<T>) -> Vec<T> 
 
 fn map_in_place<T: Activation>(heads: &Heads, xs: &mut [T], pass: &dyn RowPass<T>) {
     let (rows, width) = (heads.rows(), heads.width);
-    let Some(share) = share(rows, width).filter(|_| heads.contiguous()) else {
+    // Blocks of rows with memory of their own: single rows, or all rows of an outer index.
+    let blocks = match heads.contiguous() {
+        true => Some((1, width)),
+        false => heads.blocks(),
+    };
+    let (Some(share), Some((block, stride))) = (share(rows, width), blocks) else {
         pass.rotate(0, rows, 0, &mut Stream::in_place(xs));
         return;
     };
-    let start = heads.start;
-    let shares = xs[start..start + rows * width].chunks_mut(share * width);
+    let (start, share) = (heads.start, share.div_ceil(block));
+    let end = xs.len().min(start + rows / block * stride);
+    let shares = xs[start..end].chunks_mut(share * stride);
     share_out(shares.enumerate(), |(index, xs)| {
-        let (first, rows) = (index * share, xs.len() / width);
+        let first = index * share;
+        let end = rows.min((first + share) * block);
         let stream = &mut Stream::in_place(xs);
-        pass.rotate(first, first + rows, start + first * width, stream);
+        pass.rotate(first * block, end, start + first * stride, stream);
     });
 }
 
@@ -88,10 +95,11 @@ fn share(rows: usize, width: usize) -> Option<usize> {
 pub(super) struct Rows<'a, T: Activation, P> {
     pub(super) level: Level,
     pub(super) heads: Heads,
-    /// `[rows, pairs]` each.
+    /// `[rows, pairs]` each, with rows `stride` apart.
     pub(super) cos: &'a [P],
     pub(super) sin: &'a [P],
     pub(super) pairs: usize,
+    pub(super) stride: usize,
     pub(super) tokens: &'a TokenRows,
     pub(super) layout: PairLayout,
     /// The factor of the sine: 1 or -1.
@@ -135,7 +143,7 @@ impl<T: Activation, P: Entry<T::Compute>> Work for Part<'_, '_, T, P> {
             self.end,
             #[inline(always)]
             |start, batch, time| {
-                let row = rows.tokens.of(batch, time, steps) * rows.pairs;
+                let row = rows.tokens.of(batch, time, steps) * rows.stride;
                 let end = row + rows.pairs;
                 let angles = (&rows.cos[row..end], &rows.sin[row..end]);
                 let run = (start - self.offset, step, width);

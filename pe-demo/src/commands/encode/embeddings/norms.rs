@@ -125,7 +125,7 @@ impl Norms {
 
 impl Section for Norms {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        page.heading("How long the vectors are");
+        page.heading("Norms of the vectors");
         self.print_table(page);
         page.line("");
         self.print_origins(page);

@@ -17,7 +17,7 @@ use crate::terminal::log::Log;
 use crate::terminal::numbers::thousands;
 use crate::terminal::width::{clean, clean_path};
 
-/// The usual name of an index, beside which [`FILE`] is not expected.
+/// The usual name of an index, next to which [`FILE`] is not expected.
 const INDEX: &str = "model.safetensors.index.json";
 
 /// The largest index that is read. That of a model with 92,000 tensors has 9 MB.
@@ -63,7 +63,7 @@ pub(super) fn find(
         .with_context(|| shown.clone())?;
     let shard = &index.weight_map[&tensor];
     log.detail(format!("{shown}: {} is in {shard}", clean(&tensor, 200)));
-    // Beside the index, on this machine or in the repository.
+    // Next to the index, on this machine or in the repository.
     let beside = match origin {
         Origin::File(path) => Origin::File(path.with_file_name(shard)),
         Origin::Hub(mut name) => {
@@ -159,12 +159,12 @@ impl Index {
         let count = thousands(self.weight_map.len() as u64);
         match name {
             Some(name) => bail!("no tensor {} among {count}", clean(name, 200)),
-            None => bail!("no tensor among {count} whose name ends in {ending}"),
+            None => bail!("no tensor among {count} with a name that ends in {ending}"),
         }
     }
 }
 
-/// Reads names of tensors and shards, each tensor once, all shards beside the index.
+/// Reads names of tensors and shards, each tensor once, all shards next to the index.
 fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
     struct Map;
 
@@ -193,7 +193,7 @@ fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Str
                     Entry::Occupied(taken) => {
                         let name = clean(taken.key(), 200);
                         return Err(Error::custom(format!(
-                            "tensor \"{name}\" stands there twice"
+                            "tensor \"{name}\" appears there twice"
                         )));
                     }
                 };
@@ -208,7 +208,7 @@ fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Str
     from.deserialize_map(Map)
 }
 
-/// Whether a name is that of a safetensors file beside the index: no path, and nothing hidden.
+/// Whether a name is that of a safetensors file next to the index: no path, and nothing hidden.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     name.len() <= 255

@@ -231,6 +231,7 @@ fn axes(mrope: &Mrope) -> String {
     let how = match mrope.arrangement {
         MropeArrangement::Chunked => "one after the other",
         MropeArrangement::Interleaved => "in turn",
+        MropeArrangement::SpatialFirst => "height and width in turn, then time",
     };
     format!("{time} pairs follow time, {height} height and {width} width, {how}")
 }

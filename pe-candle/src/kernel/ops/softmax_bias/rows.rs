@@ -1,0 +1,272 @@
+//! Rows of scores: biased, masked, and turned into weights.
+
+use super::exp::Real;
+use super::rules::Rules;
+use super::terms::Term;
+use crate::kernel::element::Activation;
+use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
+use crate::kernel::raw::{Stream, fresh, share_out, threads};
+
+/// Elements from which on a second thread pays: an exponential costs more than an addition.
+const PARALLEL: usize = 1 << 17;
+
+/// How scores are turned into numbers that biases are added to: `cap tanh(scale s / cap)`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale<C> {
+    pub(crate) factor: C,
+    pub(crate) cap: Option<C>,
+}
+
+/// What is done with every row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The sum itself, and minus infinity for excluded keys.
+    Scores,
+    /// The softmax, and zero for excluded keys. A row without keys is zero.
+    Weights,
+}
+
+/// A pass over the scores `[batch, heads, q_len, kv_len]`.
+pub(super) struct Pass<'a, C> {
+    pub(super) level: Level,
+    pub(super) dims: [usize; 4],
+    pub(super) scale: Scale<C>,
+    pub(super) rules: &'a Rules,
+    pub(super) terms: [Option<(&'a Term, &'a [C])>; 2],
+    pub(super) outcome: Outcome,
+}
+
+/// Returns how many rows a thread takes at a time.
+pub(super) fn share(rows: usize, width: usize) -> usize {
+    if rows * width < PARALLEL {
+        return rows.max(1);
+    }
+    match threads() {
+        0 | 1 => rows,
+        threads => rows.div_ceil(8 * threads),
+    }
+}
+
+/// Returns sequence, head, and query of a row.
+#[inline(always)]
+pub(super) fn place([_, heads, q_len, _]: [usize; 4], row: usize) -> [usize; 3] {
+    [row / q_len / heads, row / q_len % heads, row % q_len]
+}
+
+impl<C: Real> Pass<'_, C> {
+    /// Returns the rows in new memory.
+    pub(super) fn map<T: Activation<Compute = C>>(&self, xs: &[T]) -> Vec<T> {
+        let [batch, heads, q_len, width] = self.dims;
+        let rows = batch * heads * q_len;
+        fresh(
+            xs,
+            xs.len(),
+            share(rows, width) * width.max(1),
+            &|first, stream| {
+                let rows = stream.room().checked_div(width).unwrap_or(0);
+                self.level.run(Rows {
+                    pass: self,
+                    first: first.checked_div(width).unwrap_or(0),
+                    rows,
+                    target: Target::New(xs, stream),
+                });
+            },
+        )
+    }
+
+    /// Replaces the rows where they are.
+    pub(super) fn map_in_place<T: Activation<Compute = C>>(&self, xs: &mut [T]) {
+        let [batch, heads, q_len, width] = self.dims;
+        if xs.is_empty() {
+            return;
+        }
+        let rows = batch * heads * q_len;
+        let share = share(rows, width);
+        share_out(xs.chunks_mut(share * width).enumerate(), |(index, xs)| {
+            self.level.run(Rows {
+                pass: self,
+                first: index * share,
+                rows: xs.len() / width,
+                target: Target::InPlace(xs),
+            });
+        });
+    }
+
+    /// Computes a row into `z`.
+    #[inline(always)]
+    fn row<I: Isa, T: Activation<Compute = C>>(&self, isa: I, row: usize, xs: &[T], z: &mut [C]) {
+        let [batch, head, query] = place(self.dims, row);
+        let width = xs.len();
+        let keys = self.rules.keys(query, width);
+        let outside = match self.outcome {
+            Outcome::Scores => C::MINUS_INFINITY,
+            Outcome::Weights => C::ZERO,
+        };
+        z[..keys.start].fill(outside);
+        z[keys.end..].fill(outside);
+        let z = &mut z[keys.clone()];
+        scaled(isa, &xs[keys.clone()], self.scale.factor, z);
+        if let Some(cap) = self.scale.cap {
+            for z in &mut *z {
+                *z = C::tanh(*z / cap) * cap;
+            }
+        }
+        for (term, data) in self.terms.iter().flatten() {
+            let part = term.part(data, batch, head, self.dims[1]);
+            term.add(part, query, keys.clone(), z);
+        }
+        if let Some(padding) = self.rules.padding(batch, width) {
+            for (z, kept) in z.iter_mut().zip(&padding[keys]) {
+                *z = if *kept == 0 { C::MINUS_INFINITY } else { *z };
+            }
+        }
+        if self.outcome == Outcome::Weights {
+            softmax(isa, z);
+        }
+    }
+}
+
+/// Writes the elements times a factor.
+#[inline(always)]
+pub(super) fn scaled<I: Isa, T: Activation>(
+    isa: I,
+    xs: &[T],
+    factor: T::Compute,
+    z: &mut [T::Compute],
+) where
+    T::Compute: Real,
+{
+    let ops = <T::Compute as crate::kernel::element::Compute>::ops(isa);
+    let factors = ops.splat(factor);
+    let ((xs, few), (z, others)) = (xs.as_chunks::<CHUNK>(), z.as_chunks_mut::<CHUNK>());
+    for (x, z) in xs.iter().zip(z) {
+        *z = ops.array(ops.mul(T::load(isa, *x), factors));
+    }
+    for (x, z) in few.iter().zip(others) {
+        *z = x.widen() * factor;
+    }
+}
+
+/// Returns the sum of the numbers, in lanes: the same additions in the same order on every instruction set.
+#[inline(always)]
+pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
+    let ops = C::ops(isa);
+    let (chunks, few) = z.as_chunks::<CHUNK>();
+    let mut lanes = ops.splat(C::ZERO);
+    for chunk in chunks {
+        lanes = ops.add(lanes, ops.load(*chunk));
+    }
+    let mut lanes = ops.array(lanes);
+    for (lane, value) in lanes.iter_mut().zip(few) {
+        *lane += *value;
+    }
+    let mut half = CHUNK / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// Returns the largest of the numbers that is not NaN, or minus infinity.
+#[inline(always)]
+fn largest<C: Real>(z: &[C]) -> C {
+    let (chunks, few) = z.as_chunks::<CHUNK>();
+    let mut lanes = [C::MINUS_INFINITY; CHUNK];
+    for chunk in chunks {
+        let before = lanes;
+        lanes = each(|lane| {
+            if chunk[lane] > before[lane] {
+                chunk[lane]
+            } else {
+                before[lane]
+            }
+        });
+    }
+    let larger = |most: C, z: &C| if *z > most { *z } else { most };
+    let most = lanes.iter().fold(C::MINUS_INFINITY, larger);
+    few.iter().fold(most, larger)
+}
+
+/// Replaces numbers by their softmax. Without a number above minus infinity the weights are zero. A NaN, and plus infinity, make
+/// all of them NaN.
+#[inline(always)]
+fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
+    let most = largest(z);
+    let most = if most == C::MINUS_INFINITY {
+        C::ZERO
+    } else {
+        most
+    };
+    for z in &mut *z {
+        *z = C::exp(*z - most);
+    }
+    let sum = sum(isa, z);
+    if sum == C::ZERO {
+        return;
+    }
+    for z in &mut *z {
+        *z /= sum;
+    }
+}
+
+/// Where rows are read and written.
+pub(super) enum Target<'a, 's, T> {
+    New(&'a [T], &'a mut Stream<'s, T>),
+    InPlace(&'a mut [T]),
+}
+
+/// The rows from `first` on.
+struct Rows<'a, 's, T, C> {
+    pass: &'a Pass<'a, C>,
+    first: usize,
+    rows: usize,
+    target: Target<'a, 's, T>,
+}
+
+impl<T: Activation<Compute = C>, C: Real> Work for Rows<'_, '_, T, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let width = self.pass.dims[3];
+        let mut z = vec![C::ZERO; width];
+        match self.target {
+            Target::New(xs, stream) => {
+                for row in self.first..self.first + self.rows {
+                    self.pass.row(isa, row, &xs[row * width..][..width], &mut z);
+                    stream.select(row * width, width);
+                    write(isa, &z, stream);
+                }
+            }
+            Target::InPlace(xs) => {
+                for (row, xs) in (self.first..).zip(xs.chunks_exact_mut(width)) {
+                    self.pass.row(isa, row, xs, &mut z);
+                    write(isa, &z, &mut Stream::in_place(xs));
+                }
+            }
+        }
+    }
+}
+
+/// Rounds a row into the run that a stream has selected.
+#[inline(always)]
+pub(super) fn write<I: Isa, T: Activation>(isa: I, z: &[T::Compute], stream: &mut Stream<'_, T>)
+where
+    T::Compute: Real,
+{
+    let ops = <T::Compute as crate::kernel::element::Compute>::ops(isa);
+    let (chunks, few) = z.as_chunks::<CHUNK>();
+    stream.replace(
+        chunks.iter(),
+        #[inline(always)]
+        |_: [T; CHUNK], z| T::store(isa, ops.load(*z)),
+    );
+    stream.replace(
+        few.iter(),
+        #[inline(always)]
+        |_: [T; 1], z| [T::round(*z)],
+    );
+}

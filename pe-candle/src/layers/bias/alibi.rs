@@ -1,0 +1,171 @@
+//! ALiBi: a slope per head times the distance.
+
+use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
+use half::{bf16, f16};
+use pe_core::{
+    AlibiConfig, Element, alibi_distances, alibi_positions, alibi_slopes, relative_distances,
+};
+
+use super::AttentionBias;
+use super::by_distance::ByDistance;
+use crate::tensors::convert::table_to_tensor;
+
+/// Attention with linear biases (Press et al., 2021): `-slope x |query - key|`, symmetric.
+///
+/// In causal attention this equals the `slope x key` of BLOOM, MPT, and Falcon up to a constant per row, which the softmax removes.
+/// [`bias_of_keys`](Self::bias_of_keys) returns that form with its own values.
+///
+/// # Examples
+/// ```
+/// use candle_core::{DType, Device, Tensor};
+/// use pe_candle::{Alibi, AlibiConfig};
+///
+/// let alibi = Alibi::new(AlibiConfig::new(8), DType::F32, &Device::Cpu)?;
+/// assert_eq!(alibi.slopes().to_vec1::<f32>()?[..2], [0.5, 0.25]); // for candle-flash-attn
+/// let bias = alibi.bias(10, 10, 0)?;
+/// assert_eq!(bias.to_tensor()?.dims(), [1, 8, 10, 10]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Alibi {
+    /// `None` for caller-supplied slopes.
+    config: Option<AlibiConfig>,
+    dtype: DType,
+    slopes: Tensor,
+    kept: ByDistance,
+}
+
+impl Alibi {
+    /// Computes the slopes of a specification. Every value of a bias is the number of type `dtype` nearest to the true product.
+    ///
+    /// # Errors
+    /// Returns an error if the number of heads or `bias_max` is out of range, or `dtype` is not `f32`, `f64`, `f16`, or `bf16`.
+    pub fn new(config: AlibiConfig, dtype: DType, device: &Device) -> Result<Self> {
+        fn of<T: Element + WithDType>(config: &AlibiConfig, device: &Device) -> Result<Tensor> {
+            Tensor::new(alibi_slopes::<T>(config)?, device)
+        }
+        let slopes = match dtype {
+            DType::F32 => of::<f32>(&config, device)?,
+            DType::F64 => of::<f64>(&config, device)?,
+            DType::F16 => of::<f16>(&config, device)?,
+            DType::BF16 => of::<bf16>(&config, device)?,
+            other => bail!("slopes are f32, f64, f16 or bf16, not {}", other.as_str()),
+        };
+        Ok(Self {
+            config: Some(config),
+            dtype,
+            slopes,
+            kept: ByDistance::new(),
+        })
+    }
+
+    /// Uses caller-supplied slopes `[heads]`, trained ones with gradients included. Values are products in their type.
+    ///
+    /// # Errors
+    /// Returns an error if the slopes have other than one axis.
+    pub fn from_slopes(slopes: &Tensor) -> Result<Self> {
+        slopes.dims1()?;
+        Ok(Self {
+            config: None,
+            dtype: slopes.dtype(),
+            slopes: slopes.clone(),
+            kept: ByDistance::new(),
+        })
+    }
+
+    /// Returns the slopes, `[heads]`: the `alibi_slopes` of candle-flash-attn, if the layer's type is `f32`.
+    pub fn slopes(&self) -> &Tensor {
+        &self.slopes
+    }
+
+    /// Returns the bias of queries at the positions starting at `offset` and keys at those starting at 0. A step of decoding is a
+    /// slice of values that are kept.
+    ///
+    /// # Errors
+    /// Returns an error if `q_len` or `kv_len` is zero, or they are too many.
+    pub fn bias(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<AttentionBias> {
+        if self.config.is_none() && self.slopes.track_op() {
+            let values = self.distances(q_len, kv_len, offset)?;
+            return AttentionBias::from_distances(&values, q_len, kv_len);
+        }
+        self.kept
+            .bias(q_len, kv_len, offset, |q_len, kv_len, offset| {
+                self.distances(q_len, kv_len, offset)
+            })
+    }
+
+    /// Returns the values of all distances, `[heads, q_len + kv_len - 1]`.
+    fn distances(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<Tensor> {
+        fn of<T: Element + WithDType>(
+            config: &AlibiConfig,
+            [q_len, kv_len, offset]: [usize; 3],
+            device: &Device,
+        ) -> Result<Tensor> {
+            table_to_tensor(
+                alibi_distances::<T>(config, q_len, kv_len, offset as u64)?,
+                device,
+            )
+        }
+        let (lens, device) = ([q_len, kv_len, offset], self.slopes.device());
+        match (&self.config, self.dtype) {
+            (Some(config), DType::F64) => of::<f64>(config, lens, device),
+            (Some(config), DType::F16) => of::<f16>(config, lens, device),
+            (Some(config), DType::BF16) => of::<bf16>(config, lens, device),
+            (Some(config), _) => of::<f32>(config, lens, device),
+            (None, _) => {
+                let distances = relative_distances(q_len, kv_len, offset as u64)?;
+                self.products(distances.map(|distance| -(distance.abs() as f64)).collect())
+            }
+        }
+    }
+
+    /// Returns `slope x factor`, `[heads, factors]`.
+    fn products(&self, factors: Vec<f64>) -> Result<Tensor> {
+        let factors = Tensor::new(factors, self.slopes.device())?.to_dtype(self.dtype)?;
+        self.slopes
+            .unsqueeze(1)?
+            .broadcast_mul(&factors.unsqueeze(0)?)
+    }
+
+    /// Returns `slope x position` of each key, the same for all queries: BLOOM and Falcon with positions `0, 1, ..` (for padded
+    /// batches those of [`position_ids_from_attention_mask`](crate::position_ids_from_attention_mask), where padding has 0), and MPT
+    /// with `key - (kv_len - 1)`.
+    ///
+    /// `positions` is `[kv_len]` or `[batch, kv_len]`, of type `u32` or `i64`.
+    ///
+    /// # Errors
+    /// Returns an error if the positions have another shape or type.
+    pub fn bias_of_keys(&self, positions: &Tensor, q_len: usize) -> Result<AttentionBias> {
+        let positions = match positions.rank() {
+            1 => positions.unsqueeze(0)?,
+            _ => positions.clone(),
+        };
+        if !matches!(positions.dtype(), DType::U32 | DType::I64) {
+            bail!(
+                "positions are u32 or i64, not {}",
+                positions.dtype().as_str()
+            );
+        }
+        let rows = positions.to_dtype(DType::I64)?.to_vec2::<i64>()?;
+        let values = rows.iter().map(|row| self.of_keys(row));
+        let values = Tensor::stack(&values.collect::<Result<Vec<_>>>()?, 0)?;
+        AttentionBias::from_keys(&values, q_len)
+    }
+
+    fn of_keys(&self, row: &[i64]) -> Result<Tensor> {
+        let device = self.slopes.device();
+        match (&self.config, self.dtype) {
+            (Some(config), DType::F64) => {
+                table_to_tensor(alibi_positions::<f64>(config, row)?, device)
+            }
+            (Some(config), DType::F16) => {
+                table_to_tensor(alibi_positions::<f16>(config, row)?, device)
+            }
+            (Some(config), DType::BF16) => {
+                table_to_tensor(alibi_positions::<bf16>(config, row)?, device)
+            }
+            (Some(config), _) => table_to_tensor(alibi_positions::<f32>(config, row)?, device),
+            (None, _) => self.products(row.iter().map(|position| *position as f64).collect()),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Decomposed biases of images: SAM, ViTDet, MViTv2.
+
+use candle_core::{Result, Tensor, bail};
+use candle_nn::VarBuilder;
+use pe_core::{decomposed_index, resize_rows};
+
+use super::{AttentionBias, Part};
+use crate::kernel::{Read, Term};
+
+/// The bias `q . R_h + q . R_w` of SAM and ViTDet, with one trained row per distance along each axis.
+///
+/// The reference builds `[batch, q_height q_width, kv_height kv_width]`. Here the bias has `kv_height + kv_width` numbers per query.
+///
+/// # Examples
+/// ```
+/// use candle_core::{DType, Device, Tensor};
+/// use candle_nn::{VarBuilder, VarMap};
+/// use pe_candle::{DecomposedBias, ScoreMask, softmax_with_bias};
+///
+/// let varmap = VarMap::new();
+/// let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
+/// let tables = DecomposedBias::new((14, 14), 64, vb)?; // rel_pos_h and rel_pos_w, [27, 64]
+/// let q = Tensor::ones((25, 12, 196, 64), DType::F32, &Device::Cpu)?; // [windows, heads, patches, head_dim]
+/// let scores = Tensor::zeros((25, 12, 196, 196), DType::F32, &Device::Cpu)?;
+/// let bias = tables.bias(&q, (14, 14), (14, 14))?;
+/// let weights = softmax_with_bias(&scores, Some(&bias), 0.125, &ScoreMask::none())?;
+/// # assert_eq!(weights.dims(), [25, 12, 196, 196]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct DecomposedBias {
+    rel_pos_h: Tensor,
+    rel_pos_w: Tensor,
+}
+
+impl DecomposedBias {
+    /// Loads the tables `rel_pos_h`, `[2 height - 1, head_dim]`, and `rel_pos_w`, for an input of `height x width` patches.
+    ///
+    /// # Errors
+    /// Returns an error if a size is zero, or the builder has no such tensors.
+    pub fn new(
+        (height, width): (usize, usize),
+        head_dim: usize,
+        vb: VarBuilder<'_>,
+    ) -> Result<Self> {
+        let table = |size: usize, name| match size.checked_mul(2) {
+            Some(rows) if rows > 0 => vb.get((rows - 1, head_dim), name),
+            _ => bail!("an input of {height} x {width} patches has no relative positions"),
+        };
+        Self::from_tables(&table(height, "rel_pos_h")?, &table(width, "rel_pos_w")?)
+    }
+
+    /// Uses tables `[rows, head_dim]` for rows and columns of patches.
+    ///
+    /// # Errors
+    /// Returns an error if a table has other than two axes, or the tables have different widths.
+    pub fn from_tables(rel_pos_h: &Tensor, rel_pos_w: &Tensor) -> Result<Self> {
+        let ((_, high), (_, wide)) = (rel_pos_h.dims2()?, rel_pos_w.dims2()?);
+        if high != wide {
+            bail!("tables of head_dim {high} and {wide} do not belong together");
+        }
+        Ok(Self {
+            rel_pos_h: rel_pos_h.clone(),
+            rel_pos_w: rel_pos_w.clone(),
+        })
+    }
+
+    /// Returns the bias of queries on a grid of `q_size` (height and width) and keys on one of `kv_size`. The unscaled queries are
+    /// `[batch, heads, q_height q_width, head_dim]`, or `[batch, q_height q_width, head_dim]`. Tables for another size are resized
+    /// linearly.
+    ///
+    /// Gradients flow to the queries and the tables.
+    ///
+    /// # Errors
+    /// Returns an error if a size is zero, or the queries have another shape.
+    pub fn bias(
+        &self,
+        queries: &Tensor,
+        q_size: (usize, usize),
+        kv_size: (usize, usize),
+    ) -> Result<AttentionBias> {
+        let queries = match queries.rank() {
+            3 => queries.unsqueeze(1)?,
+            _ => queries.clone(),
+        };
+        let (batch, heads, q_len, width) = queries.dims4()?;
+        let (tall, wide) = q_size;
+        if tall.checked_mul(wide) != Some(q_len) || width != self.rel_pos_h.dims2()?.1 {
+            let dims = queries.dims();
+            bail!(
+                "queries of shape {dims:?} do not go with a grid of {q_size:?} and {:?}",
+                self.rel_pos_h.dims()
+            );
+        }
+        let both = batch * heads;
+        let grid = queries.reshape((both, tall, wide, width))?;
+        // [rows or columns of queries, others, head_dim] x [rows or columns, head_dim, keys].
+        let of_rows = relative(&self.rel_pos_h, tall, kv_size.0)?.transpose(1, 2)?;
+        let of_columns = relative(&self.rel_pos_w, wide, kv_size.1)?.transpose(1, 2)?;
+        let rows = grid
+            .transpose(0, 1)?
+            .contiguous()?
+            .reshape((tall, both * wide, width))?;
+        let rows = rows.matmul(&of_rows.contiguous()?)?;
+        let rows = rows
+            .reshape((tall, both, wide, kv_size.0))?
+            .transpose(0, 1)?
+            .contiguous()?;
+        let columns =
+            grid.permute((2, 0, 1, 3))?
+                .contiguous()?
+                .reshape((wide, both * tall, width))?;
+        let columns = columns.matmul(&of_columns.contiguous()?)?;
+        let columns = columns
+            .reshape((wide, both, tall, kv_size.1))?
+            .permute((1, 2, 0, 3))?
+            .contiguous()?;
+        Self::of_scores(&rows, &columns, [batch, heads, q_len], kv_size)
+    }
+
+    /// Creates the bias of scores of the queries against rows and columns of keys.
+    fn of_scores(
+        rows: &Tensor,
+        columns: &Tensor,
+        [batch, heads, q_len]: [usize; 3],
+        (tall, wide): (usize, usize),
+    ) -> Result<AttentionBias> {
+        let read = Read::KeyRows {
+            keys: tall,
+            width: wide,
+        };
+        let kv_len = tall * wide;
+        let rows = rows.reshape((batch, heads, q_len * tall))?;
+        let mut bias = AttentionBias::of(&rows, read, q_len, kv_len)?;
+        let values = columns.reshape((batch, heads, q_len * wide))?;
+        let term = Term {
+            own: [batch > 1, heads > 1],
+            len: q_len * wide,
+            read: Read::KeyColumns { width: wide },
+        };
+        bias.parts.push(Part { values, term });
+        Ok(bias)
+    }
+}
+
+/// Returns the row of a table for each query and key of an axis, `[q_size, kv_size, head_dim]`.
+fn relative(table: &Tensor, q_size: usize, kv_size: usize) -> Result<Tensor> {
+    let (table, (rows, width)) = (table.contiguous()?, table.dims2()?);
+    let index = decomposed_index(q_size, kv_size)?;
+    let wanted = 2 * q_size.max(kv_size) - 1;
+    let index = Tensor::from_slice(index.as_slice(), q_size * kv_size, table.device())?;
+    let resized = if rows == wanted {
+        table.clone()
+    } else {
+        let taps = resize_rows(rows, wanted)?;
+        let take = |rows: Vec<u32>| table.index_select(&Tensor::new(rows, table.device())?, 0);
+        let first = take(taps.iter().map(|(first, _, _)| *first).collect())?;
+        let second = take(taps.iter().map(|(_, second, _)| *second).collect())?;
+        let weights: Vec<_> = taps.iter().map(|(_, _, weight)| *weight).collect();
+        let weights = Tensor::from_vec(weights, (wanted, 1), table.device())?;
+        let weights = weights.to_dtype(table.dtype())?;
+        let kept = weights.affine(-1.0, 1.0)?;
+        (first.broadcast_mul(&kept)? + second.broadcast_mul(&weights)?)?
+    };
+    resized
+        .index_select(&index, 0)?
+        .reshape((q_size, kv_size, width))
+}

@@ -1,0 +1,134 @@
+//! Which keys a query may attend to, and how scores are scaled.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Result, Tensor, bail};
+
+use crate::kernel::Rules;
+
+/// Rules that exclude keys. No mask of the shape of the scores is built.
+///
+/// Query `i` of a call is at position `offset + i`, and key `j` at position `j`.
+///
+/// # Examples
+/// ```
+/// use candle_core::{Device, Tensor};
+/// use pe_candle::ScoreMask;
+///
+/// let all = ScoreMask::none();
+/// let decoder = ScoreMask::causal(0);
+/// let gemma = ScoreMask::sliding_window(100, 512); // the query at position 100 and the 511 keys before it
+/// let padded = Tensor::new(&[[0u32, 0, 1, 1], [1, 1, 1, 1]], &Device::Cpu)?;
+/// let batch = ScoreMask::causal(0).with_padding(&padded)?;
+/// let packed = ScoreMask::none().with_packed(&[3, 2])?; // two sequences in one row
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ScoreMask {
+    pub(super) rules: Rules,
+}
+
+impl ScoreMask {
+    /// Excludes nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Excludes the keys after each query.
+    pub fn causal(offset: usize) -> Self {
+        Self::window(offset, None, Some(0))
+    }
+
+    /// Excludes the keys after each query, and all but `window` keys up to it: the sliding window of Mistral and Gemma.
+    pub fn sliding_window(offset: usize, window: usize) -> Self {
+        Self::window(offset, Some(window.saturating_sub(1)), Some(0))
+    }
+
+    /// Excludes keys that are more than `before` positions before the query, or more than `after` positions after it.
+    pub fn window(offset: usize, before: Option<usize>, after: Option<usize>) -> Self {
+        Self {
+            rules: Rules {
+                offset,
+                before,
+                after,
+                ..Rules::default()
+            },
+        }
+    }
+
+    /// Excludes keys of padding as well. The mask has shape `[batch, kv_len]`, of integers or floats: 0 is padding.
+    ///
+    /// # Errors
+    /// Returns an error if the mask has other than two axes.
+    pub fn with_padding(mut self, mask: &Tensor) -> Result<Self> {
+        let (batch, kv_len) = mask.dims2()?;
+        let kept = mask.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
+        let kept: Arc<[u8]> = kept.into_iter().map(|kept| u8::from(kept != 0.0)).collect();
+        self.rules.padding = Some((kept, [batch, kv_len]));
+        Ok(self)
+    }
+
+    /// Excludes keys of other sequences as well. The sequences of these lengths follow each other, as in
+    /// [`position_ids_for_packed`](crate::position_ids_for_packed), as queries and as keys.
+    ///
+    /// # Errors
+    /// Returns an error if the lengths together exceed 2^32 - 1.
+    pub fn with_packed(mut self, lengths: &[usize]) -> Result<Self> {
+        let total = lengths
+            .iter()
+            .try_fold(0usize, |sum, len| sum.checked_add(*len));
+        let Some(total) = total.filter(|total| u32::try_from(*total).is_ok()) else {
+            bail!("lengths {lengths:?} together exceed 4294967295");
+        };
+        let (mut ranges, mut first) = (Vec::with_capacity(total), 0);
+        for len in lengths {
+            ranges.resize(ranges.len() + len, (first as u32, (first + len) as u32));
+            first += len;
+        }
+        self.rules.packed = Some(ranges.into());
+        Ok(self)
+    }
+}
+
+/// Scale of the scores before the bias is added: `cap tanh(factor s / cap)`, or `factor s` without a cap.
+///
+/// # Examples
+/// ```
+/// use pe_candle::ScoreScale;
+///
+/// let plain = ScoreScale::from(0.125); // 1 / sqrt(64)
+/// let gemma = ScoreScale { factor: 0.0625, soft_cap: Some(50.0) };
+/// assert_eq!(plain.soft_cap, None);
+/// # let _ = gemma;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoreScale {
+    /// Factor of the scores: 1 / sqrt(head_dim) in most models, 1 in T5.
+    pub factor: f64,
+    /// Bound on the scaled scores: `attn_logit_softcapping` of Gemma 2.
+    pub soft_cap: Option<f64>,
+}
+
+impl From<f64> for ScoreScale {
+    fn from(factor: f64) -> Self {
+        Self {
+            factor,
+            soft_cap: None,
+        }
+    }
+}
+
+impl ScoreScale {
+    pub(super) fn check(&self) -> Result<()> {
+        let Self { factor, soft_cap } = *self;
+        if !factor.is_finite() {
+            bail!("scale {factor:?} is not a finite number");
+        }
+        match soft_cap {
+            Some(cap) if !(cap.is_finite() && cap > 0.0) => {
+                bail!("soft_cap {cap:?} is not a positive finite number")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Trained values by relative position: windows of images, and limited distances.
+
+use candle_core::{Result, Tensor, bail};
+use candle_nn::VarBuilder;
+use pe_core::{RelativeIndex, clipped_index, relative_distances};
+
+use super::AttentionBias;
+use super::by_distance::ByDistance;
+use crate::kernel::Read;
+
+/// Which row of a table each query and key uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelativeTableConfig {
+    /// Swin and Swin v2: windows of `height x width` patches.
+    Swin {
+        /// Rows of patches.
+        height: usize,
+        /// Columns of patches.
+        width: usize,
+    },
+    /// BEiT and data2vec-vision: an image of `height x width` patches after a class token. (The class of transformers swaps the
+    /// sides of images that are not square.)
+    Beit {
+        /// Rows of patches.
+        height: usize,
+        /// Columns of patches.
+        width: usize,
+    },
+    /// LeViT: queries on a grid of `q_size x q_size`, `stride` apart, and keys on one of `kv_size x kv_size`.
+    Levit {
+        /// Rows and columns of queries.
+        q_size: usize,
+        /// Rows and columns of keys.
+        kv_size: usize,
+        /// Distance of queries in keys.
+        stride: usize,
+    },
+    /// One row per distance `key - query`, limited to `-before ..= after`: Shaw's, with one value per head.
+    Clipped {
+        /// Keys farther before share the first row.
+        before: u32,
+        /// Keys farther after share the last row.
+        after: u32,
+    },
+}
+
+/// A trained table of biases by relative position.
+///
+/// # Examples
+/// ```
+/// use candle_core::{DType, Device, Tensor};
+/// use candle_nn::{VarBuilder, VarMap};
+/// use pe_candle::{RelativeTable, RelativeTableConfig, ScoreMask, softmax_with_bias};
+///
+/// let varmap = VarMap::new();
+/// let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
+/// let config = RelativeTableConfig::Swin { height: 7, width: 7 };
+/// let table = RelativeTable::new(config, 3, vb)?; // relative_position_bias_table, [169, 3]
+/// let scores = Tensor::zeros((8, 3, 49, 49), DType::F32, &Device::Cpu)?; // 8 windows
+/// let weights = softmax_with_bias(&scores, Some(&table.bias(49, 49, 0)?), 0.2, &ScoreMask::none())?;
+/// # assert_eq!(weights.dims(), [8, 3, 49, 49]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RelativeTable {
+    config: RelativeTableConfig,
+    /// `[rows, heads]`.
+    table: Tensor,
+    source: Source,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// The row of each query and key.
+    Window {
+        index: Tensor,
+        dims: [usize; 2],
+    },
+    Distance(ByDistance),
+}
+
+impl RelativeTable {
+    /// Loads the table: `relative_position_bias_table`, `[rows, heads]`, or `attention_biases`, `[heads, rows]`, for LeViT.
+    ///
+    /// # Errors
+    /// Returns an error if the sizes are invalid, or the builder has no such tensor.
+    pub fn new(config: RelativeTableConfig, heads: usize, vb: VarBuilder<'_>) -> Result<Self> {
+        let (_, rows) = rows_of(config)?;
+        let table = match config {
+            RelativeTableConfig::Levit { .. } => vb.get((heads, rows), "attention_biases")?.t()?,
+            _ => vb.get((rows, heads), "relative_position_bias_table")?,
+        };
+        Self::from_table(config, &table)
+    }
+
+    /// Uses a table `[rows, heads]`: one under another name, or what the network of Swin v2 computes from
+    /// [`swin_v2_coordinates`](pe_core::swin_v2_coordinates), gradients included.
+    ///
+    /// # Errors
+    /// Returns an error if the sizes are invalid, or the table has another number of rows.
+    pub fn from_table(config: RelativeTableConfig, table: &Tensor) -> Result<Self> {
+        let (index, rows) = rows_of(config)?;
+        let (found, _) = table.dims2()?;
+        if found != rows {
+            let dims = table.dims();
+            bail!("a table of shape {dims:?} does not have {rows} rows, as {config:?} needs");
+        }
+        let source = match index {
+            None => Source::Distance(ByDistance::new()),
+            Some(index) => {
+                let (queries, keys) = (index.index().rows(), index.index().width());
+                let index = index.index().as_slice();
+                Source::Window {
+                    index: Tensor::from_slice(index, index.len(), table.device())?,
+                    dims: [queries, keys],
+                }
+            }
+        };
+        Ok(Self {
+            config,
+            table: table.clone(),
+            source,
+        })
+    }
+
+    /// Returns the specification.
+    pub fn config(&self) -> &RelativeTableConfig {
+        &self.config
+    }
+
+    /// Returns the table, `[rows, heads]`.
+    pub fn table(&self) -> &Tensor {
+        &self.table
+    }
+
+    /// Returns the bias of a call. Windows have lengths of their own and no offset: the result holds `[heads, q_len, kv_len]` numbers,
+    /// whatever the number of windows. Keep it (clones are cheap) as long as the table is the same.
+    ///
+    /// # Errors
+    /// Returns an error if a window has other lengths, or an offset.
+    pub fn bias(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<AttentionBias> {
+        match &self.source {
+            Source::Window { index, dims } => {
+                if [q_len, kv_len] != *dims || offset != 0 {
+                    bail!(
+                        "a window of {dims:?} queries and keys has no bias for {q_len}, {kv_len} at offset {offset}"
+                    );
+                }
+                let values = self
+                    .table
+                    .contiguous()?
+                    .index_select(index, 0)?
+                    .t()?
+                    .contiguous()?;
+                let read = Read::Strided {
+                    start: 0,
+                    row: kv_len as isize,
+                };
+                AttentionBias::of(&values.unsqueeze(0)?, read, q_len, kv_len)
+            }
+            Source::Distance(kept) => {
+                let values = |q_len, kv_len, offset| self.distances(q_len, kv_len, offset);
+                if self.table.track_op() {
+                    let values = values(q_len, kv_len, offset)?;
+                    return AttentionBias::from_distances(&values, q_len, kv_len);
+                }
+                kept.bias(q_len, kv_len, offset, values)
+            }
+        }
+    }
+
+    fn distances(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<Tensor> {
+        let RelativeTableConfig::Clipped { before, after } = self.config else {
+            bail!("{:?} is not a table by distance", self.config);
+        };
+        let distances = relative_distances(q_len, kv_len, offset as u64)?;
+        let row = |distance| clipped_index(distance, -i64::from(before), after.into()) as u32;
+        let rows: Vec<_> = distances.map(row).collect();
+        let rows = Tensor::new(rows, self.table.device())?;
+        self.table
+            .contiguous()?
+            .index_select(&rows, 0)?
+            .t()?
+            .contiguous()
+    }
+}
+
+/// Returns the index of a window, and the number of rows of the table.
+fn rows_of(config: RelativeTableConfig) -> Result<(Option<RelativeIndex>, usize)> {
+    let index = match config {
+        RelativeTableConfig::Swin { height, width } => RelativeIndex::swin(height, width)?,
+        RelativeTableConfig::Beit { height, width } => RelativeIndex::beit(height, width)?,
+        RelativeTableConfig::Levit {
+            q_size,
+            kv_size,
+            stride,
+        } => RelativeIndex::levit(q_size, kv_size, stride)?,
+        RelativeTableConfig::Clipped { before, after } => {
+            return Ok((None, before as usize + after as usize + 1));
+        }
+    };
+    let rows = index.rows();
+    Ok((Some(index), rows))
+}

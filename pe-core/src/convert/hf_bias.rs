@@ -1,0 +1,302 @@
+//! Attention biases of models, from their `config.json`.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use serde_json::{Map, Value};
+
+use crate::convert::hf_config::HfConfig;
+use crate::error::{Error, Result};
+use crate::families::bias::alibi::AlibiConfig;
+use crate::families::bias::buckets::{
+    BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
+};
+
+/// What a model adds to its attention scores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum HfBias {
+    /// BLOOM, MPT, Falcon, and Jina-BERT: slopes.
+    Alibi(AlibiConfig),
+    /// T5 and its relatives, MPNet, WavLM: a trained value per bucket and head.
+    Buckets {
+        /// Number of heads: columns of the table.
+        heads: usize,
+        /// The buckets, bidirectional. Decoders use the other [`BucketDirection`].
+        buckets: T5BucketsConfig,
+    },
+    /// LayoutLMv2 and LayoutLMv3: buckets of tokens, and of the coordinates of their boxes.
+    Boxes {
+        /// Number of heads.
+        heads: usize,
+        /// Buckets of token positions.
+        tokens: T5BucketsConfig,
+        /// Buckets of coordinates, for x and y.
+        coordinates: T5BucketsConfig,
+    },
+    /// DeBERTa: scores of content against position.
+    Disentangled {
+        /// Number of heads.
+        heads: usize,
+        /// The buckets of distances.
+        buckets: DebertaBucketsConfig,
+        /// Whether queries are scored against positions (`c2p`).
+        content_to_position: bool,
+        /// Whether keys are scored against positions (`p2c`).
+        position_to_content: bool,
+    },
+}
+
+/// Reads the attention bias of a model from its `config.json`. Returns `None` if the file states none.
+///
+/// | model | keys |
+/// |---|---|
+/// | BLOOM | `n_head` or `num_attention_heads` |
+/// | MPT | `n_heads`, `attn_config.alibi`, `attn_config.alibi_bias_max` |
+/// | Falcon, Jina-BERT, others | `alibi`; `position_embedding_type: alibi` |
+/// | T5, mT5, UMT5, LongT5, Switch, Pix2Struct, MPNet | `relative_attention_num_buckets`, `relative_attention_max_distance` |
+/// | WavLM | `num_buckets`, `max_bucket_distance` |
+/// | LayoutLMv2, LayoutLMv3 | `has_relative_attention_bias`, `rel_pos_bins`, `max_rel_pos`, `has_spatial_attention_bias`, `rel_2d_pos_bins`, `max_rel_2d_pos` |
+/// | DeBERTa, v2, v3 | `relative_attention`, `position_buckets`, `max_relative_positions`, `pos_att_type` |
+///
+/// Keys that are missing have the defaults of transformers.
+///
+/// # Errors
+/// Returns an error if the text is not a JSON object, a key has another type than expected, or the values are out of range.
+///
+/// # Examples
+/// ```
+/// use pe_core::{AlibiConfig, HfBias, bias_from_hf_config};
+///
+/// let mpt = r#"{"model_type": "mpt", "n_heads": 32, "attn_config": {"alibi": true, "alibi_bias_max": 8}}"#;
+/// assert_eq!(bias_from_hf_config(mpt)?, Some(HfBias::Alibi(AlibiConfig::new(32))));
+/// let llama = r#"{"model_type": "llama", "num_attention_heads": 32}"#;
+/// assert_eq!(bias_from_hf_config(llama)?, None);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+pub fn bias_from_hf_config<'a>(config: impl Into<HfConfig<'a>>) -> Result<Option<HfBias>> {
+    let parsed;
+    let value = match config.into() {
+        HfConfig::Json(value) => value,
+        HfConfig::Text(text) => {
+            parsed = serde_json::from_str(text)
+                .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
+            &parsed
+        }
+    };
+    let Value::Object(object) = value else {
+        return Err(error("the value", "is not an object"));
+    };
+    let file = File(object);
+    let bias = read(&file)?;
+    match &bias {
+        Some(HfBias::Buckets { buckets, .. }) => drop(T5Buckets::new(*buckets)?),
+        Some(HfBias::Boxes {
+            tokens,
+            coordinates,
+            ..
+        }) => {
+            T5Buckets::new(*tokens)?;
+            T5Buckets::new(*coordinates)?;
+        }
+        Some(HfBias::Disentangled { buckets, .. }) => drop(DebertaBuckets::new(*buckets)?),
+        Some(HfBias::Alibi(config)) => {
+            drop(crate::families::bias::alibi::alibi_slopes::<f32>(config)?);
+        }
+        None => {}
+    }
+    Ok(bias)
+}
+
+fn read(file: &File<'_>) -> Result<Option<HfBias>> {
+    let model_type = file.text("model_type")?.unwrap_or_default();
+    let bias = match model_type {
+        "bloom" => HfBias::Alibi(AlibiConfig::new(file.heads()?)),
+        "mpt" => {
+            let (mut alibi, mut bias_max) = (None, None);
+            if let Some(attention) = file.object("attn_config")?.map(File) {
+                (alibi, bias_max) = (
+                    attention.flag("alibi")?,
+                    attention.number("alibi_bias_max")?,
+                );
+            }
+            if alibi == Some(false) {
+                return Ok(None);
+            }
+            let bias_max = bias_max.unwrap_or(8.0);
+            HfBias::Alibi(AlibiConfig {
+                bias_max,
+                ..AlibiConfig::new(file.heads()?)
+            })
+        }
+        "t5"
+        | "mt5"
+        | "umt5"
+        | "longt5"
+        | "switch_transformers"
+        | "pix2struct_text_model"
+        | "pop2piano"
+        | "udop"
+        | "mpnet" => buckets_of(
+            file,
+            [
+                "relative_attention_num_buckets",
+                "relative_attention_max_distance",
+            ],
+            [32, 128],
+        )?,
+        "wavlm" => buckets_of(file, ["num_buckets", "max_bucket_distance"], [320, 800])?,
+        "layoutlmv2" | "layoutlmv3" => return boxes_of(file),
+        "deberta" | "deberta-v2" => return disentangled(file),
+        _ => {
+            let by_key = file.flag("alibi")? == Some(true);
+            let by_type = file.text("position_embedding_type")? == Some("alibi");
+            if by_key || by_type {
+                HfBias::Alibi(AlibiConfig::new(file.heads()?))
+            } else if file.0.contains_key("relative_attention_num_buckets") {
+                let keys = [
+                    "relative_attention_num_buckets",
+                    "relative_attention_max_distance",
+                ];
+                buckets_of(file, keys, [32, 128])?
+            } else {
+                return Ok(None);
+            }
+        }
+    };
+    Ok(Some(bias))
+}
+
+fn buckets(file: &File<'_>, keys: [&str; 2], defaults: [usize; 2]) -> Result<T5BucketsConfig> {
+    let ([num, most], [num_default, most_default]) = (keys, defaults);
+    let num_buckets = file.count(num)?.unwrap_or(num_default);
+    let max_distance = file.count(most)?.unwrap_or(most_default);
+    Ok(T5BucketsConfig {
+        num_buckets,
+        max_distance: u32::try_from(max_distance).unwrap_or(u32::MAX),
+        direction: BucketDirection::Bidirectional,
+    })
+}
+
+fn buckets_of(file: &File<'_>, keys: [&str; 2], defaults: [usize; 2]) -> Result<HfBias> {
+    Ok(HfBias::Buckets {
+        heads: file.heads()?,
+        buckets: buckets(file, keys, defaults)?,
+    })
+}
+
+fn boxes_of(file: &File<'_>) -> Result<Option<HfBias>> {
+    if file.flag("has_relative_attention_bias")? == Some(false) {
+        return Ok(None);
+    }
+    let heads = file.heads()?;
+    let tokens = buckets(file, ["rel_pos_bins", "max_rel_pos"], [32, 128])?;
+    if file.flag("has_spatial_attention_bias")? == Some(false) {
+        return Ok(Some(HfBias::Buckets {
+            heads,
+            buckets: tokens,
+        }));
+    }
+    Ok(Some(HfBias::Boxes {
+        heads,
+        tokens,
+        coordinates: buckets(file, ["rel_2d_pos_bins", "max_rel_2d_pos"], [64, 256])?,
+    }))
+}
+
+fn disentangled(file: &File<'_>) -> Result<Option<HfBias>> {
+    if file.flag("relative_attention")? != Some(true) {
+        return Ok(None);
+    }
+    // -1 in either key means: none, and the length of the model.
+    let positive = |key| Ok::<_, Error>(file.integer(key)?.filter(|value| *value > 0));
+    let most = match positive("max_relative_positions")? {
+        Some(most) => most,
+        None => positive("max_position_embeddings")?.unwrap_or(512),
+    };
+    let position_buckets = match file.text("model_type")? {
+        Some("deberta") => None,
+        _ => positive("position_buckets")?,
+    };
+    let kinds = match file.0.get("pos_att_type") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(kinds)) => kinds.split('|').collect(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        Some(_) => return Err(error("pos_att_type", "is not a list of names")),
+    };
+    Ok(Some(HfBias::Disentangled {
+        heads: file.heads()?,
+        buckets: DebertaBucketsConfig {
+            position_buckets: position_buckets
+                .map(|buckets| usize::try_from(buckets).unwrap_or(usize::MAX)),
+            max_relative_positions: u32::try_from(most).unwrap_or(u32::MAX),
+        },
+        content_to_position: kinds.contains(&"c2p"),
+        position_to_content: kinds.contains(&"p2c"),
+    }))
+}
+
+fn error(key: &str, problem: impl Into<String>) -> Error {
+    Error::ModelConfig {
+        key: key.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+/// The keys of the file. `null` is a missing key.
+struct File<'a>(&'a Map<String, Value>);
+
+impl<'a> File<'a> {
+    fn get<T>(
+        &self,
+        key: &str,
+        kind: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match read(value) {
+                Some(value) => Ok(Some(value)),
+                None => Err(error(key, format!("is not {kind}"))),
+            },
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&'a str>> {
+        self.get(key, "a string", Value::as_str)
+    }
+
+    fn flag(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key, "true or false", Value::as_bool)
+    }
+
+    fn number(&self, key: &str) -> Result<Option<f64>> {
+        self.get(key, "a number", Value::as_f64)
+    }
+
+    fn integer(&self, key: &str) -> Result<Option<i64>> {
+        self.get(key, "an integer", Value::as_i64)
+    }
+
+    fn count(&self, key: &str) -> Result<Option<usize>> {
+        self.get(key, "a count", |value| {
+            usize::try_from(value.as_u64()?).ok()
+        })
+    }
+
+    fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>> {
+        self.get(key, "an object", Value::as_object)
+    }
+
+    /// Returns the number of heads, under one of its names.
+    fn heads(&self) -> Result<usize> {
+        for key in ["num_attention_heads", "num_heads", "n_head", "n_heads"] {
+            if let Some(heads) = self.count(key)? {
+                return Ok(heads);
+            }
+        }
+        Err(error(
+            "num_attention_heads",
+            "is missing, and the bias has one slope or value per head",
+        ))
+    }
+}

@@ -1,0 +1,379 @@
+//! Layers without a rotary embedding, files that leave out what the class of the model states, and
+//! numbers that JSON does not have.
+
+use pe_core::hf_config::{self, HfModel, HfRotary, HfScheme, UnknownKeys};
+use pe_core::{Rotary, RotaryConfig};
+use serde_json::{Value, json};
+
+fn read(config: &Value) -> HfRotary {
+    hf_config::read(config, UnknownKeys::Reject).unwrap_or_else(|error| panic!("{config}: {error}"))
+}
+
+fn error(config: &Value) -> String {
+    hf_config::read(config, UnknownKeys::Reject)
+        .unwrap_err()
+        .to_string()
+}
+
+fn small(model_type: &str, more: &Value) -> Value {
+    let mut config = json!({"model_type": model_type, "hidden_size": 64, "num_attention_heads": 4});
+    let more = more.as_object().unwrap().clone();
+    config.as_object_mut().unwrap().extend(more);
+    config
+}
+
+#[test]
+fn layers_that_do_not_rotate_are_told_by_index_and_by_type() {
+    let types = |pattern: &str| -> Vec<String> {
+        let of = |letter| match letter {
+            's' => "sliding_attention",
+            'f' => "full_attention",
+            _ => "linear_attention",
+        };
+        pattern
+            .chars()
+            .map(|letter| of(letter).to_owned())
+            .collect()
+    };
+    let full = ["full_attention"];
+    let cases: [(&str, Value, &[usize], &[&str]); 13] = [
+        ("cohere2", json!({"num_hidden_layers": 8}), &[3, 7], &full),
+        (
+            "cohere2",
+            json!({"num_hidden_layers": 6, "sliding_window_pattern": 2}),
+            &[1, 3, 5],
+            &full,
+        ),
+        ("cohere2", json!({"layer_types": types("fss")}), &[0], &full),
+        ("exaone4", json!({"num_hidden_layers": 5}), &[3], &full),
+        (
+            "exaone4",
+            json!({"layer_types": types("ff"), "sliding_window": null}),
+            &[],
+            &[],
+        ),
+        (
+            "exaone4",
+            json!({"sliding_window_pattern": "LLLG"}),
+            &[],
+            &full,
+        ),
+        ("afmoe", json!({"num_hidden_layers": 4}), &[3], &full),
+        (
+            "smollm3",
+            json!({"num_hidden_layers": 4, "no_rope_layers": [1, 0, 1, 1]}),
+            &[1],
+            &[],
+        ),
+        (
+            "smollm3",
+            json!({"num_hidden_layers": 6, "no_rope_layer_interval": 3}),
+            &[2, 5],
+            &[],
+        ),
+        (
+            "llama4_text",
+            json!({"num_hidden_layers": 5, "no_rope_layers": []}),
+            &[3],
+            &[],
+        ),
+        (
+            "granite_swa",
+            json!({"layer_rope_theta": [0, 1e4, 0.0]}),
+            &[0, 2],
+            &[],
+        ),
+        (
+            "muse_glimmer_text",
+            json!({"num_hidden_layers": 6}),
+            &[1, 5],
+            &[],
+        ),
+        (
+            "olmo_hybrid",
+            json!({"layer_types": types("llf")}),
+            &[0, 1],
+            &["linear_attention"],
+        ),
+    ];
+    for (model_type, more, indices, names) in cases {
+        let model = read(&small(model_type, &more));
+        assert_eq!(
+            (
+                &model.unrotated[..],
+                &model.unrotated_types[..]
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()[..]
+            ),
+            (indices, names),
+            "{model_type} {more}"
+        );
+        for index in 0..model.layer_types.len() {
+            let layer = model.layer_at(index).unwrap();
+            assert_eq!(
+                layer.is_none(),
+                indices.contains(&index),
+                "{model_type} {more} {index}"
+            );
+        }
+        for name in names {
+            let error = model.layer(Some(name)).unwrap_err().to_string();
+            assert_eq!(error, format!("{name} layers have no rotary embedding"));
+        }
+        let invented = model.layer(Some("invented")).unwrap_err().to_string();
+        assert!(
+            invented.starts_with("unknown layer type \"invented\"; known: "),
+            "{invented}"
+        );
+    }
+}
+
+/// Layers of models with several sets are found by their index.
+#[test]
+fn layers_are_found_by_their_index() {
+    let theta = |theta: f64| json!({"rope_type": "default", "rope_theta": theta});
+    let config = small(
+        "beam",
+        &json!({
+            "layer_types": ["sliding_attention", "full_attention"],
+            "rope_parameters": {"sliding_attention": theta(7.0), "full_attention": null},
+        }),
+    );
+    let model = read(&config);
+    assert_eq!(model.layer_at(0).unwrap().unwrap().rotary.base, 7.0);
+    assert!(model.layer_at(1).unwrap().is_none());
+    let error = model.layer_at(2).unwrap_err().to_string();
+    assert!(error.contains("a layer type is needed"), "{error}");
+    let plain = read(&small("llama", &json!({})));
+    assert!(plain.layer_at(1000).unwrap().is_some());
+}
+
+#[test]
+fn malformed_lists_of_layers_are_errors() {
+    for (model_type, more, expected) in [
+        (
+            "llama",
+            json!({"layer_types": "full_attention"}),
+            "layer_types is not a list of names",
+        ),
+        (
+            "llama",
+            json!({"layer_types": [3]}),
+            "layer_types is 3, not a name",
+        ),
+        (
+            "smollm3",
+            json!({"no_rope_layers": 4}),
+            "no_rope_layers is not a list of 0 and 1",
+        ),
+        (
+            "smollm3",
+            json!({"no_rope_layers": ["x"]}),
+            "no_rope_layers is \"x\", not an integer",
+        ),
+        (
+            "smollm3",
+            json!({"num_hidden_layers": 10_000_000_000_000u64}),
+            "num_hidden_layers 10000000000000 layers exceed 65536",
+        ),
+        (
+            "cohere2",
+            json!({"num_hidden_layers": 65_537}),
+            "num_hidden_layers 65537 layers exceed 65536",
+        ),
+        (
+            "granite_swa",
+            json!({"layer_rope_theta": 0}),
+            "layer_rope_theta is not a list of numbers",
+        ),
+        (
+            "granite_swa",
+            json!({"layer_rope_theta": [1e4, 1e5]}),
+            "has keys that would be ignored: layer_rope_theta (layers have different bases, and one is used)",
+        ),
+    ] {
+        let found = error(&small(model_type, &more));
+        assert_eq!(
+            found,
+            format!("config.json: {expected}"),
+            "{model_type} {more}"
+        );
+    }
+}
+
+/// Switches that decide whether a model rotates at all.
+#[test]
+fn models_that_rotate_only_if_asked_to() {
+    for (model_type, off, on, head_dim) in [
+        (
+            "granitemoehybrid",
+            json!({"position_embedding_type": "nope"}),
+            json!({"position_embedding_type": "rope"}),
+            16,
+        ),
+        (
+            "granitemoehybrid",
+            json!({"rope_theta": 1e4}),
+            json!({"position_embedding_type": "rope"}),
+            16,
+        ),
+        (
+            "zamba2",
+            json!({"use_mem_rope": false}),
+            json!({"use_mem_rope": true}),
+            32,
+        ),
+        (
+            "zamba2",
+            json!({}),
+            json!({"use_mem_rope": true, "attention_head_dim": 48}),
+            48,
+        ),
+        (
+            "esm",
+            json!({"position_embedding_type": "absolute"}),
+            json!({"position_embedding_type": "rotary"}),
+            16,
+        ),
+        (
+            "baichuan",
+            json!({"hidden_size": 5120, "num_attention_heads": 40}),
+            json!({"hidden_size": 4096, "num_attention_heads": 32}),
+            128,
+        ),
+    ] {
+        let HfModel::Other(other) =
+            hf_config::read_model(&small(model_type, &off), UnknownKeys::Reject).unwrap()
+        else {
+            panic!("{model_type} {off}");
+        };
+        let wanted = match model_type {
+            "esm" => HfScheme::Learned,
+            "baichuan" => HfScheme::Alibi,
+            _ => HfScheme::None,
+        };
+        assert_eq!(other.schemes, [wanted], "{model_type}");
+        assert!(error(&small(model_type, &off)).contains("has no rotary embedding"));
+        let model = read(&small(model_type, &on));
+        assert_eq!(model.layers[0].head_dim, head_dim, "{model_type} {on}");
+    }
+}
+
+#[test]
+fn models_of_patches_are_refused_by_name() {
+    for model_type in [
+        "pixtral",
+        "dinov3_vit",
+        "qwen2_vl_vision",
+        "llama4_vision_model",
+    ] {
+        let config = small(model_type, &json!({"rope_theta": 100.0}));
+        let expected = format!(
+            "config.json: model_type \"{model_type}\" rotates by several coordinates: AxialRotary \
+             builds such tables"
+        );
+        assert_eq!(error(&config), expected);
+        let HfModel::Other(other) = hf_config::read_model(&config, UnknownKeys::Reject).unwrap()
+        else {
+            panic!("{model_type}");
+        };
+        assert_eq!(other.schemes, [HfScheme::RotaryAxes]);
+    }
+}
+
+/// LLaVA's files state of the language model only what differs from its class.
+#[test]
+fn sizes_that_a_file_leaves_out_are_those_of_the_class() {
+    let model = read(&json!({
+        "model_type": "llava",
+        "text_config": {"model_type": "llama", "max_position_embeddings": 4096, "vocab_size": 32064},
+        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024},
+    }));
+    let layer = model.layer(None).unwrap();
+    assert_eq!(
+        (layer.head_dim, layer.rotary.max_position_embeddings),
+        (128, Some(4096))
+    );
+    let dynamic =
+        json!({"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}});
+    for (text, longest) in [
+        (dynamic, Some(2048)),
+        (json!({"model_type": "llama"}), None),
+    ] {
+        let bare = read(&json!({"model_type": "llava", "text_config": text}));
+        assert_eq!(bare.layers[0].rotary.max_position_embeddings, longest);
+    }
+    let unknown = json!({"model_type": "llava", "text_config": {"hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e4}});
+    assert!(error(&unknown).contains("text_config.model_type (is missing: half-split pairs"));
+}
+
+/// transformers gives an odd number of rotated columns one more column.
+#[test]
+fn odd_widths_have_their_own_exponents() {
+    let model =
+        read(&json!({"model_type": "glm4_moe", "hidden_size": 4096, "num_attention_heads": 96}));
+    let config = model.layers[0].rotary.clone();
+    assert_eq!((config.rotary_dim, config.exponent_dim), (22, Some(21)));
+    let set = |config| {
+        Rotary::new(config)
+            .unwrap()
+            .frequencies(0)
+            .unwrap()
+            .inv_freq()
+    };
+    let odd = set(config);
+    // 2i / 21 = 2 (2i) / 42.
+    let twice: Vec<f64> = set(RotaryConfig::new(42)).into_iter().step_by(2).collect();
+    assert_eq!(odd, twice);
+    for exponent_dim in [0, pe_core::MAX_D_MODEL + 1] {
+        let config = RotaryConfig {
+            exponent_dim: Some(exponent_dim),
+            ..RotaryConfig::new(8)
+        };
+        let error = Rotary::new(config).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("exponent_dim {exponent_dim} is not within 1..=1048576")
+        );
+    }
+}
+
+/// Python writes numbers that JSON does not have.
+#[test]
+fn constants_of_python_are_read_where_they_do_not_matter() {
+    let text = |more: &str| {
+        format!(
+            r#"{{"model_type": "llama", "hidden_size": 64, "note": "Infinity \" NaN",
+                     "num_attention_heads": 4, {more}}}"#
+        )
+    };
+    let read = |more: &str| hf_config::read(&text(more), UnknownKeys::Reject);
+    for more in [
+        r#""time_step_limit": [0.0, Infinity]"#,
+        r#""a": NaN, "b": -Infinity"#,
+        r#""a": [NaN,NaN]"#,
+    ] {
+        assert_eq!(read(more).unwrap().layers[0].head_dim, 16, "{more}");
+    }
+    for (more, expected) in [
+        (
+            r#""rope_theta": Infinity"#,
+            "rope_theta is \"Infinity\", not a number",
+        ),
+        (
+            r#""rope_theta": NaN"#,
+            "rope_theta is \"NaN\", not a number",
+        ),
+        (
+            r#""head_dim": -Infinity"#,
+            "head_dim is \"-Infinity\", not an integer",
+        ),
+        (r#""a": NaN, "b": }"#, "the text is not JSON: "),
+        (r#""a": Infinit"#, "the text is not JSON: "),
+        ("\"a\": NaN, \"b", "the text is not JSON: "),
+    ] {
+        let error = read(more).unwrap_err().to_string();
+        assert!(error.contains(expected), "{more}: {error}");
+    }
+}
