@@ -57,8 +57,8 @@ pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{
-    AddEncoding, Direction, GatherSum, Gathering, Outcome, Read, Rotation, Rules, ScaledDropout,
-    Side, SoftmaxBias, Term, bias_dtype,
+    AddEncoding, AddTrained, AngleRotation, Direction, GatherSum, Gathering, Outcome, Read,
+    Rotation, Rules, ScaledDropout, Side, SoftmaxBias, Term, bias_dtype,
 };
 pub use plan::{Plan, Route};
 pub(crate) use token_rows::TokenRows;

@@ -173,23 +173,39 @@ pub use layers::bias::{
 };
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::grid::add::PatchAxes;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::fixed::{GridEncoding, GridEncodingConfig};
 pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
+pub use layers::learned::LearnedPositional;
+pub use layers::learned::config::{
+    LearnedPositionalConfig, LearnedPreset, LearnedRows, LearnedShape,
+};
 pub use layers::rotary;
 pub use layers::rotary::RotaryEmbedding;
+pub use layers::rotary::axial::{
+    AxialPositions, AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, CoordinateAxis,
+};
 pub use layers::rotary::config::RotaryEmbeddingConfig;
+pub use layers::rotary::learned::{LearnedFrequencies, LearnedRotary, LearnedRotaryConfig};
+pub use layers::timestep::{TimestepEmbedding, TimestepEmbeddingConfig};
 pub use pe_core;
 pub use pe_core::{
-    AlibiConfig, AxialFrequencies, AxialRotary, Base, BucketDirection, CosSin,
-    DebertaBucketsConfig, Direction, Element, Llama3Scaling, LongRopeScaling, Mrope,
-    MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder,
-    PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset,
-    RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe, SinusoidLayout, Sinusoidal,
-    SinusoidalConfig, Spacing, T5BucketsConfig, Table, YarnScaling, gguf, hf_config,
-    mrope_position_ids, permute_rows, vision_position_ids,
+    AlibiConfig, AxisCoordinates, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction,
+    Element, Grid, GridAxis, GridConfig, GridLayout, GridPreset, Llama3Scaling, LongRopeScaling,
+    Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
+    PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel,
+    ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
+    ScoreTemperature, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, T5BucketsConfig,
+    Table, Timestep, TimestepConfig, TimestepPreset, Xpos, XposConfig, YarnScaling, gguf,
+    hf_config, mrope_position_ids, permute_rows, vision_position_ids,
 };
-pub use pe_core::{ScoreTemperature, Xpos, XposConfig};
+pub use pe_core::{
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    FrequencyUnit, GridCoordinates, GridIndexing, RotaryAxis, TokenOrder, VisionWindows, ntk_base,
+    vision_windows,
+};
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{

@@ -6,4 +6,5 @@ pub(crate) mod convert;
 pub(crate) mod dtypes;
 pub(crate) mod memory;
 pub(crate) mod positions;
+pub(crate) mod reals;
 pub(crate) mod temperature;

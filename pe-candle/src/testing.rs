@@ -5,9 +5,13 @@ pub use crate::kernel::{Plan, Route};
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::bias::AttentionBias;
 use crate::layers::dropout::Dropout;
+use crate::layers::grid::fixed::GridEncoding;
 use crate::layers::grid::learned::LearnedGrid;
+use crate::layers::learned::LearnedPositional;
 use crate::layers::reference::Paths;
 use crate::layers::rotary::RotaryEmbedding;
+use crate::layers::rotary::axial::AxialRotaryEmbedding;
+use crate::layers::rotary::learned::LearnedRotary;
 
 /// An instruction set of this machine.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +57,12 @@ impl Planned for Dropout {
     }
 }
 
+impl Planned for GridEncoding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
 impl Planned for LearnedGrid {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
@@ -65,13 +75,31 @@ impl Planned for PositionalEncoding {
     }
 }
 
+impl Planned for LearnedPositional {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.adding.plan
+    }
+}
+
 impl Planned for AttentionBias {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }
 }
 
+impl Planned for LearnedRotary {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
 impl Planned for RotaryEmbedding {
+    fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Planned for AxialRotaryEmbedding {
     fn plan(&mut self) -> &mut Plan {
         &mut self.plan
     }

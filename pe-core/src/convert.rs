@@ -2,6 +2,7 @@
 
 #[cfg(feature = "hf-config")]
 pub mod gguf;
+pub(crate) mod grid_preset;
 #[cfg(feature = "hf-config")]
 pub(crate) mod hf_bias;
 #[cfg(feature = "hf-config")]

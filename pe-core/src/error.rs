@@ -17,6 +17,14 @@ pub enum Error {
         /// The given width.
         d_model: usize,
     },
+    /// A width is zero or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error("{name} {width} is outside 1..={max}", max = crate::limits::MAX_D_MODEL)]
+    Width {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The given width.
+        width: usize,
+    },
     /// `d_model` is odd and the specification does not define how to handle it.
     #[error(
         "d_model {d_model} is odd: sine and cosine columns come in pairs \
@@ -105,11 +113,63 @@ pub enum Error {
         /// Number of columns of the head.
         head_dim: usize,
     },
-    /// The head width of an axial embedding is zero or not a multiple of 4.
-    #[error("head_dim {head_dim} is not a multiple of 4, as rows and columns require")]
-    AxialWidth {
+    /// The number of axes is 0 or above 256.
+    #[error("{axes} axes are outside 1..=256")]
+    Axes {
+        /// Number of axes.
+        axes: usize,
+    },
+    /// The width of an axis is zero, odd, or above [`MAX_D_MODEL`](crate::MAX_D_MODEL).
+    #[error(
+        "axis {axis} has the width {width}, which is not an even number within 2..={max}",
+        max = crate::limits::MAX_D_MODEL
+    )]
+    AxisWidth {
+        /// The axis.
+        axis: usize,
+        /// Its width.
+        width: usize,
+    },
+    /// An axis is listed for another number of pairs than it has.
+    #[error("axis {axis} is listed for {listed} pairs, but its width gives {pairs}")]
+    AxisPairs {
+        /// The axis.
+        axis: usize,
+        /// How often it is listed.
+        listed: usize,
+        /// Number of its pairs.
+        pairs: usize,
+    },
+    /// A preset does not define how to divide heads of a width between its axes.
+    #[error(
+        "the preset {preset} divides heads into multiples of {multiple} columns, not {head_dim}"
+    )]
+    PresetWidth {
+        /// Name of the preset.
+        preset: &'static str,
         /// The given width.
         head_dim: usize,
+        /// Number of columns that heads must be a multiple of.
+        multiple: usize,
+    },
+    /// The sizes of a grid do not go with the axes.
+    #[error(
+        "a grid of sizes {sizes:?} does not go with {axes} axes: one size per axis is needed, \
+         after a number of frames if they repeat"
+    )]
+    GridSizes {
+        /// The sizes.
+        sizes: Vec<usize>,
+        /// Number of axes.
+        axes: usize,
+    },
+    /// Two parts of a specification cannot be combined.
+    #[error("{what} is not defined for {of}")]
+    Undefined {
+        /// The one part.
+        what: &'static str,
+        /// The other part.
+        of: &'static str,
     },
     /// The sections of an M-RoPE do not cover its pairs.
     #[error("mrope_section {sections:?} does not sum to {pairs} pairs")]
@@ -175,6 +235,23 @@ pub enum Error {
         /// The required number.
         expected: usize,
     },
+    /// The axes of a grid have fewer columns than a row.
+    #[error("the axes have {columns} columns, fewer than d_model {d_model}")]
+    GridColumns {
+        /// Columns of all axes.
+        columns: usize,
+        /// Width of a row.
+        d_model: usize,
+    },
+    /// Sines come first and an axis has no equal halves of sines and cosines.
+    #[error("an axis of width {width} has no halves of sines and cosines, as sines first require")]
+    SinesFirst {
+        /// Width of the axis.
+        width: usize,
+    },
+    /// The coordinates of a grid with padding are counts of its cells.
+    #[error("coordinates of a mask are counts: the grid's own are not")]
+    MaskedCoordinates,
     /// Nearest neighbors have neither antialiasing nor aligned corners.
     #[error("{kernel} resizing is not defined with {option}")]
     ResizeOption {

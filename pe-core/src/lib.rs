@@ -103,7 +103,7 @@
 //! ```
 //!
 //! `hf_config` (feature `hf-config`) reads a specification from a model's `config.json`. Positions
-//! of images and videos have several coordinates ([`Mrope`], [`AxialRotary`]). A [`Rerotation`]
+//! of images and videos have several coordinates ([`AxialRotary`], [`Mrope`]). A [`Rerotation`]
 //! moves vectors that are already rotated to other positions. [`permute_rows`] converts weights
 //! between the two pair layouts.
 //!
@@ -120,7 +120,7 @@
 //! * `rayon`: builds large tables on as many threads as rayon's current pool has, with the same bits.
 //!   These threads are not the pool's own, so a table may be built inside a pool and under any lock.
 //! * `serde`: serializes specifications.
-//! * `hf-config`: reads rotary specifications from Hugging Face's `config.json`.
+//! * `hf-config`: reads rotary specifications from Hugging Face's `config.json` and from GGUF files.
 //! * `candle`: converts [`Error`] into `candle_core::Error`, so that `?` works in Candle code.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -142,6 +142,7 @@ mod turns;
 
 #[cfg(feature = "hf-config")]
 pub use convert::gguf;
+pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
 pub use convert::hf_bias::{HfBias, bias_from_hf_config};
 #[cfg(feature = "hf-config")]
@@ -160,13 +161,19 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::grid::{
+    AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
+};
 pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
-    AxialFrequencies, AxialRotary, CosSin, CosSinBlocks, Mrope, MropeArrangement, MropePositions,
-    MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryConfig, RotaryFrequencies,
-    ScoreTemperature, Xpos, XposConfig, mrope_position_ids, vision_position_ids,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
+    RotaryFrequencies, ScoreTemperature, TokenOrder, VisionWindows, Xpos, XposConfig,
+    mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};
+pub use families::timestep::{Timestep, TimestepConfig, TimestepPreset};
 pub use half::{bf16, f16};
 pub use limits::{MAX_D_MODEL, MAX_GRID_SIDE, MAX_TABLE_BYTES, POSITIONS};
 pub use relate::binary::binary_encoding;

@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod report;
+pub(crate) mod resize;
 pub(crate) mod shell;
 pub mod studies;
 pub(crate) mod train;

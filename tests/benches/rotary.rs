@@ -12,8 +12,13 @@ use std::time::{Duration, Instant};
 use candle_core::{DType, Device, Error, Result, Tensor, Var};
 use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
 use pe_candle::testing::{Planned, Route};
-use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
-use pe_core::{LongRopeScaling, RopeScaling, RotaryConfig};
+use pe_candle::{
+    AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, HeadOrder, PairLayout, RotaryEmbedding,
+    RotaryEmbeddingConfig, table_to_tensor,
+};
+use pe_core::{
+    AxialRotary, AxialRotaryPreset, CosSin, LongRopeScaling, RopeScaling, Rotary, RotaryConfig,
+};
 use pe_tests::isa;
 
 const CPU: &Device = &Device::Cpu;
@@ -331,6 +336,91 @@ fn gradients(filter: &Filter) -> Result<()> {
     Ok(())
 }
 
+/// Tables of tokens with several coordinates, against the models' own way in Candle's operations: each
+/// token's angles for FLUX, and each axis' tables broadcast over the grid for Wan. Then a call that finds
+/// its tables.
+fn axes(filter: &Filter) -> Result<()> {
+    let of = |preset: AxialRotaryPreset| AxialRotary::new(preset.config(128)?);
+    let flux = of(AxialRotaryPreset::Flux)?;
+    let mut ids = vec![vec![0.0; 512]; 3];
+    for (list, positions) in ids.iter_mut().zip(flux.grid_positions(&[1, 64, 64])?) {
+        list.extend(positions);
+    }
+    let lists: Vec<&[f64]> = ids.iter().map(Vec::as_slice).collect();
+    let columns = |axis: usize| Tensor::from_vec(ids[axis].clone(), (ids[axis].len(), 1), CPU);
+    let tokens = [columns(0)?, columns(1)?, columns(2)?];
+    let rates = |width: usize| -> Result<Tensor> {
+        let frequencies = Rotary::new(RotaryConfig::new(width))?.frequencies(0)?;
+        Tensor::from_vec(frequencies.inv_freq(), (1, width / 2), CPU)
+    };
+    let rates = [rates(16)?, rates(56)?, rates(56)?];
+    let row = Row::new("axes table flux 4608 x 64 f32").with("ours", || {
+        black_box(flux.tables::<f32>(&lists)?);
+        Ok(())
+    });
+    with_copies(row, DType::F32, 2 * 4608 * 64)
+        .with("candle", || {
+            let angles = |(tokens, rates): (&Tensor, &Tensor)| tokens.broadcast_mul(rates);
+            let angles: Vec<Tensor> = tokens
+                .iter()
+                .zip(&rates)
+                .map(angles)
+                .collect::<Result<_>>()?;
+            let angles = Tensor::cat(&angles, 1)?;
+            let cos = angles.cos()?.to_dtype(DType::F32)?;
+            black_box((cos, angles.sin()?.to_dtype(DType::F32)?));
+            Ok(())
+        })
+        .run(filter, Duration::from_secs(1))?;
+
+    let wan = of(AxialRotaryPreset::Wan)?;
+    let sizes = [21, 45, 80];
+    let tables = |size: usize, width: usize| -> Result<[Tensor; 2]> {
+        let frequencies = Rotary::new(RotaryConfig::new(width))?.frequencies(0)?;
+        let CosSin { cos, sin } = frequencies.tables::<f32>(0..size as u64)?;
+        Ok([table_to_tensor(cos, CPU)?, table_to_tensor(sin, CPU)?])
+    };
+    let by_axis = [tables(21, 44)?, tables(45, 42)?, tables(80, 42)?];
+    let row = Row::new("axes table wan 75600 x 64 f32").with("ours", || {
+        black_box(wan.grid_tables::<f32>(&sizes)?);
+        Ok(())
+    });
+    with_copies(row, DType::F32, 2 * 75_600 * 64)
+        .with("candle", || {
+            for function in 0..2 {
+                let mut parts = Vec::new();
+                for (axis, tables) in by_axis.iter().enumerate() {
+                    let table = &tables[function];
+                    let width = table.dim(1)?;
+                    let mut shape = [1, 1, 1, width];
+                    shape[axis] = sizes[axis];
+                    parts.push(table.reshape(&shape)?.broadcast_as((21, 45, 80, width))?);
+                }
+                black_box(Tensor::cat(&parts, 3)?);
+            }
+            Ok(())
+        })
+        .run(filter, Duration::from_secs(2))?;
+
+    for dtype in [DType::F32, DType::BF16] {
+        let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)?;
+        let rotary = AxialRotaryEmbedding::new(config, dtype, CPU)?;
+        let ids = Tensor::cat(&tokens, 1)?.to_dtype(DType::F32)?;
+        let xs = Tensor::randn(0f32, 1., (1, 24, 4608, 128), CPU)?.to_dtype(dtype)?;
+        let (cos, sin) = rotary.cos_sin(&ids)?;
+        let (cos, sin) = (cos.to_dtype(dtype)?, sin.to_dtype(dtype)?);
+        let row = Row::new(format!(
+            "axes call flux (1, 24, 4608, 128) {}",
+            dtype.as_str()
+        ))
+        .with("ours", || rotary.apply(&xs, &ids).map(drop));
+        with_copies(row, dtype, xs.elem_count())
+            .with("candle", || rope_i(&xs, &cos, &sin).map(drop))
+            .run(filter, Duration::from_secs(1))?;
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut filter = Filter::default();
     let mut arguments = std::env::args().skip(1);
@@ -351,6 +441,7 @@ fn main() -> Result<()> {
     sizes(&filter)?;
     prompts(&filter)?;
     gradients(&filter)?;
+    axes(&filter)?;
     if filter.matched.get() {
         return Ok(());
     }

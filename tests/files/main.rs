@@ -12,6 +12,7 @@ mod messages;
 mod old;
 mod once;
 mod replace;
+mod resize;
 mod rotary;
 mod save;
 mod spec;

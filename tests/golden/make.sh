@@ -8,7 +8,8 @@ python=${1:-python3.11}
 [ $# -gt 0 ] && shift
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(entries digests recipes recipe_frequencies presets seeds figures rotary rotary_edges
-    rotary_factors rotary_ulps temperature xpos rotary_axes rotary_classes gguf families schemes chatglm resize biases)
+    rotary_factors rotary_ulps temperature xpos learned_rotary rotary_axes rotary_axial rotary_classes gguf families schemes chatglm resize grids biases
+    timestep_presets learned)
 
 "$python" -m venv target/golden
 target/golden/bin/pip install --quiet -r tests/golden/requirements.txt

@@ -146,8 +146,8 @@ def table(rows, width):
     return torch.tensor([[((31 * (r * width + c) + 7 * c * c) % 129 - 64) / 64 for c in range(width)] for r in range(rows)])
 
 
-def timm_modules():
-    """timm's two files alone: the package needs torchvision."""
+def timm_modules(*names):
+    """Modules of timm alone: the package needs torchvision."""
     root = Path(importlib.util.find_spec("timm").submodule_search_locations[0])
     for name, path in (("timm", root), ("timm.layers", root / "layers")):
         module = types.ModuleType(name)
@@ -155,7 +155,7 @@ def timm_modules():
         sys.modules[name] = module
     for name in ("torchvision", "torchvision.models", "torchvision.models.feature_extraction", "torchvision.ops", "torchvision.ops.misc"):
         sys.modules.setdefault(name, types.ModuleType(name))
-    found = [importlib.import_module(f"timm.layers.{name}") for name in ("pos_embed", "pos_embed_rel")]
+    found = [importlib.import_module(f"timm.layers.{name}") for name in names]
     # transformers looks for these packages.
     for name in [name for name in sys.modules if name.split(".")[0] in ("timm", "torchvision")]:
         del sys.modules[name]
@@ -250,7 +250,7 @@ def jax_resize(n, h, w):
 
 
 def presets():
-    pos_embed, pos_embed_rel = timm_modules()
+    pos_embed, pos_embed_rel = timm_modules("pos_embed", "pos_embed_rel")
     timm = lambda n, h, w: pos_embed.resample_abs_pos_embed(table(1 + n * n, WIDTH)[None], [h, w])[0]
     swin = lambda n, h, w: pos_embed_rel.resize_rel_pos_bias_table_simple(
         table(n * n, WIDTH), ((h + 1) // 2, (h + 1) // 2), (h * w, WIDTH)

@@ -81,6 +81,28 @@ pub const ROTARY_ATTENTION_FACTOR: f64 = 5e-16;
 /// unit of f32 (6e-8 of at most 1) times the position.
 pub const AXIAL_TABLE: f64 = 1.3e-6;
 
+/// Rotations by learned frequencies and their gradients in f32, against f64 or the composition: some
+/// roundings of 2^-24 of numbers up to 8, of angles up to 100 (4e-6), and of sums of some of them.
+pub const LEARNED_ROTARY: f64 = 2e-5;
+
+/// ... in f64, sums of some tens of numbers up to 4.
+pub const LEARNED_ROTARY_F64: f64 = 1e-13;
+
+/// ... in 16-bit types, against the composition in f32: gradients of angles are computed from rounded
+/// results, 2^-9 of sums of six products of up to 20.
+pub const LEARNED_ROTARY_HALF: f64 = 0.25;
+
+/// Queries below 1.25 rotated by models' own f32 code at the small sizes and positions of `rotary_axial.json`: a frequency
+/// that differs by a unit of f32 times positions up to 900, in both terms. Where positions are that large, frequencies
+/// are at most 1.
+pub const AXIAL_ROTATED: f64 = 1.6e-4;
+
+/// ... and the scores of rotated queries and keys of 192 columns in f64 at equal differences of positions: sums of terms below
+/// 16, whose cosines err by half a unit of f64.
+pub const AXIAL_SCORE: f64 = 1e-11;
+
+/// ... and of LTX-Video, with frequencies up to 10000 quarter turns: the same relative error of angles up to 15,708.
+pub const AXIAL_LTX: f64 = 4e-3;
 /// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
 pub const XPOS_SCORE: f64 = 1e-13;
 
@@ -291,6 +313,25 @@ pub const ALIBI_SLOPE_ULP: u32 = 11;
 /// Coordinates of Swin v2 by torch: a division, a product, log2, and a division in f32.
 pub const SWIN_V2_ULP: u32 = 3;
 
+/// Encodings of grids that a library computes in f64, of coordinates below 100.
+pub const GRID_F64: f64 = 1e-14;
+
+/// ... whose angles are f64 and whose entries are rounded to f32.
+pub const GRID_ROUNDED: f64 = 3.1e-8;
+
+/// ... in f32, of coordinates up to 30: an error of an ulp of the angle, and of the power.
+pub const GRID_F32: f64 = 4e-6;
+/// Half a unit in the last place of an f64 entry: what remains of a distance measured in Python.
+pub const F64_HALF_ULP_OF_ONE: f64 = 1.2e-16;
+
+/// Sums of up to four f64 products of numbers below 10, in another order.
+pub const LEARNED_F64: f64 = 1e-14;
+
+/// A sum of 18 f32 products of numbers below 4.
+pub const LEARNED_F32_SUM: f64 = 1e-4;
+
+/// A sum of eight entries of bf16, each within 2^-9 of the exact one.
+pub const BF16_SUM_OF_EIGHT: f64 = 0.02;
 /// Biases and attention weights in f32 against transformers or Candle's composition: sums of a few products near 8 in another order,
 /// half a unit of 2^-21 each, and another exponential.
 pub const BIAS_F32: f64 = 4e-6;

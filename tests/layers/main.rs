@@ -4,10 +4,13 @@ mod additive;
 mod bias;
 mod dropout;
 mod grid;
+mod grid_encoding;
 mod isa;
 mod kernel;
+mod learned;
 mod learned_grid;
 mod rotary;
 mod threads;
+mod timestep;
 
 use pe_tests::{again, tensors as util};

@@ -2,12 +2,14 @@
 //! against the composition of Candle's operations.
 
 mod adoption;
+mod axial;
 mod chatglm;
 mod definition;
 mod direction;
 mod errors;
 mod gradients;
 mod inplace;
+mod learned;
 mod lengths;
 mod model;
 mod packed;

@@ -9,6 +9,7 @@ mod inspect;
 mod plot;
 mod refusals;
 mod report;
+mod resize;
 mod rotary;
 mod schemes;
 mod shell;

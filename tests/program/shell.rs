@@ -6,10 +6,11 @@ use pe_tests::snapshot;
 
 use crate::util::{arg, file, run, run_usage, run_with};
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "encode",
     "export",
     "inspect",
+    "resize",
     "train",
     "plot",
     "report",

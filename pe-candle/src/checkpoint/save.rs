@@ -1,5 +1,7 @@
 //! Saving of tables in files, and export of computed ones.
 
+pub(super) mod resize;
+
 use std::collections::HashMap;
 use std::io::SeekFrom;
 use std::path::Path;

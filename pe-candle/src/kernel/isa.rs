@@ -80,6 +80,8 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
     /// Rounds to the nearest `bf16`, ties to even. NaNs as in [`narrow_f16`](Self::narrow_f16).
     fn narrow_bf16(self, singles: Singles<Self>) -> [u16; CHUNK];
     fn widen_f32(self, from: [f32; CHUNK]) -> <Self as Ops<f64>>::Chunk;
+    /// Rounds to the nearest `f32`, ties to even.
+    fn narrow_f64(self, chunk: <Self as Ops<f64>>::Chunk) -> [f32; CHUNK];
 
     /// Prepares the keys of the words of a mask.
     fn keys(self, mask: &Mask) -> Self::Keys;

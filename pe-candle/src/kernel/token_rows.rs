@@ -15,6 +15,8 @@ pub(crate) enum TokenRows {
     PerSequence(Arc<[u32]>),
     /// The table has a row for each token, `[B, T]`.
     Each,
+    /// The table has a row for each head and step, `[H, T]`. Only rotations have heads.
+    PerHead,
 }
 
 impl TokenRows {
@@ -26,7 +28,8 @@ impl TokenRows {
             Self::PerStep(ids) => ids[time] as usize,
             Self::PerToken(ids) => ids[batch * steps + time] as usize,
             Self::PerSequence(firsts) => firsts[batch] as usize + time,
-            Self::Each => batch * steps + time,
+            // For rows by head, `batch` is the head.
+            Self::Each | Self::PerHead => batch * steps + time,
         }
     }
 }

@@ -85,6 +85,8 @@ struct Shared {
     config: PositionalEncodingConfig,
     factor: Option<f64>,
     rows: Rows,
+    /// The row of a trained table without a gradient.
+    padding: Option<u32>,
 }
 
 impl PositionalEncoding {
@@ -106,7 +108,25 @@ impl PositionalEncoding {
         let sinusoidal = Sinusoidal::new(config.sinusoidal)?;
         let (limit, growth) = (config.max_seq_len, config.growth);
         let rows = Rows::new(sinusoidal, limit, growth, table_dtype, device)?;
-        Ok(Self::build(config, dropout, rows))
+        Ok(Self::build(config, dropout, rows, None))
+    }
+
+    /// Creates a layer that adds the rows of a table of shape `[rows, d_model]`, with gradients to the
+    /// table if it has any. The row `padding` has none. The sinusoidal specification is not used.
+    pub(crate) fn trained(
+        config: PositionalEncodingConfig,
+        table: Tensor,
+        padding: Option<u32>,
+    ) -> Result<Self> {
+        config.check()?;
+        let dropout = Dropout::new(config.dropout, config.seed)?;
+        check_dtypes(
+            "the table",
+            table.dtype(),
+            TableKind::Encoding,
+            table.dtype(),
+        )?;
+        Ok(Self::build(config, dropout, Rows::whole(table), padding))
     }
 
     /// Creates a layer with a caller-supplied table of shape `[rows, d_model]`, on the device of the
@@ -158,15 +178,21 @@ impl PositionalEncoding {
         // A view of a variable shares its memory but is not a variable, so only a copy is safe.
         let table = table.detach().force_contiguous()?;
         Sinusoidal::new(config.sinusoidal)?;
-        Ok(Self::build(config, dropout, Rows::whole(table)))
+        Ok(Self::build(config, dropout, Rows::whole(table), None))
     }
 
-    fn build(config: PositionalEncodingConfig, dropout: Dropout, rows: Rows) -> Self {
+    fn build(
+        config: PositionalEncodingConfig,
+        dropout: Dropout,
+        rows: Rows,
+        padding: Option<u32>,
+    ) -> Self {
         let factor = config.factor();
         let shared = Arc::new(Shared {
             config,
             factor,
             rows,
+            padding,
         });
         let plan = Plan::best();
         Self {

@@ -17,20 +17,22 @@ use crate::layers::grid::reference::gather_sum;
 /// program contains them if Candle is compiled for GPUs, or if it calls [`Paths::link`], as the hooks of tests do.
 pub(crate) struct Paths {
     pub(crate) add: fn(&Tensor, &Tensor, Option<f64>, &Dropout, bool) -> Result<Tensor>,
-    pub(crate) gather: fn(&Tensor, Vec<u32>) -> Result<Tensor>,
+    pub(crate) gather: fn(&Tensor, Vec<u32>, DType, Option<u32>) -> Result<Tensor>,
     pub(crate) pick: fn(&Tensor, &Tensor) -> Result<Tensor>,
     pub(crate) sum: fn(&Tensor, &RowTaps) -> Result<Tensor>,
     pub(crate) rotate: fn(&Rotation, &Tensor, Route) -> Result<Tensor>,
+    pub(crate) by_angles: fn(&Rotation, &Tensor) -> Result<Tensor>,
     pub(super) weigh: fn(&SoftmaxBias, &Tensor, [&Tensor; 2]) -> Result<Tensor>,
     pub(super) drop: fn(&DropoutOp, &CpuStorage, &Layout) -> Result<(CpuStorage, Shape)>,
 }
 
 static PATHS: Paths = Paths {
     add: add_encoding,
-    gather,
+    gather: gather_trained,
     pick,
     sum: gather_sum,
     rotate: Rotation::by_reference,
+    by_angles: Rotation::by_angles,
     weigh: SoftmaxBias::by_reference,
     drop: DropoutOp::on_backend,
 };
@@ -97,4 +99,27 @@ pub(crate) fn gather(table: &Tensor, ids: Vec<u32>) -> Result<Tensor> {
 /// Returns the rows of `table` with the ids of a tensor, which must be checked too.
 fn pick(table: &Tensor, ids: &Tensor) -> Result<Tensor> {
     table.contiguous()?.index_select(ids, 0)
+}
+
+/// Does the same for inputs of a type, without a gradient of the row `padding`. Gradients of a row that
+/// is used several times are added up in [`compute_dtype`].
+fn gather_trained(
+    table: &Tensor,
+    ids: Vec<u32>,
+    input: DType,
+    padding: Option<u32>,
+) -> Result<Tensor> {
+    if !table.track_op() {
+        return gather(table, ids);
+    }
+    let table = &table.to_dtype(compute_dtype(input))?;
+    let trains = |id: &u32| u8::from(Some(*id) != padding);
+    let trained: Vec<u8> = ids.iter().map(trains).collect();
+    let rows = gather(table, ids)?;
+    if !trained.contains(&0) {
+        return Ok(rows);
+    }
+    let trained = Tensor::from_vec(trained, (rows.dims2()?.0, 1), table.device())?;
+    let trained = trained.broadcast_as(rows.shape())?;
+    trained.where_cond(&rows, &rows.detach())
 }

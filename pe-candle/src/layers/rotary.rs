@@ -40,6 +40,7 @@
 //! | a loop over the batch with one offset per sequence, and `Tensor::cat` (qwen3_vl text) | `rotary.apply_qkv_at_offsets(&q, &k, seqlen_offsets)?` |
 //! | `rope(q, &cos.index_select(pos, 0)?, &sin.index_select(pos, 0)?)?` (pixtral) | `rotary.apply_with_positions(q, pos)?` |
 //! | tables picked by section from position ids `[3, B, T]` (paddleocr_vl) | `let (cos, sin) = rotary.cos_sin_by_axis(&mrope.axes(pairs)?, &ids)?`, once, then `rotary.apply_qkv_with_cos_sin(&q, &k, &cos, &sin)?` |
+//! | `EmbedNd`, its tensor `pe`, and `apply_rope(&q, &pe)?` (flux) | `let rotary = AxialRotaryEmbedding::new(AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)?, dtype, dev)?`, then `rotary.apply_qkv(&q, &k, &ids)?`; for other models see [`AxialRotaryPreset`](pe_core::AxialRotaryPreset) |
 //! | caller-supplied tables for each token, doubled (vision of qwen3_vl) | [`rotate_qkv`]`(&q, &k, &cos, &sin, layout, order)?` with the first half of their columns, without a layer |
 //! | `(q, k, cos, sin, positions, is_neox)` on `[tokens, heads, head_dim]` (text-embeddings-inference, mistral.rs) | `rotary.apply_qkv_packed(&q, &k, &positions)?`, or [`rotate_packed`]`(&q, &k, (&cos, &sin), &positions, layout)?` |
 //! | `rotary_embedding(positions, q, k, head_size, cos_sin_cache, is_neox)` (vLLM) | [`rotate_packed_inplace`]`(&q, &k, &cos_sin_cache, &positions, layout)?` |
@@ -103,11 +104,13 @@
 //! | `ops::sdpa` (Metal) | products and `ops::softmax` |
 
 mod apply;
+pub(crate) mod axial;
 pub(crate) mod config;
 mod cos_sin;
 mod given;
 mod ids;
 mod input;
+pub(crate) mod learned;
 mod packed;
 mod reference;
 mod rotation;
@@ -126,6 +129,7 @@ use crate::kernel::Plan;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
 
 pub use self::given::{rotate, rotate_qkv};
+pub use self::learned::rotate_by_angles;
 pub use self::packed::{CosSinCache, rotate_packed, rotate_packed_inplace};
 
 /// Rotates the pairs of queries and keys by their tokens' angles:

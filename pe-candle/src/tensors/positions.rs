@@ -169,6 +169,17 @@ impl CheckedIds {
         };
         Ok(Self { ids, dims, rows })
     }
+
+    /// Returns the ids counted from a row of a table, which must hold them.
+    pub(crate) fn moved_to_row(mut self, first: usize) -> Self {
+        if first != 0 {
+            for id in &mut self.ids {
+                *id = id.saturating_add(u32::try_from(first).unwrap_or(u32::MAX));
+            }
+            self.rows = self.rows.saturating_add(first);
+        }
+        self
+    }
 }
 
 /// Returns the smallest id and the largest plus one, or `None` without ids, and checks that each is below

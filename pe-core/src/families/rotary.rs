@@ -12,9 +12,11 @@
 //! ([`Rotary::frequencies`]).
 
 pub(crate) mod axes;
+pub(crate) mod axial;
 mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
+pub(crate) mod patches;
 pub(crate) mod tables;
 mod temperature;
 mod xpos;
@@ -29,13 +31,17 @@ use crate::spec::direction::Direction;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::{self, Context, RopeScaling};
 
-pub use axes::{
-    AxialFrequencies, AxialRotary, Mrope, MropeArrangement, PatchGrid, PatchPositions,
-    vision_position_ids,
+pub use axes::{Mrope, MropeArrangement};
+pub use axial::{
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
+    FrequencyUnit, GridCoordinates, GridIndexing, RotaryAxis, ntk_base,
 };
 pub use blocks::CosSinBlocks;
 pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
+pub use patches::{
+    PatchGrid, PatchPositions, TokenOrder, VisionWindows, vision_position_ids, vision_windows,
+};
 
 pub use tables::CosSin;
 pub use temperature::ScoreTemperature;

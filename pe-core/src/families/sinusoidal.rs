@@ -15,6 +15,7 @@ use crate::rows::writer::{Positions, Rows, Source};
 use crate::spec::layout::OddWidth;
 use crate::table::Table;
 use crate::turns::frequency;
+use crate::turns::position::check_reals;
 
 pub use blocks::Blocks;
 pub use config::SinusoidalConfig;
@@ -66,6 +67,12 @@ impl Sinusoidal {
     /// - a frequency exceeds 2^32 radians per position,
     /// - the recipe does not define the spacing.
     pub fn new(config: SinusoidalConfig) -> Result<Self> {
+        Self::scaled(config, 1.0, 1.0)
+    }
+
+    /// Does the same for positions times `scale` and entries times `factor`. Both must be positive
+    /// and finite.
+    pub(crate) fn scaled(config: SinusoidalConfig, scale: f64, factor: f64) -> Result<Self> {
         let d_model = config.d_model;
         if d_model == 0 || d_model > MAX_D_MODEL {
             return Err(Error::DModel { d_model });
@@ -78,19 +85,23 @@ impl Sinusoidal {
         };
         // A padded width of 1 has no pair, but its base must still be valid.
         let pairs = columns.pairs.max(1);
-        let exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
+        let mut exact = frequency::geometric(config.base, config.spacing, width, pairs)?;
+        if scale != 1.0 {
+            exact = frequency::scaled(&exact, config.base, scale)?;
+        }
         let recipe = config
             .recipe
             .inv_freq(config.base, config.spacing, width, pairs)?;
         let rows = match recipe {
             None => Rows::exact(exact, columns),
-            Some(inv_freq) => Rows::recipe(inv_freq, columns),
+            Some(inv_freq) => Rows::recipe(inv_freq, scale as f32, columns),
         };
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 rows: Rows {
                     padding_idx: config.padding_idx,
+                    factor: factor.into(),
                     ..rows
                 },
             }),
@@ -138,9 +149,13 @@ impl Sinusoidal {
                 .map(|f| f.inv_freq())
                 .take(pairs)
                 .collect(),
-            Source::Recipe { inv_freq, .. } => {
-                inv_freq.iter().map(|f| f64::from(*f)).take(pairs).collect()
-            }
+            Source::Recipe {
+                inv_freq, scale, ..
+            } => inv_freq
+                .iter()
+                .map(|f| f64::from(*f) * f64::from(*scale))
+                .take(pairs)
+                .collect(),
         }
     }
 
@@ -162,9 +177,11 @@ impl Sinusoidal {
                 .map(|f| f.wavelength())
                 .take(pairs)
                 .collect(),
-            Source::Recipe { inv_freq, .. } => inv_freq
+            Source::Recipe {
+                inv_freq, scale, ..
+            } => inv_freq
                 .iter()
-                .map(|f| std::f64::consts::TAU / f64::from(*f))
+                .map(|f| std::f64::consts::TAU / (f64::from(*f) * f64::from(*scale)))
                 .take(pairs)
                 .collect(),
         }
@@ -285,17 +302,9 @@ impl Sinusoidal {
     /// Returns an error if a position is not finite or exceeds 2^53 in magnitude, or if `out` does
     /// not hold exactly one row per position.
     pub fn fill_at_reals<T: Element>(&self, positions: &[f64], out: &mut [T]) -> Result<()> {
-        const LIMIT: f64 = (1u64 << 53) as f64;
         let out = Out::one(out);
         self.inner.rows.check_rows(positions.len() as u64, &out)?;
-        for (index, value) in positions.iter().enumerate() {
-            if !(value.is_finite() && value.abs() <= LIMIT) {
-                return Err(Error::Timestep {
-                    value: *value,
-                    index,
-                });
-            }
-        }
+        check_reals(positions)?;
         T::fill_at(&self.inner.rows, Positions::Reals(positions), out)
     }
 }

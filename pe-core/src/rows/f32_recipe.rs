@@ -51,16 +51,10 @@ fn short(angle: f32) -> Option<[f32; 2]> {
     ])
 }
 
-/// Computes sine and cosine of the f32 angle `position` x `inv_freq`, each correctly rounded to f32,
-/// multiplied by `factor` in f32, and rounded to `T`. `radian` is the frequency of one radian per
-/// position.
-pub(crate) fn entry_pair<T: Float>(
-    radian: &Frequency,
-    inv_freq: f32,
-    position: f64,
-    factor: f32,
-) -> [T; 2] {
-    sin_cos(radian, position as f32 * inv_freq).map(|value| T::rounded(f64::from(value * factor)))
+/// Computes sine and cosine of an f32 angle, each correctly rounded to f32, multiplied by `factor` in
+/// f32, and rounded to `T`. `radian` is the frequency of one radian per position.
+pub(crate) fn entry_pair<T: Float>(radian: &Frequency, angle: f32, factor: f32) -> [T; 2] {
+    sin_cos(radian, angle).map(|value| T::rounded(f64::from(value * factor)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! The rest is f64 arithmetic without branches, for as many pairs at once as the instruction set
 //! can hold. Nothing is allocated.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::rows::columns::{Columns, Out, PairSlices};
@@ -14,11 +16,17 @@ use crate::sincos::factor::Factor;
 use crate::sincos::single_f64;
 use crate::sincos::{self, Rungs};
 use crate::turns::frequency::Frequency;
+use crate::turns::phase::{self, Phase};
 use crate::turns::position::Position;
 
-/// Top 96 bits of each frequency modulo one turn, in 32-bit limbs, most significant first.
+/// Each frequency in turns, in 32-bit limbs, most significant first: the integer turns, then the top
+/// 96 bits of the fraction.
 #[derive(Debug, Clone)]
-pub(crate) struct Limbs([Vec<u64>; 3]);
+pub(crate) struct Limbs {
+    limbs: [Vec<u64>; 4],
+    /// The limbs above them.
+    zeros: Vec<u64>,
+}
 
 impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
@@ -26,7 +34,48 @@ impl Limbs {
             let limb = |f: &Frequency| (f.phase.0 >> shift) as u64 & 0xffff_ffff;
             frequencies.iter().map(limb).collect()
         };
-        Self([limb(96), limb(64), limb(32)])
+        Self {
+            limbs: [
+                frequencies.iter().map(|f| f.complete_turns()).collect(),
+                limb(96),
+                limb(64),
+                limb(32),
+            ],
+            zeros: vec![0; frequencies.len()],
+        }
+    }
+
+    /// Returns the limb `places` below the integer turns, for a run of pairs.
+    fn get(&self, places: i32, run: &Range<usize>) -> &[u64] {
+        let limb = usize::try_from(places).map_or(&self.zeros, |at| &self.limbs[at]);
+        &limb[run.clone()]
+    }
+}
+
+/// A position of at most 32 significant bits: `mantissa` / 2^`shift`.
+#[derive(Clone, Copy)]
+struct Short {
+    negative: bool,
+    mantissa: u32,
+    shift: u32,
+}
+
+impl Short {
+    /// Returns `None` for more significant bits, and for magnitudes of 2^32 or more or below 2^-96.
+    fn new(position: Position) -> Option<Self> {
+        let (negative, mantissa, exponent) = position.parts();
+        let trailing = mantissa.trailing_zeros().min(63);
+        let (mantissa, exponent) = (mantissa >> trailing, exponent + trailing as i32);
+        let left = exponent.max(0).unsigned_abs();
+        let mantissa = mantissa
+            .checked_shl(left)
+            .filter(|m| m >> left == mantissa)?;
+        let shift = (-exponent).max(0).unsigned_abs();
+        Some(Self {
+            negative,
+            mantissa: u32::try_from(mantissa).ok()?,
+            shift: (shift < 96).then_some(shift)?,
+        })
     }
 }
 
@@ -38,31 +87,48 @@ pub(crate) fn fill_row<T: Lane>(
     limbs: &Limbs,
     columns: &Columns,
     factor: &Factor,
-    position: u32,
-    row: Out<'_, T>,
+    position: Position,
+    mut row: Out<'_, T>,
 ) -> bool {
     let Some(error) = sincos::single_error(factor) else {
         return false;
     };
+    let short = Short::new(position);
+    if T::SINGLE && short.is_none() {
+        return false;
+    }
     let frequencies = &frequencies[..columns.complete_pairs()];
-    let mut columns = columns.split(row);
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
-        let mut out = columns.run(first, frequencies.len());
-        let failed = if T::SINGLE {
-            let end = first + frequencies.len();
-            let [high, middle, low] = &limbs.0;
-            arch.dispatch(Run {
-                limbs: [&high[first..end], &middle[first..end], &low[first..end]],
-                position,
-                factor: factor.value,
-                error,
-                out: out.run(0, frequencies.len()),
-            })
+        let mut out = columns.split(row.reborrow());
+        let mut out = out.run(first, frequencies.len());
+        let failed = if let (true, Some(short)) = (T::SINGLE, short) {
+            let run = first..first + frequencies.len();
+            let out = out.run(0, frequencies.len());
+            let places = (short.shift / 32) as i32;
+            let [above, high, middle, low] =
+                [0, 1, 2, 3].map(|place| limbs.get(place - places, &run));
+            if short.shift == 0 && !short.negative {
+                arch.dispatch(Run {
+                    limbs: [high, middle, low],
+                    position: short.mantissa,
+                    factor: factor.value,
+                    error,
+                    out,
+                })
+            } else {
+                arch.dispatch(RealRun {
+                    limbs: [above, high, middle, low],
+                    position: short,
+                    factor: factor.value,
+                    error,
+                    out,
+                })
+            }
         } else {
             let mut reduced = Reduced::NONE;
             for (at, frequency) in frequencies.iter().enumerate() {
-                reduced.set(at, frequency.phase.times(position));
+                reduced.set(at, phase_at(frequency, position));
             }
             arch.dispatch(PreciseRun {
                 reduced: &reduced,
@@ -110,6 +176,58 @@ impl<T: Lane> WithSimd for Run<'_, T> {
     }
 }
 
+/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
+/// frequencies are shifted to the right instead of the position.
+struct RealRun<'a, T> {
+    /// The limb above the three that are used, and these.
+    limbs: [&'a [u64]; 4],
+    position: Short,
+    factor: f64,
+    error: f64,
+    out: PairSlices<'a, T>,
+}
+
+impl<T: Lane> WithSimd for RealRun<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let [above, high, middle, low] = self.limbs;
+        let right = self.position.shift % 32;
+        let left = 32 - right;
+        let times = |above: u64, limb: u64| {
+            let shifted = (above << left | limb >> right) & 0xffff_ffff;
+            shifted * u64::from(self.position.mantissa)
+        };
+        let sign = u64::from(self.position.negative).wrapping_neg();
+        let pairs = above.iter().zip(high).zip(middle.iter().zip(low)).map(
+            #[inline(always)]
+            |((above, high), (middle, low))| {
+                let angle = (times(*above, *high) << 32)
+                    .wrapping_add(times(*high, *middle))
+                    .wrapping_add(times(*middle, *low) >> 32);
+                // The negative angle for a negative position.
+                let angle = (angle ^ sign).wrapping_sub(sign);
+                let [sine, cosine] = single_f64::sin_cos::<S>(angle);
+                [sine * self.factor, cosine * self.factor]
+            },
+        );
+        T::write(pairs, self.error, self.out)
+    }
+}
+
+/// Returns the phase of a pair at a position, with an error of less than 2^32 units.
+fn phase_at(frequency: &Frequency, position: Position) -> Phase {
+    match position {
+        Position::Integer(position) => frequency.phase.times(position),
+        Position::Real(_) => {
+            let (negative, mantissa, exponent) = position.parts();
+            let Phase(bits) = phase::phase_at(frequency.wide, mantissa, exponent);
+            Phase(if negative { bits.wrapping_neg() } else { bits })
+        }
+    }
+}
+
 /// A run of a type that needs more than f64 arithmetic (see [`double_f64`]).
 struct PreciseRun<'a, T> {
     reduced: &'a Reduced,
@@ -147,11 +265,10 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
 fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
     factor: &Factor,
-    position: u32,
+    position: Position,
     mut out: PairSlices<'_, T>,
 ) {
     for (pair, frequency) in frequencies.iter().enumerate() {
-        let position = Position::Integer(position);
         out.set(
             pair,
             sincos::sin_cos(frequency, position, factor, Rungs::Ladder),

@@ -33,6 +33,8 @@ pub(crate) enum Source {
     Recipe {
         inv_freq: Vec<f32>,
         radian: Frequency,
+        /// Factor of the rounded angles.
+        scale: f32,
     },
 }
 
@@ -61,13 +63,15 @@ impl Rows {
         }
     }
 
-    /// Creates the rows of f32 frequencies, with angles rounded to f32.
-    pub(crate) fn recipe(inv_freq: Vec<f32>, columns: Columns) -> Self {
+    /// Creates the rows of f32 frequencies, whose angles are rounded to f32 and then multiplied by
+    /// `scale` in f32.
+    pub(crate) fn recipe(inv_freq: Vec<f32>, scale: f32, columns: Columns) -> Self {
         Self {
             columns,
             source: Source::Recipe {
                 inv_freq,
                 radian: Frequency::one(),
+                scale,
             },
             factor: Factor::ONE,
             padding_idx: None,
@@ -158,14 +162,22 @@ impl Rows {
 
     /// Writes the rows of the given positions. One row allocates nothing.
     pub(crate) fn fill_at<T: Lane>(&self, positions: Positions<'_>, out: Out<'_, T>) -> Result<()> {
-        let (rows, at): (_, &dyn Fn(usize) -> Position) = match positions {
+        let (rows, at): (_, &(dyn Fn(usize) -> Position + Sync)) = match positions {
             Positions::Integers(list) => (list.len(), &|row| Position::Integer(list[row])),
             Positions::Reals(list) => (list.len(), &|row| Position::Real(list[row])),
         };
         self.check_rows(rows as u64, &out)?;
-        let plan = Plan::default();
-        for (index, row) in out.chunks(self.columns.width).enumerate() {
-            self.fill_row(plan, at(index), row);
+        let (plan, width) = (Plan::default(), self.columns.width);
+        let write = |first: usize, out: Out<'_, T>| {
+            for (index, row) in out.chunks(width).enumerate() {
+                self.fill_row(plan, at(first + index), row);
+            }
+        };
+        match self.piece::<T>(plan, rows as u64) {
+            None => write(0, out),
+            Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
+                write(index * piece, out);
+            }),
         }
         Ok(())
     }
@@ -174,7 +186,7 @@ impl Rows {
     fn fill_row<T: Lane>(&self, plan: Plan, position: Position, mut row: Out<'_, T>) {
         let (columns, rungs) = (&self.columns, plan.method.rungs());
         let in_lanes = match (&self.source, position) {
-            (Source::Exact { frequencies, limbs }, Position::Integer(position))
+            (Source::Exact { frequencies, limbs }, position)
                 if !matches!(plan.method, Method::Entries(_)) =>
             {
                 let (arch, factor) = (plan.backend.arch(), &self.factor);
@@ -219,12 +231,17 @@ impl Rows {
             Source::Exact { frequencies, .. } => {
                 sincos::sin_cos(&frequencies[pair], position, &self.factor, rungs)
             }
-            Source::Recipe { inv_freq, radian } => {
+            Source::Recipe {
+                inv_freq,
+                radian,
+                scale,
+            } => {
                 let position = match position {
                     Position::Integer(p) => f64::from(p),
                     Position::Real(t) => t,
                 };
-                f32_recipe::entry_pair(radian, inv_freq[pair], position, self.factor.value as f32)
+                let angle = scale * (position as f32 * inv_freq[pair]);
+                f32_recipe::entry_pair(radian, angle, self.factor.value as f32)
             }
         }
     }

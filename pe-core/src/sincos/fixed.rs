@@ -46,21 +46,32 @@ pub(crate) fn sin_cos_128(reduced: Reduced, angle_error: u128) -> SinCos128 {
     }
 }
 
-/// Computes sine and cosine as signs and 320-bit numbers. Returns `None` for the angle 0.
+/// Computes sine and cosine as signs and 320-bit numbers. Returns `None` for complete turns: those of
+/// the angle 0. At other complete quarter turns, which only frequencies in turns reach, they are exact.
 pub(crate) fn sin_cos_320(
     frequency: BigFloat,
     mantissa: u64,
     exponent: i32,
 ) -> Option<[(bool, BigFloat); 2]> {
     let reduced = phase::reduce_wide(frequency, mantissa, exponent);
-    let x = reduced.remainder?.mul(BigFloat::two_pi());
-    let y = {
-        // x is below one, so its exponent is at most 0.
-        let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
-        x.mul(x)
+    let (sine, cosine) = match reduced.remainder {
+        None if reduced.quadrant == 0 => return None,
+        None => (BigFloat::ZERO, BigFloat::ONE),
+        Some(remainder) => {
+            let x = remainder.mul(BigFloat::two_pi());
+            let y = {
+                // x is below one, so its exponent is at most 0.
+                let x = x.mantissa.shr(x.exponent.unsigned_abs().min(320));
+                x.mul(x)
+            };
+            let sine = x.mantissa.mul(alternating(y, &SIN_5));
+            let cosine = alternating(y, &COS_5);
+            (
+                BigFloat::normalized(sine, x.exponent),
+                BigFloat::normalized(cosine, 0),
+            )
+        }
     };
-    let sine = BigFloat::normalized(x.mantissa.mul(alternating(y, &SIN_5)), x.exponent);
-    let cosine = BigFloat::normalized(alternating(y, &COS_5), 0);
     let negative = reduced.negative;
     Some(match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],

@@ -29,13 +29,17 @@ pub enum Recipe {
     /// `inv_freq = 1 / base^(2i / d)` in f32, as in Hugging Face's transformers. Defined for the
     /// paper's spacing.
     PowF32,
+    /// `inv_freq = exp(f32(f32(-ln(base)) * i) / f32(n - s))` in f32, as in diffusers'
+    /// `get_timestep_embedding`. A scale of the timesteps multiplies the rounded angle. Defined for
+    /// shifted spacing.
+    DiffusersF32,
 }
 
 impl_names!(Recipe, "recipe");
 
 impl Recipe {
     /// All recipes.
-    pub const ALL: [Self; 3] = [Self::Exact, Self::ExpF32, Self::PowF32];
+    pub const ALL: [Self; 4] = [Self::Exact, Self::ExpF32, Self::PowF32, Self::DiffusersF32];
 
     /// Returns the name used in messages, in files, and on command lines, which [`str::parse`] accepts.
     pub const fn name(self) -> &'static str {
@@ -43,6 +47,7 @@ impl Recipe {
             Self::Exact => "exact",
             Self::ExpF32 => "exp-f32",
             Self::PowF32 => "pow-f32",
+            Self::DiffusersF32 => "diffusers-f32",
         }
     }
 }

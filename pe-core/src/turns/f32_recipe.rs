@@ -34,6 +34,13 @@ impl Recipe {
                     .map(|i| 1.0 / pow_f32(base, (2 * i) as f32 / width as f32))
                     .collect()
             }
+            (Self::DiffusersF32, Spacing::Shifted(shift)) => {
+                let slope = -Real::from(base.ln()?).to_f64() as f32;
+                let divisor = (pairs as f64 - shift) as f32;
+                (0..pairs)
+                    .map(|i| exp_f32(slope * i as f32 / divisor))
+                    .collect()
+            }
             _ => return Err(undefined),
         };
         Ok(Some(frequencies))

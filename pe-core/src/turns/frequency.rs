@@ -47,7 +47,11 @@ struct ExponentStep {
 impl Frequency {
     /// Converts radians per position.
     pub(crate) fn from_radians(radians: BigFloat) -> Self {
-        let wide = radians.mul(BigFloat::inv_two_pi());
+        Self::from_turns(radians.mul(BigFloat::inv_two_pi()))
+    }
+
+    /// Converts turns per position, without rounding.
+    pub(crate) fn from_turns(wide: BigFloat) -> Self {
         Self {
             phase: Phase::from_wide(wide),
             wide,
@@ -59,16 +63,29 @@ impl Frequency {
         Self::from_radians(BigFloat::ONE)
     }
 
-    /// Returns half of this frequency.
-    pub(crate) fn halved(self) -> Self {
-        let wide = BigFloat {
-            exponent: self.wide.exponent - 1,
-            ..self.wide
-        };
+    /// Returns this frequency times the exact value of a finite positive number.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        let wide = self.wide.mul(BigFloat::from_f64(factor));
         Self {
             phase: Phase::from_wide(wide),
             wide,
         }
+    }
+
+    /// Returns the integer part of the turns per position, which must be below 2^32.
+    pub(crate) fn complete_turns(self) -> u64 {
+        match self.wide.exponent {
+            bits @ 1..=32 => (self.wide.mantissa.top128() >> (128 - bits)) as u64,
+            _ => 0,
+        }
+    }
+
+    /// Returns half of this frequency.
+    pub(crate) fn halved(self) -> Self {
+        Self::from_turns(BigFloat {
+            exponent: self.wide.exponent - 1,
+            ..self.wide
+        })
     }
 
     /// Returns the radians per position, correctly rounded.
@@ -151,6 +168,24 @@ pub(crate) fn geometric(
         out.push(Frequency::from_radians(radians));
     }
     Ok(out)
+}
+
+/// Returns the frequencies times the exact value of a positive finite number.
+pub(crate) fn scaled(frequencies: &[Frequency], base: Base, scale: f64) -> Result<Vec<Frequency>> {
+    let limit = BigFloat::inv_two_pi();
+    let limit = BigFloat {
+        exponent: limit.exponent + 32,
+        ..limit
+    };
+    let scaled = |(pair, frequency): (usize, &Frequency)| {
+        let scaled = frequency.times(scale);
+        if scaled.wide.cmp_magnitude(&limit).is_gt() {
+            let base = base.value();
+            return Err(Error::Frequency { base, pair });
+        }
+        Ok(scaled)
+    };
+    frequencies.iter().enumerate().map(scaled).collect()
 }
 
 /// Returns 1 / (pairs - shift), exactly: both terms are integers over a power of two.

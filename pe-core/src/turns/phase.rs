@@ -88,10 +88,13 @@ pub(crate) fn reduce_wide(frequency: BigFloat, mantissa: u64, exponent: i32) -> 
     rest.0[5] &= (1 << 62) - 1;
     let (below, negative) = rest.sub(eighth);
     let size = if negative { eighth.sub(rest).0 } else { below };
+    // The error of a product of this size is at most 2^-230. What is smaller is the error of a complete
+    // quarter turn, which a rational number of turns may be. Other numbers do not come so close.
+    let exact = size == Fixed::ZERO || size.leading_zeros() >= 225;
     WideReduced {
         quadrant,
-        negative,
-        remainder: (size != Fixed::ZERO).then(|| BigFloat::normalized(size, 0)),
+        negative: negative && !exact,
+        remainder: (!exact).then(|| BigFloat::normalized(size, 0)),
     }
 }
 

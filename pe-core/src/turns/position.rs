@@ -35,3 +35,15 @@ pub(crate) fn check_range(positions: &Range<u64>) -> Result<()> {
     }
     Ok(())
 }
+
+/// Checks that each position is finite and at most 2^53 in magnitude.
+pub(crate) fn check_reals(positions: &[f64]) -> Result<()> {
+    const LIMIT: f64 = (1u64 << 53) as f64;
+    for (index, value) in positions.iter().enumerate() {
+        if !(value.is_finite() && value.abs() <= LIMIT) {
+            let value = *value;
+            return Err(Error::Timestep { value, index });
+        }
+    }
+    Ok(())
+}

@@ -124,6 +124,8 @@ impl RopeScaling {
 pub(crate) enum Set {
     /// Radians per position as real numbers.
     Exact(Vec<BigFloat>),
+    /// Turns per position as real numbers.
+    Turns(Vec<BigFloat>),
     /// Radians per position in f32, by a recipe.
     F32(Vec<f32>),
 }

@@ -6,6 +6,7 @@ use super::encode::{ENCODE_EXAMPLES, EncodeArgs};
 use super::export::{EXPORT_EXAMPLES, ExportArgs};
 use super::inspect::{INSPECT_EXAMPLES, InspectArgs};
 use super::plot::{PlotArgs, REPORT_EXAMPLES, ReportArgs, plot_help};
+use super::resize::{RESIZE_EXAMPLES, ResizeArgs};
 use super::shell::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 use super::train::{TRAIN_EXAMPLES, TrainArgs};
 
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     /// Show the contents of a safetensors file, verify its table; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Resize a learned grid of encodings in a safetensors file
+    #[command(after_help = RESIZE_EXAMPLES)]
+    Resize(ResizeArgs),
     /// Train the encoder on a task of word order, with and without positions
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(TrainArgs),

@@ -1,8 +1,9 @@
 //! Positions with several coordinates, against transformers.
 
 use pe_core::{
-    AxialFrequencies, AxialRotary, Error, Mrope, MropeArrangement, MropeSegment, PatchGrid,
-    PatchPositions, Rotary, RotaryConfig, RotaryRecipe, mrope_position_ids, vision_position_ids,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxisFrequencies, Error, Mrope,
+    MropeArrangement, MropeSegment, PatchGrid, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe,
+    mrope_position_ids, vision_position_ids,
 };
 use pe_tests::{golden, tolerance};
 use serde_json::Value;
@@ -81,23 +82,28 @@ fn patches_stand_in_the_order_of_the_reference() {
 #[test]
 fn vision_tables_are_those_of_the_reference() {
     for case in all("vision") {
-        let frequencies: AxialFrequencies =
-            serde_json::from_value(case["frequencies"].clone()).unwrap();
-        let head_dim = case["head_dim"].as_u64().unwrap() as usize;
-        let rotary = AxialRotary::from_config(
-            RotaryConfig {
-                base: case["base"].as_f64().unwrap(),
-                recipe: RotaryRecipe::HfF32,
-                ..RotaryConfig::new(head_dim)
-            },
-            frequencies,
-        )
-        .unwrap();
-        let patches = PatchPositions {
-            rows: list(&case["rows"]),
-            columns: list(&case["columns"]),
+        let preset = match case["frequencies"].as_str().unwrap() {
+            "same" => AxialRotaryPreset::Qwen2VlVision,
+            _ => AxialRotaryPreset::Pixtral,
         };
-        let found = rotary.tables::<f32>(&patches).unwrap();
+        let head_dim = case["head_dim"].as_u64().unwrap() as usize;
+        let config = preset.config(head_dim).unwrap();
+        let base = case["base"].as_f64().unwrap();
+        let axis = RotaryAxis::with(
+            head_dim / 2,
+            match config.axes[0].frequencies {
+                AxisFrequencies::Own { .. } => AxisFrequencies::Own { base },
+                _ => AxisFrequencies::Alternating { base },
+            },
+        );
+        let rotary = AxialRotary::new(AxialRotaryConfig {
+            axes: vec![axis.clone(), axis],
+            recipe: RotaryRecipe::HfF32,
+            ..config
+        })
+        .unwrap();
+        let (rows, columns): (Vec<f64>, Vec<f64>) = (list(&case["rows"]), list(&case["columns"]));
+        let found = rotary.tables::<f32>(&[&rows, &columns]).unwrap().first;
         for (found, key) in [(&found.cos, "cos"), (&found.sin, "sin")] {
             let expected: Vec<Vec<f64>> = list(&case[key]);
             assert_eq!(found.rows(), expected.len());
@@ -243,9 +249,6 @@ fn wrong_sizes_are_errors() {
             .is_err()
     );
     assert!(set.tables_by_axis::<f32>(&[0, 1], &[]).is_err());
-    for head_dim in [0, 2, 66] {
-        assert!(AxialRotary::new(head_dim, 1e4, AxialFrequencies::Same).is_err());
-    }
     let grid = |rows, columns| PatchGrid {
         frames: 1,
         rows,

@@ -1,9 +1,9 @@
 //! Sizes that nobody means: rejected, or answered, before anything of that size is made or counted.
 
 use pe_core::{
-    AxialFrequencies, AxialRotary, Error, MAX_D_MODEL, Mrope, MropeArrangement, MropeSegment,
-    PairLayout, PatchGrid, RotaryConfig, mrope_position_ids, permutation, permute_rows,
-    vision_position_ids,
+    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, Error, MAX_D_MODEL, Mrope, MropeArrangement,
+    MropeSegment, PairLayout, PatchGrid, RotaryAxis, TokenOrder, mrope_position_ids, permutation,
+    permute_rows, vision_position_ids,
 };
 use pe_tests::watchdog::Watchdog;
 
@@ -23,16 +23,98 @@ fn permutations_of_heads_that_no_memory_holds() {
 
 #[test]
 fn axial_heads_of_any_width() {
-    for frequencies in [AxialFrequencies::Same, AxialFrequencies::Alternating] {
-        for head_dim in [usize::MAX - 3, 1 << 62, 1 << 40] {
-            let error = AxialRotary::new(head_dim, 10_000.0, frequencies).unwrap_err();
-            assert!(matches!(error, Error::RotaryDim { .. }), "{error}");
+    for preset in AxialRotaryPreset::ALL {
+        for head_dim in [0, 1, 3, usize::MAX] {
+            let error = preset.config(head_dim).unwrap_err();
+            assert!(matches!(error, Error::PresetWidth { .. }), "{error}");
         }
-        for head_dim in [0, 1, 2, 3, 6, usize::MAX] {
-            let config = RotaryConfig::new(head_dim);
-            let error = AxialRotary::from_config(config, frequencies).unwrap_err();
-            assert!(matches!(error, Error::AxialWidth { .. }), "{error}");
-        }
+    }
+    for width in [0, 1, 7, MAX_D_MODEL + 2, usize::MAX - 1] {
+        let config = AxialRotaryConfig {
+            head_dim: 64,
+            ..AxialRotaryConfig::new([RotaryAxis::new(8, 1e4), RotaryAxis::new(width, 1e4)])
+        };
+        let error = AxialRotary::new(config).unwrap_err();
+        assert!(matches!(error, Error::AxisWidth { axis: 1, .. }), "{error}");
+    }
+    let axes = |count| AxialRotaryConfig::new(vec![RotaryAxis::new(2, 1e4); count]);
+    for count in [0, 257] {
+        let error = AxialRotary::new(axes(count)).unwrap_err();
+        assert!(matches!(error, Error::Axes { .. }), "{error}");
+    }
+    assert_eq!(AxialRotary::new(axes(256)).unwrap().pairs(), 256);
+    for config in [
+        AxialRotaryConfig {
+            leading_pairs: usize::MAX,
+            ..axes(2)
+        },
+        AxialRotaryConfig {
+            head_dim: 3,
+            ..axes(2)
+        },
+    ] {
+        let error = AxialRotary::new(config).unwrap_err();
+        assert!(matches!(error, Error::RotaryWidth { .. }), "{error}");
+    }
+    let wide = AxialRotaryConfig {
+        head_dim: usize::MAX,
+        ..axes(2)
+    };
+    assert!(matches!(AxialRotary::new(wide), Err(Error::DModel { .. })));
+}
+
+#[test]
+fn axial_grids_of_any_size() {
+    let most = usize::MAX;
+    let wan = AxialRotary::new(AxialRotaryPreset::Wan.config(12).unwrap()).unwrap();
+    for sizes in [
+        &[most, 1, 1][..],
+        &[0, most, 0],
+        &[most, most, most],
+        &[1 << 20, 1 << 20, 1],
+        &[1, 1 << 29, 1, 1],
+    ] {
+        let error = wan.grid_tables::<f32>(sizes).unwrap_err();
+        let named = matches!(error, Error::TooManyTokens { .. } | Error::Grid { .. });
+        assert!(named, "{sizes:?} {error}");
+    }
+    for sizes in [&[][..], &[3, 3], &[1; 5]] {
+        let error = wan.grid_tables::<f32>(sizes).unwrap_err();
+        assert!(matches!(error, Error::GridSizes { .. }), "{error}");
+    }
+    for sizes in [
+        &[0, 3, 3][..],
+        &[3, 3, 0],
+        &[0, 3, 3, 3],
+        &[1 << 28, 0, 1 << 28],
+        &[1 << 28, 1 << 28, 1 << 28, 0],
+    ] {
+        assert_eq!(wan.grid_tables::<f32>(sizes).unwrap().first.cos.rows(), 0);
+    }
+    for prefix_tokens in [most, most / 2, 1 << 40] {
+        let config = AxialRotaryConfig {
+            prefix_tokens,
+            suffix_tokens: prefix_tokens,
+            ..AxialRotaryPreset::Wan.config(12).unwrap()
+        };
+        let error = AxialRotary::new(config)
+            .unwrap()
+            .grid_tables::<f32>(&[1, 1, 1]);
+        assert!(matches!(error, Err(Error::TooLarge { .. })), "{error:?}");
+    }
+    let squares = AxialRotary::new(AxialRotaryPreset::Qwen2VlVision.config(16).unwrap()).unwrap();
+    let error = squares.grid_tables::<f32>(&[4, 3]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a grid of 4 x 3 patches cannot be divided into squares of 2 x 2"
+    );
+    for window in [0, u32::MAX] {
+        let config = AxialRotaryConfig {
+            order: TokenOrder::Windows { merge: 1, window },
+            ..AxialRotaryPreset::Qwen2VlVision.config(16).unwrap()
+        };
+        let found = AxialRotary::new(config).unwrap().grid_positions(&[2, 3]);
+        assert_eq!(found.is_ok(), window > 0);
     }
 }
 

@@ -183,6 +183,12 @@ fn malformed_lists_of_layers_are_errors() {
             "num_hidden_layers 65537 layers exceed 65536",
         ),
         (
+            "cohere2_moe",
+            json!({"first_k_dense_replace": 1}),
+            "has keys that would be ignored: first_k_dense_replace (these layers rotate even if they see \
+             the whole sequence)",
+        ),
+        (
             "granite_swa",
             json!({"layer_rope_theta": 0}),
             "layer_rope_theta is not a list of numbers",

@@ -1,6 +1,7 @@
 //! Rotary embeddings: frequencies, tables, configurations, layouts.
 
 mod axes;
+mod axial;
 mod classes;
 mod config;
 mod direction;

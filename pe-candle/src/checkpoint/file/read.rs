@@ -152,7 +152,7 @@ impl TableFile {
     }
 
     /// Lists the first tensors.
-    fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         const SHOWN: usize = 16;
         let all = &self.header.tensors;
         if all.is_empty() {

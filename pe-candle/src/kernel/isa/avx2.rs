@@ -234,6 +234,19 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
+    fn narrow_f64(self, chunk: <Self as Ops<f64>>::Chunk) -> [f32; CHUNK] {
+        let avx = self.v3.avx;
+        let [a, b, c, d] = chunk;
+        let singles: [__m128; 4] = [
+            avx._mm256_cvtpd_ps(a),
+            avx._mm256_cvtpd_ps(b),
+            avx._mm256_cvtpd_ps(c),
+            avx._mm256_cvtpd_ps(d),
+        ];
+        cast(singles)
+    }
+
+    #[inline(always)]
     fn keys(self, mask: &Mask) -> Self::Keys {
         Keys::new(self, mask)
     }

@@ -163,6 +163,13 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
+    fn narrow_f64(self, chunk: <Self as Ops<f64>>::Chunk) -> [f32; CHUNK] {
+        let f = self.avx512f;
+        let singles: [__m256; 2] = [f._mm512_cvtpd_ps(chunk[0]), f._mm512_cvtpd_ps(chunk[1])];
+        cast(singles)
+    }
+
+    #[inline(always)]
     fn keys(self, mask: &Mask) -> Self::Keys {
         Keys::new(self, mask)
     }

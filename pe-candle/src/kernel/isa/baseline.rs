@@ -76,6 +76,11 @@ impl Isa for Baseline {
     }
 
     #[inline(always)]
+    fn narrow_f64(self, chunk: [f64; CHUNK]) -> [f32; CHUNK] {
+        each(|lane| chunk[lane] as f32)
+    }
+
+    #[inline(always)]
     fn keys(self, _: &Mask) {}
 
     #[inline(always)]

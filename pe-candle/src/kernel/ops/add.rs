@@ -1,6 +1,7 @@
 //! The additive encoding as one operation, its gradient, and its variant in place.
 
 mod run;
+mod trained;
 
 use crate::kernel::dispatch::{Fused, Input, Op, Operand, by_type, part};
 use crate::kernel::element::{Activation, Compute, Entry};
@@ -13,6 +14,7 @@ use crate::tensors::axes::AxisOrder;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 use run::{AddAndDrop, AddRows, Dropping, MaskRows, RowMap};
+pub(crate) use trained::AddTrained;
 
 /// `y = dropout(x * scale + table[row])` in one pass, rounded as
 /// [`reference::add_encoding`](crate::layers::reference::add_encoding) does.
@@ -23,6 +25,22 @@ pub(crate) struct AddEncoding {
     pub(crate) scale: Option<f64>,
     pub(crate) masking: Option<Masking>,
     pub(crate) level: Level,
+}
+
+impl AddEncoding {
+    /// Returns the row of the table that each row of an input of this shape uses.
+    fn map(&self, dims: &[usize]) -> Result<RowMap<'_>> {
+        let (Some((batch, time)), Some(width)) = (self.order.read(dims), dims.last()) else {
+            bail!("{}, got {dims:?}", self.order.describe());
+        };
+        Ok(RowMap {
+            width: *width,
+            batch,
+            time,
+            sequence_first: self.order == AxisOrder::SequenceFirst,
+            rows: &self.rows,
+        })
+    }
 }
 
 impl Fused for AddEncoding {
@@ -37,20 +55,9 @@ impl Fused for AddEncoding {
         tables: &[Operand<'_>],
     ) -> Result<Option<CpuStorage>> {
         let dims = layout.dims();
-        let (Some((batch, time)), Some(width), Some(view), [table]) = (
-            self.order.read(dims),
-            dims.last(),
-            View::new(layout),
-            tables,
-        ) else {
+        let map = self.map(dims)?;
+        let (Some(view), [table]) = (View::new(layout), tables) else {
             bail!("{}, got {dims:?}", self.order.describe());
-        };
-        let map = RowMap {
-            width: *width,
-            batch,
-            time,
-            sequence_first: self.order == AxisOrder::SequenceFirst,
-            rows: &self.rows,
         };
         Ok(by_type!("the sum", xs, table.0.dtype(), |xs, Entry| {
             let table: &[Entry] = part(*table)?;

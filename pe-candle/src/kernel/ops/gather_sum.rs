@@ -6,9 +6,10 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 use half::{bf16, f16};
 use pe_core::RowTaps;
+use pulp::cast;
 
 use crate::kernel::element::{Compute, Entry};
-use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
+use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work};
 use crate::kernel::raw::{Stream, fresh, threads};
 
 /// Products from which on a second thread pays: 64 Ki take 20 to 40 us on one.
@@ -162,11 +163,7 @@ impl Summed for f32 {
 
     #[inline(always)]
     fn finish<I: Isa>(isa: I, sum: <I as Ops<f64>>::Chunk) -> [f32; CHUNK] {
-        let sum = Ops::<f64>::array(isa, sum);
-        each(
-            #[inline(always)]
-            |lane| sum[lane] as f32,
-        )
+        isa.narrow_f64(sum)
     }
 
     #[inline(always)]
@@ -228,35 +225,18 @@ impl<T: Summed> Work for Sums<'_, '_, T> {
                 (0..near).step_by(2 * CHUNK),
                 #[inline(always)]
                 |_: [T; 2 * CHUNK], column| {
-                    let mut out = [T::default(); 2 * CHUNK];
-                    if let ([source, sources @ ..], [weight, weights @ ..]) = (sources, weights) {
-                        let mut a =
-                            term::<T, I>(isa, xs, *source as usize * width + column, *weight);
-                        let mut b = term::<T, I>(
-                            isa,
-                            xs,
-                            *source as usize * width + column + CHUNK,
-                            *weight,
-                        );
-                        for (source, weight) in sources.iter().zip(weights) {
-                            a = ops.add(
-                                a,
-                                term::<T, I>(isa, xs, *source as usize * width + column, *weight),
-                            );
-                            b = ops.add(
-                                b,
-                                term::<T, I>(
-                                    isa,
-                                    xs,
-                                    *source as usize * width + column + CHUNK,
-                                    *weight,
-                                ),
-                            );
-                        }
-                        out[..CHUNK].copy_from_slice(&T::finish(isa, a));
-                        out[CHUNK..].copy_from_slice(&T::finish(isa, b));
+                    let ([source, sources @ ..], [weight, weights @ ..]) = (sources, weights)
+                    else {
+                        return [T::default(); 2 * CHUNK];
+                    };
+                    let [mut a, mut b] =
+                        pair::<T, I>(isa, xs, *source as usize * width + column, *weight);
+                    for (source, weight) in sources.iter().zip(weights) {
+                        let [c, d] =
+                            pair::<T, I>(isa, xs, *source as usize * width + column, *weight);
+                        (a, b) = (ops.add(a, c), ops.add(b, d));
                     }
-                    out
+                    cast([T::finish(isa, a), T::finish(isa, b)])
                 },
             );
             stream.replace(
@@ -267,12 +247,11 @@ impl<T: Summed> Work for Sums<'_, '_, T> {
                     else {
                         return [T::default(); CHUNK];
                     };
-                    let mut sum = term::<T, I>(isa, xs, *source as usize * width + column, *weight);
+                    let mut sum =
+                        term::<T, I>(isa, &xs[*source as usize * width + column..], *weight);
                     for (source, weight) in sources.iter().zip(weights) {
-                        sum = ops.add(
-                            sum,
-                            term::<T, I>(isa, xs, *source as usize * width + column, *weight),
-                        );
+                        let x = &xs[*source as usize * width + column..];
+                        sum = ops.add(sum, term::<T, I>(isa, x, *weight));
                     }
                     T::finish(isa, sum)
                 },
@@ -297,11 +276,24 @@ impl<T: Summed> Work for Sums<'_, '_, T> {
 /// [`CHUNK`] sums on an instruction set.
 type SumChunk<I, T> = <<<T as Summed>::Sum as Compute>::Ops<I> as Ops<<T as Summed>::Sum>>::Chunk;
 
-/// Returns the products of the elements from `at` on with a weight.
+/// Returns the products of the first elements with a weight.
 #[inline(always)]
-fn term<T: Summed, I: Isa>(isa: I, xs: &[T], at: usize, weight: f64) -> SumChunk<I, T> {
+fn term<T: Summed, I: Isa>(isa: I, xs: &[T], weight: f64) -> SumChunk<I, T> {
     let ops = T::Sum::ops(isa);
-    let mut chunk = [T::default(); CHUNK];
-    chunk.copy_from_slice(&xs[at..at + CHUNK]);
-    ops.mul(T::load(isa, chunk), ops.splat(T::Sum::from_f64(weight)))
+    let weight = ops.splat(T::Sum::from_f64(weight));
+    match xs.first_chunk() {
+        Some(x) => ops.mul(T::load(isa, *x), weight),
+        // Rows have complete chunks here.
+        None => weight,
+    }
+}
+
+/// Returns the products of two chunks from `at` on with a weight.
+#[inline(always)]
+fn pair<T: Summed, I: Isa>(isa: I, xs: &[T], at: usize, weight: f64) -> [SumChunk<I, T>; 2] {
+    let x = &xs[at..at + 2 * CHUNK];
+    [
+        term::<T, I>(isa, x, weight),
+        term::<T, I>(isa, &x[CHUNK..], weight),
+    ]
 }

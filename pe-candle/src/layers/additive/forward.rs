@@ -1,9 +1,11 @@
 //! The calls: at an offset, with position ids, in place.
 
-use candle_core::{ModuleT, Result, Tensor, bail};
+use std::ops::Range;
+
+use candle_core::{DType, ModuleT, Result, Tensor, bail};
 
 use super::PositionalEncoding;
-use crate::kernel::{AddEncoding, Fused, TokenRows};
+use crate::kernel::{AddEncoding, AddTrained, Fused, TokenRows};
 use crate::layers::reference::Paths;
 use crate::tensors::axes::AxisOrder;
 use crate::tensors::dtypes::{TableKind, check_dtypes};
@@ -41,9 +43,7 @@ impl PositionalEncoding {
         }
         if self.plan.has_kernel(xs) {
             let table = self.shared.rows.at_least(end)?;
-            return self
-                .fused(TokenRows::From(offset), train)
-                .apply(xs, &[&table]);
+            return self.sum(TokenRows::From(offset), xs, &table, train);
         }
         self.by_reference(xs, &self.broadcast_rows(offset, time)?, train)
     }
@@ -87,6 +87,9 @@ impl PositionalEncoding {
             return Ok(());
         }
         let table = self.shared.rows.at_least(end)?;
+        if table.track_op() {
+            bail!("the table is trained: adding in place computes no gradient of it");
+        }
         let op = self.fused(TokenRows::From(offset), false);
         op.apply_in_place(xs, &[&table])
     }
@@ -122,6 +125,17 @@ impl PositionalEncoding {
         position_ids: &Tensor,
         train: bool,
     ) -> Result<Tensor> {
+        self.with_ids(xs, position_ids, 0..self.shared.rows.limit(), train)
+    }
+
+    /// Does the same for ids that count from the first of some rows.
+    pub(crate) fn with_ids(
+        &self,
+        xs: &Tensor,
+        position_ids: &Tensor,
+        rows: Range<usize>,
+        train: bool,
+    ) -> Result<Tensor> {
         let (batch, time) = self.check_input(xs)?;
         memory::for_result("the result", xs)?;
         let unbatched = self.shared.config.axis_order == AxisOrder::Unbatched;
@@ -139,7 +153,7 @@ impl PositionalEncoding {
                 )
             }
         };
-        let checked = CheckedIds::read(position_ids, self.shared.rows.limit())?;
+        let checked = CheckedIds::read(position_ids, rows.len())?.moved_to_row(rows.start);
         if checked.ids.is_empty() || xs.elem_count() == 0 {
             return self.dropout.forward(xs, train);
         }
@@ -151,9 +165,19 @@ impl PositionalEncoding {
             } else {
                 TokenRows::PerStep(ids)
             };
-            return self.fused(rows, train).apply(xs, &[&table]);
+            return self.sum(rows, xs, &table, train);
         }
-        self.by_reference(xs, &self.gathered(&table, checked)?, train)
+        self.by_reference(xs, &self.gathered(&table, checked, xs.dtype())?, train)
+    }
+
+    /// Computes the sum in one pass, with gradients to the input and to a trained table.
+    fn sum(&self, rows: TokenRows, xs: &Tensor, table: &Tensor, train: bool) -> Result<Tensor> {
+        let add = self.fused(rows, train);
+        if !table.track_op() {
+            return add.apply(xs, &[table]);
+        }
+        let padding = self.shared.padding;
+        xs.apply_op2(table, AddTrained { add, padding })
     }
 
     /// Returns the operation that computes everything in one pass. A training call uses the next step.
@@ -182,9 +206,10 @@ impl PositionalEncoding {
     }
 
     /// Returns the rows of position ids, in a shape that broadcasts to the input's.
-    fn gathered(&self, table: &Tensor, checked: CheckedIds) -> Result<Tensor> {
+    fn gathered(&self, table: &Tensor, checked: CheckedIds, input: DType) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
-        let pe = (Paths::get(&self.plan)?.gather)(table, checked.ids)?;
+        let gather = Paths::get(&self.plan)?.gather;
+        let pe = gather(table, checked.ids, input, self.shared.padding)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
@@ -194,7 +219,7 @@ impl PositionalEncoding {
     }
 
     /// Checks shape, type, and device, and returns batch and time.
-    fn check_input(&self, xs: &Tensor) -> Result<(usize, usize)> {
+    pub(crate) fn check_input(&self, xs: &Tensor) -> Result<(usize, usize)> {
         let (order, d_model) = (self.shared.config.axis_order, self.d_model());
         let dims = xs.dims();
         let (batch, time) = match order.read(dims) {

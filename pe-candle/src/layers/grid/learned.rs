@@ -6,13 +6,12 @@ use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_core::PatchGrid;
 
-use crate::kernel::{AddEncoding, Fused, GatherSum, Gathering, Plan, Side, TokenRows};
+use crate::kernel::{GatherSum, Gathering, Plan, Side};
+use crate::layers::grid::add::{PatchAxes, add, check_input};
 use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
 use crate::layers::grid::requests::Request;
 use crate::layers::published::Published;
-use crate::layers::reference::{Paths, compute_dtype};
-use crate::tensors::axes::AxisOrder;
-use crate::tensors::dtypes::{TableKind, check_dtypes};
+use crate::layers::reference::Paths;
 use crate::tensors::memory;
 
 /// Sizes with known weights.
@@ -226,9 +225,10 @@ impl LearnedGrid {
     /// Returns an error if the shape of `xs` does not match the resized grid, or its type or device does
     /// not match the table. Also returns the errors of [`resized`](Self::resized).
     pub fn forward(&self, xs: &Tensor, size: &[usize]) -> Result<Tensor> {
-        self.check_input(xs)?;
+        check_input(xs, &self.shared.table)?;
         let rows = self.resized(size)?;
-        self.add(xs, rows, size)
+        let axes = self.patch_axes();
+        add(&self.plan, xs, rows, size, axes)
     }
 
     /// Adds the grids of several images to their patches, which follow each other: `[T, D]` or
@@ -237,63 +237,20 @@ impl LearnedGrid {
     /// # Errors
     /// Returns the errors of [`forward`](Self::forward) and [`resized_packed`](Self::resized_packed).
     pub fn forward_packed(&self, xs: &Tensor, grids: &[PatchGrid]) -> Result<Tensor> {
-        self.check_input(xs)?;
+        check_input(xs, &self.shared.table)?;
         let rows = self.resized_packed(grids)?;
         if xs.rank() == 2 {
-            return self.add(&xs.unsqueeze(0)?, rows, &[])?.squeeze(0);
+            let xs = xs.unsqueeze(0)?;
+            return add(&self.plan, &xs, rows, &[], self.patch_axes())?.squeeze(0);
         }
-        self.add(xs, rows, &[])
+        add(&self.plan, xs, rows, &[], self.patch_axes())
     }
 
-    fn check_input(&self, xs: &Tensor) -> Result<()> {
-        let table = &self.shared.table;
-        check_dtypes("the input", xs.dtype(), TableKind::Encoding, table.dtype())?;
-        if !xs.device().same_device(table.device()) {
-            let (input, table) = (xs.device().location(), table.device().location());
-            bail!("the input is on {input:?}, but the table is on {table:?}");
+    fn patch_axes(&self) -> PatchAxes {
+        match self.shared.config.axes {
+            TableAxes::ChannelsFirst => PatchAxes::ChannelsFirst,
+            _ => PatchAxes::ChannelsLast,
         }
-        memory::for_result("the result", xs)
-    }
-
-    /// Adds rows to `xs`. The size is that of the grid, if it is one.
-    fn add(&self, xs: &Tensor, rows: Tensor, size: &[usize]) -> Result<Tensor> {
-        let config = &self.shared.config;
-        let (count, width) = rows.dims2()?;
-        let grid = |dims: &[usize]| {
-            !size.is_empty() && count == LearnedGridConfig::cells_of(size) && dims == size
-        };
-        let rows = match xs.dims() {
-            [_, time, d] if (*time, *d) == (count, width) => {
-                if !rows.track_op() && self.plan.has_kernel(xs) && xs.elem_count() != 0 {
-                    let op = AddEncoding {
-                        rows: TokenRows::From(0),
-                        order: AxisOrder::BatchFirst,
-                        scale: None,
-                        masking: None,
-                        level: self.plan.level,
-                    };
-                    return op.apply(xs, &[&rows]);
-                }
-                rows
-            }
-            [_, d, sides @ ..]
-                if config.axes == TableAxes::ChannelsFirst && *d == width && grid(sides) =>
-            {
-                rows.t()?.reshape([&[width], size].concat())?
-            }
-            [_, sides @ .., d]
-                if config.axes != TableAxes::ChannelsFirst && *d == width && grid(sides) =>
-            {
-                rows.reshape([size, &[width]].concat())?
-            }
-            dims => bail!(
-                "the input must be [B, {count}, {width}] for {count} rows of a grid, or have the sides of \
-                 the grid, got {dims:?}"
-            ),
-        };
-        let dtype = compute_dtype(xs.dtype());
-        let sum = xs.to_dtype(dtype)?.broadcast_add(&rows.to_dtype(dtype)?)?;
-        sum.to_dtype(xs.dtype())
     }
 
     /// Returns the rows of a request.

@@ -171,11 +171,16 @@ impl RotaryEmbeddingConfig {
 
     /// Returns the type of the tables of a layer with inputs of a type.
     pub(super) fn table_dtype(&self, dtype: DType) -> DType {
-        self.table_dtype.unwrap_or(match dtype {
-            DType::F64 => DType::F64,
-            _ => DType::F32,
-        })
+        table_dtype(self.table_dtype, dtype)
     }
+}
+
+/// Returns the type of the tables of a layer with inputs of a type, unless another one is given.
+pub(super) fn table_dtype(given: Option<DType>, dtype: DType) -> DType {
+    given.unwrap_or(match dtype {
+        DType::F64 => DType::F64,
+        _ => DType::F32,
+    })
 }
 
 /// Converts the settings of a type of layers in a model's `config.json`: frequencies, head, layout, and

@@ -126,7 +126,12 @@ pub(super) struct Given<'a> {
 
 impl Given<'_> {
     /// Checks an input without a layer, and returns its batch and time.
-    fn check(&self, what: &str, xs: &Tensor, order: HeadOrder) -> Result<(usize, usize)> {
+    pub(super) fn check(
+        &self,
+        what: &str,
+        xs: &Tensor,
+        order: HeadOrder,
+    ) -> Result<(usize, usize)> {
         let Some(found) = order.read(xs.dims()) else {
             bail!("{what}: {}, got {:?}", order.describe(), xs.dims());
         };
@@ -140,7 +145,7 @@ impl Given<'_> {
     }
 
     /// Returns the rotation, without a layer, of inputs with one batch and time.
-    fn rotation(
+    pub(super) fn rotation(
         &self,
         (batch, time): (usize, usize),
         inputs: &[(&str, &Tensor)],

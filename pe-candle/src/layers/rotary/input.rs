@@ -197,6 +197,7 @@ impl TokenRows {
                 per_token(ids.collect())
             }
             Self::Each => Ok(table.clone()),
+            Self::PerHead => table.unsqueeze(0),
         }
     }
 }

@@ -19,6 +19,17 @@ impl Rotation {
         let (cos, sin) = (rows(&self.cos)?, rows(&self.sin)?);
         rotate(xs, &cos, &sin, layout, order, route)
     }
+
+    /// Does what [`AngleRotation`](crate::kernel::AngleRotation) does by Candle's operations. The tables of
+    /// this rotation are the angles.
+    pub(crate) fn by_angles(&self, xs: &Tensor) -> Result<Tensor> {
+        let rotation = Self {
+            cos: self.cos.cos()?,
+            sin: self.sin.sin()?,
+            ..self.clone()
+        };
+        rotation.by_reference(xs, Route::Operations)
+    }
 }
 
 /// Rotates heads with the axes of `order`. The cosines and sines have shape `[T, pairs]` or
@@ -116,6 +127,10 @@ fn broadcast(table: &Tensor, heads: &Tensor, order: HeadOrder) -> Result<Tensor>
         (3, HeadOrder::TimeFirst) => table.unsqueeze(2)?,
         (2, HeadOrder::SequenceFirst) => table.unsqueeze(1)?.unsqueeze(1)?,
         (3, HeadOrder::SequenceFirst) => table.transpose(0, 1)?.unsqueeze(2)?,
+        // [1, H, T, pairs].
+        (4, HeadOrder::HeadFirst) => table.clone(),
+        (4, HeadOrder::TimeFirst) => table.transpose(1, 2)?,
+        (4, HeadOrder::SequenceFirst) => table.permute((2, 0, 1, 3))?,
         _ => bail!(
             "tables must have shape [T, pairs] or [B, T, pairs], got {:?}",
             table.dims()

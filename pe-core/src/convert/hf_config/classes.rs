@@ -33,6 +33,7 @@ pub(super) const CLASSES: &[(&str, Family)] = &[
     ("csm_depth_decoder_model", PLAIN.theta(500_000.0).sizes([1024, 8, 4, 33])),
     ("cwm", PLAIN.theta(1_000_000.0).head(128).parameters(r#"{"factor": 16.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}"#).sizes([6144, 48, 64, 131072])),
     ("dbrx", PLAIN.sizes([2048, 16, 24, 2048])),
+    ("deepseek_ocr2_encoder", PLAIN.sizes([4096, 32, 32, 32768])),
     ("deepseek_ocr2_text", PLAIN.sizes([4096, 32, 32, 2048])),
     ("deepseek_v2", PLAIN.part(64).interleaved().sizes([4096, 32, 32, 2048])),
     ("deepseek_v3", PLAIN.part(64).interleaved().sizes([7168, 128, 61, 4096])),

@@ -24,6 +24,9 @@ const NOT_ATTENTION: [&str; 8] = [
     "moe",
 ];
 
+/// The number of Cohere 2 MoE's first layers, which have rules of their own.
+const DENSE: &str = "first_k_dense_replace";
+
 const FULL: &str = "full_attention";
 
 /// The largest number of layers that is enumerated.
@@ -55,6 +58,14 @@ pub(super) fn layer_types(reader: &mut Reader, family: Family) -> Result<LayerTy
                 reader.take_null("sliding_window", window);
             } else {
                 types.insert(FULL.to_owned());
+                let dense = reader.peek(DENSE).and_then(Value::as_u64);
+                if always && dense.is_some_and(|layers| layers > 0) {
+                    let at = reader.path(DENSE);
+                    reader.warn(
+                        &at,
+                        "these layers rotate even if they see the whole sequence",
+                    );
+                }
                 if found.types.is_empty() && period > 0 {
                     found.types = by_period(reader, family, key, period)?;
                 }

@@ -1,15 +1,14 @@
-//! Positions with several coordinates. Each pair follows one of them.
+//! Split of a language model's pairs between time, height, and width, and tables of any such split.
 //!
-//! A token of an image or a video has a time, a row, and a column. [`Mrope`] splits the pairs of a
-//! language model between the three, [`AxialRotary`] splits the pairs of a vision model between
-//! rows and columns. Both build tables with one row per token and with every pair at its own
-//! coordinate. Code that applies ordinary tables applies these unchanged.
+//! A token of an image or a video has a time, a row, and a column, and each pair follows one of them.
+//! Tables have one row per token, with every pair at its own coordinate. Code that applies ordinary
+//! tables applies these unchanged.
 
 use crate::error::{Error, Result};
+use crate::families::rotary::axial::assembly::{Assembly, Coordinates, Unrotated};
 use crate::families::rotary::frequencies::{RotaryFrequencies, Source};
 use crate::families::rotary::tables::CosSin;
-use crate::families::rotary::{Rotary, RotaryConfig};
-use crate::limits::{MAX_D_MODEL, MAX_TOKENS};
+use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
 use crate::turns::scaling::Set;
 
@@ -157,249 +156,35 @@ impl RotaryFrequencies {
             let (axis, lists) = (*axis, positions.len());
             return Err(Error::Axis { axis, lists });
         }
-        let mut out = self.tables_at::<T>(positions.first().copied().unwrap_or_default())?;
-        for (axis, list) in positions.iter().enumerate().skip(1) {
-            if !axes.iter().any(|a| usize::from(*a) == axis) {
-                continue;
-            }
-            // Only tokens with different coordinates need another row.
-            let differing: Vec<usize> = (0..tokens)
-                .filter(|t| list[*t] != positions[0][*t])
-                .collect();
-            let at: Vec<u32> = differing.iter().map(|token| list[*token]).collect();
-            let rows = self.tables_at::<T>(&at)?;
-            for (row, token) in differing.into_iter().enumerate() {
-                let from = row * pairs..(row + 1) * pairs;
-                let to = token * pairs..(token + 1) * pairs;
-                for (table, source) in [(&mut out.cos, &rows.cos), (&mut out.sin, &rows.sin)] {
-                    let source = &source.as_slice()[from.clone()];
-                    let table = &mut table.as_mut_slice()[to.clone()];
-                    for ((entry, value), a) in table.iter_mut().zip(source).zip(axes) {
-                        if usize::from(*a) == axis {
-                            *entry = *value;
-                        }
-                    }
-                }
-            }
-        }
-        Ok(out)
+        let mut places = vec![0; positions.len()];
+        let places: Vec<(usize, usize)> = axes
+            .iter()
+            .map(|axis| {
+                let next = &mut places[usize::from(*axis)];
+                *next += 1;
+                (usize::from(*axis), *next - 1)
+            })
+            .collect();
+        let of_axis = |axis: usize| {
+            let pairs = (0..pairs).filter(|pair| usize::from(axes[*pair]) == axis);
+            self.picked(&pairs.collect::<Vec<_>>())
+        };
+        let frequencies: Vec<Self> = (0..positions.len()).map(of_axis).collect::<Result<_>>()?;
+        let coordinates = |list: &&[u32]| Coordinates::of(list.iter().map(|p| f64::from(*p)));
+        let coordinates: Vec<Coordinates> = positions.iter().map(coordinates).collect();
+        Assembly::new(frequencies, 0, &places).tables(&coordinates, 1, Unrotated::default())
     }
 
-    /// Returns the set of the given pairs, in their order, with the same attention factor.
-    fn picked(&self, pairs: &[usize]) -> Result<Self> {
-        let set = match &self.inner.source {
+    /// Returns the set of the given pairs, in their order, with the same attention factor and direction.
+    pub(super) fn picked(&self, pairs: &[usize]) -> Result<Self> {
+        self.with(match &self.inner.source {
             Source::Exact { radians } => Set::Exact(pairs.iter().map(|p| radians[*p]).collect()),
             Source::F32(inv_freq) => Set::F32(pairs.iter().map(|p| inv_freq[*p]).collect()),
-        };
+        })
+    }
+
+    /// Returns another set with the same attention factor and direction.
+    pub(super) fn with(&self, set: Set) -> Result<Self> {
         Ok(Self::new(set, *self.factor())?.rotating(self.direction))
-    }
-}
-
-/// Assignment of the frequencies of a head to rows and columns of an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-#[non_exhaustive]
-pub enum AxialFrequencies {
-    /// Rows and columns each have the frequencies of a head of half the width: the vision model of
-    /// Qwen2-VL and its successors.
-    Same,
-    /// Rows have every other frequency of the whole head, starting with the fastest, and columns
-    /// have the rest: Pixtral.
-    Alternating,
-}
-
-/// Rotary embedding of image patches by row and column.
-///
-/// The first half of the pairs follows the row, the second half the column.
-///
-/// ```
-/// use pe_core::{AxialFrequencies, AxialRotary, PatchGrid, vision_position_ids};
-///
-/// let rotary = AxialRotary::new(64, 10_000.0, AxialFrequencies::Alternating)?;
-/// let patches = vision_position_ids(&[PatchGrid { frames: 1, rows: 2, columns: 3 }], 1)?;
-/// let tables = rotary.tables::<f32>(&patches)?;
-/// assert_eq!((tables.cos.rows(), tables.cos.width()), (6, 32));
-/// # Ok::<(), pe_core::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct AxialRotary {
-    frequencies: RotaryFrequencies,
-    axes: Vec<u8>,
-}
-
-impl AxialRotary {
-    /// Creates the embedding for heads of `head_dim` columns.
-    ///
-    /// # Errors
-    /// Returns an error if `head_dim` is not a positive multiple of 4. Also returns the errors of
-    /// [`Rotary::new`].
-    pub fn new(head_dim: usize, base: f64, frequencies: AxialFrequencies) -> Result<Self> {
-        Self::from_config(
-            RotaryConfig {
-                base,
-                ..RotaryConfig::new(head_dim)
-            },
-            frequencies,
-        )
-    }
-
-    /// Creates the embedding from a complete specification, with the width of a head in
-    /// `rotary_dim`. It allows other recipes than the exact one.
-    ///
-    /// # Errors
-    /// Returns the errors of [`AxialRotary::new`].
-    pub fn from_config(config: RotaryConfig, frequencies: AxialFrequencies) -> Result<Self> {
-        let head_dim = config.rotary_dim;
-        if head_dim == 0 || !head_dim.is_multiple_of(4) {
-            return Err(Error::AxialWidth { head_dim });
-        }
-        // Checks the width before any list of its size is allocated.
-        let rotary = Rotary::new(RotaryConfig {
-            rotary_dim: match frequencies {
-                AxialFrequencies::Same => head_dim / 2,
-                AxialFrequencies::Alternating => head_dim,
-            },
-            ..config
-        })?;
-        let quarter = head_dim / 4;
-        let order: Vec<usize> = match frequencies {
-            AxialFrequencies::Same => (0..quarter).chain(0..quarter).collect(),
-            AxialFrequencies::Alternating => {
-                let every_other = |first: usize| (0..quarter).map(move |i| 2 * i + first);
-                every_other(0).chain(every_other(1)).collect()
-            }
-        };
-        Ok(Self {
-            frequencies: rotary.frequencies(0)?.picked(&order)?,
-            axes: (0..2 * quarter)
-                .map(|pair| u8::from(pair >= quarter))
-                .collect(),
-        })
-    }
-
-    /// Returns the frequencies of all pairs, the rows first.
-    pub fn frequencies(&self) -> &RotaryFrequencies {
-        &self.frequencies
-    }
-
-    /// Computes cosines and sines of patches, one row of `head_dim / 2` pairs per patch.
-    ///
-    /// # Errors
-    /// Returns an error if the lists of rows and columns differ in length, or if memory is
-    /// exhausted.
-    pub fn tables<T: Element>(&self, patches: &PatchPositions) -> Result<CosSin<T>> {
-        let lists = [&patches.rows[..], &patches.columns[..]];
-        self.frequencies.tables_by_axis(&self.axes, &lists)
-    }
-}
-
-/// Row and column of each patch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PatchPositions {
-    /// Row of each patch.
-    pub rows: Vec<u32>,
-    /// Column of each patch.
-    pub columns: Vec<u32>,
-}
-
-/// Size of an image or a video in patches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PatchGrid {
-    /// Number of frames, after the patch embedding has merged frames; 1 for an image.
-    pub frames: u32,
-    /// Number of rows of patches.
-    pub rows: u32,
-    /// Number of columns of patches.
-    pub columns: u32,
-}
-
-impl PatchGrid {
-    /// Returns the grid after squares of `merge` x `merge` patches become one token.
-    pub(super) fn merged(self, merge: u32) -> Result<Self> {
-        let fits = |size: u32| merge > 0 && size.is_multiple_of(merge);
-        if fits(self.rows) && fits(self.columns) {
-            return Ok(Self {
-                rows: self.rows / merge,
-                columns: self.columns / merge,
-                ..self
-            });
-        }
-        let Self { rows, columns, .. } = self;
-        Err(Error::Grid {
-            rows,
-            columns,
-            merge,
-        })
-    }
-
-    pub(super) fn tokens(self) -> u64 {
-        u64::from(self.frames)
-            .saturating_mul(u64::from(self.rows))
-            .saturating_mul(u64::from(self.columns))
-    }
-}
-
-pub(super) fn check_tokens(tokens: u64) -> Result<()> {
-    if tokens > MAX_TOKENS {
-        return Err(Error::TooManyTokens { tokens });
-    }
-    Ok(())
-}
-
-/// Computes row and column of every patch of images and videos, in the order of Qwen2-VL's vision
-/// model: squares of `merge` x `merge` patches one after the other, repeated for each frame.
-/// `merge` 1 gives Pixtral's order, row after row.
-///
-/// ```
-/// use pe_core::{PatchGrid, vision_position_ids};
-///
-/// let patches = vision_position_ids(&[PatchGrid { frames: 1, rows: 2, columns: 4 }], 2)?;
-/// assert_eq!(patches.rows, [0, 0, 1, 1, 0, 0, 1, 1]);
-/// assert_eq!(patches.columns, [0, 1, 0, 1, 2, 3, 2, 3]);
-/// # Ok::<(), pe_core::Error>(())
-/// ```
-///
-/// # Errors
-/// Returns an error if a grid cannot be divided into such squares, or if the grids have more
-/// than 2^28 patches in total.
-pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPositions> {
-    let mut out = PatchPositions::default();
-    let mut total: u64 = 0;
-    for grid in grids {
-        let squares = grid.merged(merge)?;
-        total = total.saturating_add(grid.tokens());
-        check_tokens(total)?;
-        out.rows.reserve(grid.tokens() as usize);
-        out.columns.reserve(grid.tokens() as usize);
-        if grid.tokens() == 0 {
-            // Avoids iterating over four billion empty frames or rows.
-            continue;
-        }
-        for _ in 0..grid.frames {
-            for (row, column) in product(squares.rows, squares.columns) {
-                for (inner_row, inner_column) in product(merge, merge) {
-                    out.rows.push(row * merge + inner_row);
-                    out.columns.push(column * merge + inner_column);
-                }
-            }
-        }
-    }
-    Ok(out)
-}
-
-fn product(rows: u32, columns: u32) -> impl Iterator<Item = (u32, u32)> {
-    (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_many_tokens_as_documented() {
-        assert!(check_tokens(1 << 28).is_ok());
-        let error = check_tokens((1 << 28) + 1).unwrap_err();
-        assert!(error.to_string().contains("268435457"), "{error}");
     }
 }

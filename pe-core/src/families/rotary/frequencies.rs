@@ -66,19 +66,18 @@ impl RotaryFrequencies {
     pub(crate) fn new(set: Set, factor: Factor) -> Result<Self> {
         let (source, rows) = match set {
             Set::Exact(radians) => {
-                if let Some(pair) = radians.iter().position(|f| f.exceeds_power_of_two(32)) {
-                    return Err(Error::InvFreq {
-                        value: to_f64(radians[pair]),
-                        pair,
-                    });
-                }
-                // The pairs before the last run of zeros.
-                let rotated = radians.iter().rposition(|f| !f.is_zero());
-                let rotated = &radians[..rotated.map_or(0, |last| last + 1)];
-                let columns = Columns::apart(radians.len(), rotated.len());
-                let frequencies = rotated.iter().map(|f| Frequency::from_radians(*f));
-                let rows = Rows::exact(frequencies.collect(), columns);
-                (Source::Exact { radians }, rows)
+                let frequencies = radians
+                    .iter()
+                    .map(|f| Frequency::from_radians(*f))
+                    .collect();
+                exact(radians, frequencies)?
+            }
+            Set::Turns(turns) => {
+                let radians = turns.iter().map(|f| f.mul(BigFloat::two_pi())).collect();
+                exact(
+                    radians,
+                    turns.into_iter().map(Frequency::from_turns).collect(),
+                )?
             }
             Set::F32(inv_freq) => {
                 const LIMIT: f32 = (1u64 << 32) as f32;
@@ -87,7 +86,7 @@ impl RotaryFrequencies {
                     return Err(Error::InvFreq { value, pair });
                 }
                 let columns = Columns::apart(inv_freq.len(), inv_freq.len());
-                let rows = Rows::recipe(inv_freq.clone(), columns);
+                let rows = Rows::recipe(inv_freq.clone(), 1.0, columns);
                 (Source::F32(inv_freq), rows)
             }
         };
@@ -159,4 +158,19 @@ impl RotaryFrequencies {
                 .collect(),
         }
     }
+}
+
+/// Checks exact frequencies, and returns the rows of those that rotate: the pairs before the last run
+/// of zeros.
+fn exact(radians: Vec<BigFloat>, mut frequencies: Vec<Frequency>) -> Result<(Source, Rows)> {
+    if let Some(pair) = radians.iter().position(|f| f.exceeds_power_of_two(32)) {
+        return Err(Error::InvFreq {
+            value: to_f64(radians[pair]),
+            pair,
+        });
+    }
+    let rotated = radians.iter().rposition(|f| !f.is_zero());
+    frequencies.truncate(rotated.map_or(0, |last| last + 1));
+    let columns = Columns::apart(radians.len(), frequencies.len());
+    Ok((Source::Exact { radians }, Rows::exact(frequencies, columns)))
 }

@@ -1,7 +1,7 @@
 //! Positions in time, height, and width of a sequence of text, images, and videos.
 
 use crate::error::{Error, Result};
-use crate::families::rotary::axes::{PatchGrid, check_tokens};
+use crate::families::rotary::patches::{PatchGrid, check_tokens};
 use crate::limits::POSITIONS;
 
 /// Segment of a sequence.

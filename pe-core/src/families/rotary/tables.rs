@@ -10,6 +10,7 @@ use crate::rows::plan::Plan;
 use crate::rows::writer::Positions;
 use crate::spec::direction::Direction;
 use crate::table::Table;
+use crate::turns::position::check_reals;
 
 /// Cosines and sines of the same positions, `[positions, pairs]` each, multiplied by the attention
 /// factor.
@@ -64,10 +65,34 @@ impl RotaryFrequencies {
     /// Returns an error if a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
     /// memory is exhausted.
     pub fn tables_at<T: Element>(&self, positions: &[u32]) -> Result<CosSin<T>> {
-        let zeros = || Table::zeros(positions.len() as u64, self.pairs());
+        self.rows_at(positions.len(), Positions::Integers(positions))
+    }
+
+    /// Computes cosines and sines of real positions, including negative and fractional ones. Each
+    /// position is the exact value of its `f64`.
+    ///
+    /// ```
+    /// use pe_core::{Rotary, RotaryConfig};
+    ///
+    /// let frequencies = Rotary::new(RotaryConfig::new(2))?.frequencies(0)?;
+    /// let tables = frequencies.tables_at_reals::<f64>(&[-0.5, 3.0])?;
+    /// assert_eq!(tables.sin.as_slice(), [-0.479425538604203, 0.1411200080598672]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if a position is not finite or exceeds 2^53 in magnitude. Also returns the
+    /// errors of [`RotaryFrequencies::tables_at`].
+    pub fn tables_at_reals<T: Element>(&self, positions: &[f64]) -> Result<CosSin<T>> {
+        check_reals(positions)?;
+        self.rows_at(positions.len(), Positions::Reals(positions))
+    }
+
+    fn rows_at<T: Element>(&self, rows: usize, positions: Positions<'_>) -> Result<CosSin<T>> {
+        let zeros = || Table::zeros(rows as u64, self.pairs());
         let (mut cos, mut sin) = (zeros()?, zeros()?);
         let out = Out([cos.as_mut_slice(), sin.as_mut_slice()]);
-        T::fill_at(&self.inner.rows, Positions::Integers(positions), out)?;
+        T::fill_at(&self.inner.rows, positions, out)?;
         signed(self.direction, sin.as_mut_slice());
         Ok(CosSin { cos, sin })
     }

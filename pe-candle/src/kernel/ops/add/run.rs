@@ -30,16 +30,29 @@ impl RowMap<'_> {
         again.then_some(self.time * self.width)
     }
 
+    /// Returns the row of the table that a row of the input uses.
+    #[inline(always)]
+    pub(super) fn id(&self, row: usize) -> u32 {
+        let (batch, time) = self.token(row);
+        self.rows.of(batch, time, self.time) as u32
+    }
+
+    /// Returns the batch and the time of a row of the input.
+    #[inline(always)]
+    fn token(&self, row: usize) -> (usize, usize) {
+        if self.sequence_first {
+            (row % self.batch, row / self.batch)
+        } else {
+            (row / self.time, row % self.time)
+        }
+    }
+
     /// Returns the index of the entry for element `first`, and the number of elements, at most `len`, whose entries
     /// follow it.
     #[inline(always)]
     fn run(&self, first: usize, len: usize) -> (usize, usize) {
         let (row, column) = (first / self.width, first % self.width);
-        let (batch, time) = if self.sequence_first {
-            (row % self.batch, row / self.batch)
-        } else {
-            (row / self.time, row % self.time)
-        };
+        let (batch, time) = self.token(row);
         let id = self.rows.of(batch, time, self.time);
         let rows = match self.rows {
             TokenRows::From(_) if !self.sequence_first => self.time - time,
@@ -241,14 +254,14 @@ impl<T: Activation> Work for MaskRows<'_, '_, T> {
 }
 
 /// A factor in all lanes, and the zero that is added after it.
-struct Scale<I: Isa, T: Activation> {
+pub(super) struct Scale<I: Isa, T: Activation> {
     factor: Chunk<I, T>,
     zero: Chunk<I, T>,
 }
 
 impl<I: Isa, T: Activation> Scale<I, T> {
     #[inline(always)]
-    fn new(isa: I, scale: Option<T::Compute>) -> Option<Self> {
+    pub(super) fn new(isa: I, scale: Option<T::Compute>) -> Option<Self> {
         let ops = T::Compute::ops(isa);
         let (factor, zero) = (ops.splat(scale?), ops.splat(T::Compute::default()));
         Some(Self { factor, zero })
@@ -256,7 +269,7 @@ impl<I: Isa, T: Activation> Scale<I, T> {
 
     /// Scales as Candle's `affine(scale, 0)` does, which turns -0 into +0.
     #[inline(always)]
-    fn of(&self, isa: I, x: Chunk<I, T>) -> Chunk<I, T> {
+    pub(super) fn of(&self, isa: I, x: Chunk<I, T>) -> Chunk<I, T> {
         let ops = T::Compute::ops(isa);
         ops.add(ops.mul(x, self.factor), self.zero)
     }
@@ -364,7 +377,7 @@ fn replace<T: Activation, P: Copy + Default, W: Copy + Default>(
 
 /// Returns the elements, padded to a chunk.
 #[inline(always)]
-fn padded<T: Copy + Default>(from: &[T]) -> [T; CHUNK] {
+pub(super) fn padded<T: Copy + Default>(from: &[T]) -> [T; CHUNK] {
     let mut chunk = [T::default(); CHUNK];
     chunk[..from.len()].copy_from_slice(from);
     chunk

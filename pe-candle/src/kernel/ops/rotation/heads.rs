@@ -84,10 +84,15 @@ impl Heads {
         }
     }
 
-    /// Visits the rows `first .. end` in their order, with the index of the first element of each, its batch and its
-    /// time.
+    /// Visits the rows `first .. end` in their order, with the index of the first element of each, its batch, its
+    /// head, and its time.
     #[inline(always)]
-    pub(super) fn visit(&self, first: usize, end: usize, mut f: impl FnMut(usize, usize, usize)) {
+    pub(super) fn visit(
+        &self,
+        first: usize,
+        end: usize,
+        mut f: impl FnMut(usize, [usize; 2], usize),
+    ) {
         let ([_, middle, inner], [a, b, c]) = (self.dims, self.strides);
         let (run, mut from) = (first / inner, first % inner);
         let (mut i, mut j) = (run / middle, run % middle);
@@ -96,12 +101,12 @@ impl Heads {
             let to = inner.min(from + left);
             let place = self.start + i * a + j * b;
             for k in from..to {
-                let (batch, time) = match self.order {
-                    HeadOrder::HeadFirst => (i, k),
-                    HeadOrder::TimeFirst => (i, j),
-                    HeadOrder::SequenceFirst => (j, i),
+                let (of, time) = match self.order {
+                    HeadOrder::HeadFirst => ([i, j], k),
+                    HeadOrder::TimeFirst => ([i, k], j),
+                    HeadOrder::SequenceFirst => ([j, k], i),
                 };
-                f(place + k * c, batch, time);
+                f(place + k * c, of, time);
             }
             left -= to - from;
             (from, j) = (0, j + 1);

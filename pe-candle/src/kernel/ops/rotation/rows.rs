@@ -142,8 +142,12 @@ impl<T: Activation, P: Entry<T::Compute>> Work for Part<'_, '_, T, P> {
             self.first,
             self.end,
             #[inline(always)]
-            |start, batch, time| {
-                let row = rows.tokens.of(batch, time, steps) * rows.stride;
+            |start, [batch, head], time| {
+                let group = match rows.tokens {
+                    TokenRows::PerHead => head,
+                    _ => batch,
+                };
+                let row = rows.tokens.of(group, time, steps) * rows.stride;
                 let end = row + rows.pairs;
                 let angles = (&rows.cos[row..end], &rows.sin[row..end]);
                 let run = (start - self.offset, step, width);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use candle_core::{Result, bail};
 
 use super::exp::Real;
+use crate::kernel::element::Compute;
+use crate::kernel::isa::{CHUNK, each};
 
 /// How the value for query `i` and key `j` is found among the values of a sequence and head.
 #[derive(Debug, Clone)]
@@ -142,17 +144,24 @@ impl Term {
             Read::KeyRows { keys: rows, width } => {
                 let values = &part[query * rows..][..*rows];
                 for (row, _, run) in runs(*width, keys) {
-                    let value = values[row];
-                    for z in &mut z[run] {
-                        *z += value;
-                    }
+                    add_run(run, z, |_| values[row]);
                 }
             }
             Read::KeyColumns { width } => {
                 let values = &part[query * width..][..*width];
+                // In a row of the image that begins at a later column, the first lane has that column's value.
+                let from = |first: usize| {
+                    each(|lane| values.get(first + lane).copied().unwrap_or_default())
+                };
+                let whole = from(0);
                 for (_, first, run) in runs(*width, keys) {
-                    for (z, value) in z[run].iter_mut().zip(&values[first..]) {
-                        *z += *value;
+                    if run.len() > CHUNK {
+                        for (z, value) in z[run].iter_mut().zip(&values[first..]) {
+                            *z += *value;
+                        }
+                    } else {
+                        let values = if first == 0 { whole } else { from(first) };
+                        add_run(run, z, |lane| values[lane]);
                     }
                 }
             }
@@ -252,4 +261,22 @@ fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize,
             run
         },
     )
+}
+
+/// Adds a value to each number of a run. A short run is part of a chunk, whose other lanes have minus zero added: all numbers
+/// stay as they are.
+#[inline(always)]
+fn add_run<C: Real>(run: Range<usize>, z: &mut [C], value: impl Fn(usize) -> C) {
+    let len = run.len();
+    if len <= CHUNK
+        && let Some(chunk) = z[run.start..].first_chunk_mut::<CHUNK>()
+    {
+        let before = *chunk;
+        let nothing = <C as Compute>::from_f64(-0.0);
+        *chunk = each(|lane| before[lane] + if lane < len { value(lane) } else { nothing });
+        return;
+    }
+    for (lane, z) in z[run].iter_mut().enumerate() {
+        *z += value(lane);
+    }
 }
