@@ -4,6 +4,7 @@ pub(crate) mod additive;
 pub mod bias;
 pub(crate) mod config;
 pub(crate) mod dropout;
+pub(crate) mod fourier;
 pub(crate) mod grid;
 pub(crate) mod inference;
 pub(crate) mod learned;

@@ -173,6 +173,7 @@ pub use layers::bias::{
 };
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
+pub use layers::fourier::{FourierFeatures, FourierFeaturesConfig};
 pub use layers::grid::add::PatchAxes;
 pub use layers::grid::config::{LearnedGridConfig, TableAxes};
 pub use layers::grid::fixed::{GridEncoding, GridEncodingConfig};
@@ -200,6 +201,9 @@ pub use pe_core::{
     ScoreTemperature, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, T5BucketsConfig,
     Table, Timestep, TimestepConfig, TimestepPreset, Xpos, XposConfig, YarnScaling, gguf,
     hf_config, mrope_position_ids, permute_rows, vision_position_ids,
+};
+pub use pe_core::{
+    AngleUnit, FourierBands, FourierConfig, FourierCoordinates, FourierLayout, FourierPreset,
 };
 pub use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,

@@ -374,6 +374,18 @@ pub enum Error {
         /// Its index in the list.
         index: usize,
     },
+    /// A coordinate is not finite, exceeds 2^53 in magnitude, or is not positive although its logarithm
+    /// is needed.
+    #[error(
+        "coordinate {value:?} (at index {index}) is not a finite number within -2^53..=2^53 \
+         (above 0 if its logarithm is needed)"
+    )]
+    Coordinate {
+        /// The given value.
+        value: f64,
+        /// Its index in the list.
+        index: usize,
+    },
     /// A shift exceeds 2^32 - 1 positions in magnitude.
     #[error("a shift by {steps} positions is outside -4294967295..=4294967295")]
     Steps {

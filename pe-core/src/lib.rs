@@ -161,6 +161,10 @@ pub use families::bias::clip::{clipped_index, windowed_index};
 pub use families::bias::decomposed::{decomposed_index, resize_rows};
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
+pub use families::fourier::{
+    AngleUnit, FourierBands, FourierConfig, FourierCoordinates, FourierFeatures, FourierLayout,
+    FourierPreset,
+};
 pub use families::grid::{
     AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };

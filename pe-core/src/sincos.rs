@@ -7,6 +7,7 @@ pub(crate) mod fixed;
 pub(crate) mod hi_lo;
 mod ladder;
 pub(crate) mod single_f64;
+pub(crate) mod summed;
 
 pub(crate) use fixed::sin_cos_320;
 pub use ladder::Rungs;

@@ -2,6 +2,7 @@
 
 mod bias;
 mod errors;
+mod fourier;
 mod frequencies;
 mod golden;
 mod grid;

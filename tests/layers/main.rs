@@ -3,6 +3,7 @@
 mod additive;
 mod bias;
 mod dropout;
+mod fourier;
 mod grid;
 mod grid_encoding;
 mod isa;

@@ -2,7 +2,7 @@
 
 use crate::num::fixed::Fixed;
 use crate::num::float::{BigFloat, PI_OVER_4};
-use crate::turns::phase::{self, Reduced};
+use crate::turns::phase::{self, Reduced, WideReduced};
 
 /// Sine and cosine in units of 2^-128, with a common error bound.
 pub(crate) struct SinCos128 {
@@ -54,8 +54,13 @@ pub(crate) fn sin_cos_320(
     exponent: i32,
 ) -> Option<[(bool, BigFloat); 2]> {
     let reduced = phase::reduce_wide(frequency, mantissa, exponent);
+    let is_zero = reduced.remainder.is_none() && reduced.quadrant == 0;
+    (!is_zero).then(|| sin_cos_reduced(reduced))
+}
+
+/// Computes both for a reduced angle. At multiples of a quarter turn they are 0, 1, and -1.
+pub(crate) fn sin_cos_reduced(reduced: WideReduced) -> [(bool, BigFloat); 2] {
     let (sine, cosine) = match reduced.remainder {
-        None if reduced.quadrant == 0 => return None,
         None => (BigFloat::ZERO, BigFloat::ONE),
         Some(remainder) => {
             let x = remainder.mul(BigFloat::two_pi());
@@ -73,12 +78,12 @@ pub(crate) fn sin_cos_320(
         }
     };
     let negative = reduced.negative;
-    Some(match reduced.quadrant {
+    match reduced.quadrant {
         0 => [(negative, sine), (false, cosine)],
         1 => [(false, cosine), (!negative, sine)],
         2 => [(!negative, sine), (true, cosine)],
         _ => [(true, cosine), (negative, sine)],
-    })
+    }
 }
 
 /// Evaluates c0 - y (c1 - y (c2 - ...)).

@@ -80,12 +80,17 @@ pub(crate) fn reduce_wide(frequency: BigFloat, mantissa: u64, exponent: i32) -> 
             remainder: (fraction != Fixed::ZERO).then(|| BigFloat::normalized(fraction, scale)),
         };
     }
-    let fraction = fraction.shl(scale.unsigned_abs());
-    let eighth = Fixed([0, 0, 0, 0, 0, 1 << 61]);
+    reduce(fraction.shl(scale.unsigned_abs()))
+}
+
+/// Reduces a fraction of a turn.
+pub(crate) fn reduce<const N: usize>(fraction: Fixed<N>) -> WideReduced {
+    let mut eighth = Fixed([0; N]);
+    eighth.0[N - 1] = 1 << 61;
     let (ahead, _) = fraction.add(eighth);
-    let quadrant = (ahead.0[5] >> 62) as u8;
+    let quadrant = (ahead.0[N - 1] >> 62) as u8;
     let mut rest = ahead;
-    rest.0[5] &= (1 << 62) - 1;
+    rest.0[N - 1] &= (1 << 62) - 1;
     let (below, negative) = rest.sub(eighth);
     let size = if negative { eighth.sub(rest).0 } else { below };
     // The error of a product of this size is at most 2^-230. What is smaller is the error of a complete
@@ -110,7 +115,7 @@ pub(crate) fn phase_at(frequency: BigFloat, mantissa: u64, exponent: i32) -> Pha
 }
 
 /// Returns `mantissa` x 2^`exponent` x `frequency` as a fraction and a power of two.
-fn product(frequency: BigFloat, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
+pub(crate) fn product(frequency: BigFloat, mantissa: u64, exponent: i32) -> (Fixed<6>, i32) {
     let (low, high) = frequency.mantissa.mul_word(mantissa);
     let mut fraction = low.resize::<6>().shr(64);
     fraction.0[5] = high;

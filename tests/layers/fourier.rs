@@ -1,0 +1,135 @@
+//! The layer of Fourier features: values of pe-core, gradients of torch, trained matrices.
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+use candle_nn::{VarBuilder, VarMap};
+use pe_candle::{FourierFeatures, FourierPreset};
+use pe_tests::{golden, tolerance};
+use serde_json::Value;
+
+use crate::util::{error_of, f64s};
+
+const CPU: &Device = &Device::Cpu;
+
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        number => vec![number.as_f64().unwrap()],
+    }
+}
+
+#[test]
+fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
+    let file: Value = serde_json::from_str(&golden::text("fourier.json")).unwrap();
+    for case in file["cases"].as_array().unwrap() {
+        let size = |name: &str| case[name].as_u64().unwrap() as usize;
+        let name = case["preset"].as_str().unwrap();
+        let (axes, bands) = (size("axes"), size("bands"));
+        let config = name.parse::<FourierPreset>()?.config(axes, bands);
+        let points = numbers(&case["points"]);
+        let x = Tensor::from_vec(points.clone(), ((), axes), CPU)?;
+        let x = Var::from_tensor(&x)?;
+        let matrix = match config.has_matrix() {
+            true => {
+                let matrix = Tensor::from_vec(numbers(&case["matrix"]), (axes, bands), CPU)?;
+                Some(Var::from_tensor(&matrix)?)
+            }
+            false => None,
+        };
+        let core = match &matrix {
+            Some(matrix) => pe_core::FourierFeatures::with_matrix(config.clone(), &f64s(matrix))?,
+            None => pe_core::FourierFeatures::new(config.clone())?,
+        };
+        let layer = match &matrix {
+            Some(matrix) => {
+                FourierFeatures::from_matrix(config, matrix.as_tensor().clone(), DType::F64)?
+            }
+            None => FourierFeatures::new(config, DType::F64, CPU)?,
+        };
+        let y = layer.forward(&x)?;
+        assert_eq!(
+            f64s(&y),
+            core.table_at::<f64>(&points)?.into_vec(),
+            "{name}"
+        );
+        let weight = Tensor::from_vec(numbers(&case["weight"]), y.shape(), CPU)?;
+        let gradients = (y * weight)?.sum_all()?.backward()?;
+        let check = |var: &Var, wanted: &Value| {
+            let found = f64s(gradients.get(var).unwrap());
+            let wanted = numbers(wanted);
+            assert_eq!(found.len(), wanted.len());
+            for (found, wanted) in found.iter().zip(wanted) {
+                let limit = tolerance::FOURIER_GRADIENT_F64 * wanted.abs().max(1.0);
+                assert!((found - wanted).abs() <= limit, "{name} {found} {wanted}");
+            }
+        };
+        check(&x, &case["grad"]);
+        if let Some(matrix) = &matrix {
+            check(matrix, &case["grad_matrix"]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn points_of_every_type_and_shape() -> Result<()> {
+    let layer = FourierFeatures::new(FourierPreset::Nerf.config(2, 3), DType::BF16, CPU)?;
+    let points = Tensor::new(&[[0f32, 1.0], [2.0, 1.0], [3.0, 0.0]], CPU)?;
+    let wanted = f64s(&layer.forward(&points)?);
+    for dtype in [DType::U8, DType::I64, DType::F16, DType::BF16, DType::F64] {
+        let found = layer.forward(&points.to_dtype(dtype)?)?;
+        assert_eq!((found.dims(), found.dtype()), (&[3, 14][..], DType::BF16));
+        assert_eq!(f64s(&found), wanted, "{dtype:?}");
+    }
+    let strided = points.t()?.contiguous()?.t()?;
+    assert_eq!(f64s(&layer.forward(&strided)?), wanted);
+    assert_eq!(
+        layer.forward(&points.reshape((3, 1, 2))?)?.dims(),
+        [3, 1, 14]
+    );
+    assert_eq!(layer.forward(&points.narrow(0, 0, 0)?)?.dims(), [0, 14]);
+    Ok(())
+}
+
+#[test]
+fn a_matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
+    let map = VarMap::new();
+    let vb = VarBuilder::from_varmap(&map, DType::F32, CPU);
+    let config = FourierPreset::Sam.config(2, 4);
+    let layer = FourierFeatures::new_trainable(config, "positional_embedding", 1.0, vb.pp("sam"))?;
+    let points = Tensor::new(&[[0.25f32, 0.5], [0.75, 0.125]], CPU)?;
+    let before = f64s(&layer.forward(&points)?);
+    let loss = layer.forward(&points)?.sum_all()?;
+    let gradients = loss.backward()?;
+    let data = map.data().lock().unwrap();
+    let matrix = &data["sam.positional_embedding"];
+    assert_eq!(matrix.dims(), [2, 4]);
+    let gradient = gradients.get(matrix).unwrap();
+    matrix.set(&(matrix.as_tensor() - (gradient * 0.01)?)?)?;
+    assert_ne!(f64s(&layer.forward(&points)?), before);
+    assert!(layer.forward(&points)?.sum_all()?.to_scalar::<f32>()? < loss.to_scalar::<f32>()?);
+    Ok(())
+}
+
+#[test]
+fn bad_input_is_an_error_with_its_values() -> Result<()> {
+    let layer = FourierFeatures::new(FourierPreset::Nerf.config(3, 4), DType::F32, CPU)?;
+    let error = error_of(layer.forward(&Tensor::zeros((5, 2), DType::F32, CPU)?));
+    assert_eq!(error, "points must have shape [.., 3], got [5, 2]");
+    let error = error_of(layer.forward(&Tensor::new(&[0f32, f32::NAN, 0.0], CPU)?));
+    assert!(error.starts_with("coordinate NaN (at index 1)"), "{error}");
+    let one = Tensor::zeros((1, 3), DType::F32, CPU)?;
+    let error = error_of(layer.forward(&one.broadcast_as((1 << 30, 3))?));
+    assert!(error.contains("exceeds the limit"), "{error}");
+    let matrix = Tensor::zeros((2, 5), DType::F32, CPU)?;
+    let config = FourierPreset::Sam.config(2, 4);
+    let error = error_of(FourierFeatures::from_matrix(
+        config.clone(),
+        matrix,
+        DType::F32,
+    ));
+    assert_eq!(error, "the matrix must have shape [2, 4], got [2, 5]");
+    assert!(error_of(FourierFeatures::new(config, DType::F32, CPU)).contains("matrix"));
+    let config = FourierPreset::Nerf.config(3, 4);
+    assert!(error_of(FourierFeatures::new(config, DType::U8, CPU)).contains("not u8"));
+    Ok(())
+}
