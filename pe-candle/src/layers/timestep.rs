@@ -137,7 +137,7 @@ impl TimestepEmbedding {
     /// let embedding = TimestepEmbedding::new(config, DType::F32, &Device::Cpu)?;
     /// let t = Tensor::new(&[1.0f32, 0.75], &Device::Cpu)?;
     /// let ys = embedding.forward(&t)?.to_vec2::<f32>()?;
-    /// assert_eq!(ys[0][0], 0.5623791); // cos 1000
+    /// assert_eq!(ys[0][0], 0.56237906); // cos 1000
     /// # Ok::<(), candle_core::Error>(())
     /// ```
     ///

@@ -41,7 +41,12 @@ pub fn score_temperature_tensor(
     dtype: DType,
     device: &Device,
 ) -> Result<Tensor> {
-    tensor(dtype, (), device, &Positions::Range(temperature, positions))
+    tensor(
+        dtype,
+        ((),),
+        device,
+        &Positions::Range(temperature, positions),
+    )
 }
 
 /// Computes the factors of queries at given positions as a tensor of the shape and on the device of

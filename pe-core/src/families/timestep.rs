@@ -174,7 +174,7 @@ impl_names!(TimestepPreset, "timestep preset");
 /// let timestep = Timestep::new(TimestepPreset::Flux.config(256))?;
 /// let rows = timestep.table_at::<f32>(&[1.0, 0.75, 0.5])?;
 /// assert_eq!((rows.rows(), rows.width()), (3, 256));
-/// assert_eq!(rows.get(0, 0), Some(0.5623791)); // cos 1000
+/// assert_eq!(rows.get(0, 0), Some(0.56237906)); // cos 1000
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -254,7 +254,7 @@ impl Timestep {
     ///
     /// let timestep = Timestep::new(TimestepPreset::StableDiffusion.config(320))?;
     /// let rows = timestep.table_at::<f32>(&[999.0, 499.5])?;
-    /// assert_eq!(rows.get(0, 160), Some(-0.026461007)); // sin 999
+    /// assert_eq!(rows.get(0, 160), Some(-0.026460752)); // sin 999
     /// # Ok::<(), pe_core::Error>(())
     /// ```
     ///

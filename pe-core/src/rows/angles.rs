@@ -24,7 +24,7 @@ use crate::turns::position::Position;
 /// let angles = [0.0f32, 1.0, 1e30];
 /// let (mut cos, mut sin) = ([0.0; 3], [0.0; 3]);
 /// pe_core::cos_sin_of_angles(&angles, &mut cos, &mut sin)?;
-/// assert_eq!((cos, sin), ([1.0, 0.5403023, -0.9793647], [0.0, 0.84147096, 0.20209545]));
+/// assert_eq!((cos, sin), ([1.0, 0.5403023, -0.6116048], [0.0, 0.84147096, -0.79116344]));
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 ///
