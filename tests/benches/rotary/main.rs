@@ -5,6 +5,9 @@
 //! down; the medians of all turns are compared. A first argument picks the rows that contain it,
 //! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set.
 
+mod learned;
+mod packed;
+
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -442,6 +445,8 @@ fn main() -> Result<()> {
     prompts(&filter)?;
     gradients(&filter)?;
     axes(&filter)?;
+    packed::rows(&filter)?;
+    learned::rows(&filter)?;
     if filter.matched.get() {
         return Ok(());
     }
