@@ -211,6 +211,7 @@ fn packed(report: &mut Report) -> Result<()> {
 }
 
 /// Candle's Stable Diffusion, in f32.
+#[allow(clippy::disallowed_methods)] // the code that is measured
 fn candle_timesteps(timesteps: &Tensor, width: usize) -> Result<Tensor> {
     let half = width / 2;
     let exponent = Tensor::arange(0, half as u32, CPU)?.to_dtype(DType::F32)?;
