@@ -1,6 +1,6 @@
 """rotary_classes.json: what the rotary classes and attention layers of transformers do, one by one.
 
-    pip install -r requirements.txt && python make_rotary_classes.py [--table | FOLDER ...]
+    pip install -r requirements.txt && python make_rotary_classes.py [--table | --varied | FOLDER ...]
 
 For every class with a rotary embedding of text (or sound) the script builds its default configuration, the rotary class,
 and one attention layer in which every linear layer is replaced by random outputs that do not depend on the
@@ -12,6 +12,9 @@ Layers that apply their rotation elsewhere are probed through the module's `appl
 From the same runs it writes pe-core/src/convert/hf_config/classes.rs, the defaults of each model type. With --table
 this file alone is written again, from the JSON; with names of folders only these are probed, and nothing is written.
 
+`varied` has the frequencies of each class with one key more than its default configuration. A key that changes nothing
+is one that the class ignores. The table lists the keys that it reads. With --varied only this part and the table are written again.
+
 The JSON lists distinct frequencies once (`inv_freq`), and for each class: configuration, layer type, layout
 (`half-split`, `interleaved`), first rotated column, number of pairs, width of the query, direction, layers and types of
 layers that do not rotate.
@@ -22,6 +25,7 @@ part (`parts`), those of images (`several coordinates`), and the few that no rot
 (`not probed`). The last lines that the script prints are their numbers.
 """
 
+import copy
 import importlib
 import inspect
 import json
@@ -346,8 +350,70 @@ UNROTATED = {
     "muse_glimmer_text": "ByBase { period: 4 }",
     "muse_spark_text": "ByBase { period: 4 }",
 }
-# Attributes of the class that its rotary embedding does not use.
-IGNORED = {"minimax_m3_vl_text": ["rotary_dim"]}
+# Keys that a file may have and a class may ignore, with a value that no class has by default.
+VARIED = [
+    {"rope_theta": 54321.0}, {"partial_rotary_factor": 0.625}, {"rotary_pct": 0.625}, {"rotary_dim": 20},
+    {"rotary_emb_base": 777.0}, {"rotary_embedding_base": 777.0}, {"kv_channels": 48}, {"head_dim": 48},
+    {"attn_config": {"rope_theta": 777.0}}, {"rope_local_base_freq": 777.0}, {"local_rope_theta": 777.0},
+    {"global_rope_theta": 777.0}, {"rope_parameters": {"rope_type": "default", "rope_theta": 999.0}},
+    {"rope_parameters": {"rope_type": "default", "rope_theta": 999.0, "partial_rotary_factor": 0.625}},
+    {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_theta": 54321.0},
+]
+# Keys that the code reads with which a model was released, and its class does not.
+READ_BY_ORIGIN = {"dbrx": ["attn_config"]}
+
+
+def vary(records, sets):
+    """The frequencies of each class with more keys, and without. Every configuration is made anew."""
+    named, found, seen = configurations(), dict(modules()), set()
+    for record in records:
+        name, cls = record["model_type"], named[record["class"]]
+        if not name or cls in seen:
+            continue
+        seen.add(cls)
+        rotary = [c for c in classes(found[cls.__module__.split(".")[2]], "Rotary", "position_ids") if not re.search("Vision", c.__name__)]
+        rotary.sort(key=lambda c: config_class(c) is not cls)
+        base, released = {**WIDTHS.get(name, {}), **SWITCHED_ON.get(name, {})}, dict(RELEASED.get(name, {}))
+        if released:
+            base.update({key: released.pop(key) for key in ["partial_rotary_factor"] if key in released})
+            base["rope_parameters"] = released if "full_attention" in released else {"rope_type": "default", **released}
+        for keys in [{}, *VARIED, {}]:
+            given = {**base, **keys}
+            if released and "rope_parameters" in keys:
+                given["rope_parameters"] = {**base["rope_parameters"], **keys["rope_parameters"]}
+            entry = {"class": record["class"], "keys": keys, **({} if given == keys else {"given": given})}
+            try:
+                config = cls(**copy.deepcopy(given))
+                types, entry["layers"] = every_type(config), []
+                module = rotary[0](config)
+                for layer_type in types:
+                    inv_freq, scaling = frequencies(module, layer_type)
+                    if record["follows"] == "in another order":
+                        inv_freq = sorted(inv_freq, reverse=True)
+                    if inv_freq not in sets:
+                        sets.append(inv_freq)
+                    entry["layers"].append([layer_type, sets.index(inv_freq), scaling])
+            except Exception:
+                # Nothing to compare with.
+                continue
+            yield entry
+
+
+def keys_read(entries):
+    """The keys that change something, of one class, or None if the class does not take its own defaults."""
+    of = {json.dumps(entry["keys"]): entry.get("layers") for entry in entries}
+    result = lambda keys: of.get(json.dumps(keys))
+    if not result({}):
+        return None
+    scaled, based, partial = VARIED[14], VARIED[15], VARIED[13]
+    alone = [keys for keys in VARIED if len(keys) == 1 and not keys.keys() & {"rope_parameters", "rope_scaling"}]
+    names = [next(iter(keys)) for keys in alone if result(keys) != result({})]
+    if "rope_theta" not in names and result(scaled) and result(based) != result(scaled):
+        names.append("rope_theta beside rope_scaling")
+    if result(partial) is None or result(partial) != result(VARIED[12]):
+        names.append("rope_parameters.partial_rotary_factor")
+    return sorted(names)
 
 
 def defaults(cls):
@@ -359,7 +425,7 @@ def defaults(cls):
         return cls(), None
 
 
-def table(records, surveyed):
+def table(records, surveyed, varied):
     """Writes the table that pe-core reads."""
     named, stack = {}, [PreTrainedConfig]
     while stack:
@@ -422,8 +488,9 @@ def table(records, surveyed):
             size = next((whole[name] for whole in [named[group[0]["class"]]().to_dict()] for name in keys if isinstance(whole.get(name), int)), 0)
             sizes.append(size)
         calls.append(f"sizes({sizes})")
-        if name in IGNORED:
-            calls.append(f"ignores(&{json.dumps(IGNORED[name])})")
+        known = keys_read([entry for entry in varied if entry["class"] == group[0]["class"]])
+        if known is not None:
+            calls.append(f"reads(&{json.dumps(sorted({*known, *READ_BY_ORIGIN.get(name, [])}))})")
         text += ROW.format(name=name, calls="".join(f".{call}" for call in calls))
     axial = sorted({s["model_type"] for s in surveyed if s["kind"] == "several coordinates" and s["model_type"] and s["model_type"] not in rows})
     path = HERE.parents[1] / "pe-core/src/convert/hf_config/classes.rs"
@@ -489,14 +556,21 @@ def nested(config):
     return kept
 
 
-def rotations(module, rotary_class, config, attentions):
-    """What the layers of each type do, and the failures."""
+def every_type(config):
+    """The types of layers with parameters of their own. The configuration gets layers of each."""
     parameters = getattr(config, "rope_parameters", None) or {}
     types = sorted(k for k, v in parameters.items() if isinstance(v, dict)) or [None]
     layers = getattr(config, "layer_types", None) or []
     if types != [None] and layers and not set(types) & {"main", "compress"} and not set(types) <= set(layers):
         # Types that the default configuration describes but has no layer of.
-        config.layer_types = layers = [types[i % len(types)] for i in range(len(layers))]
+        config.layer_types = [types[i % len(types)] for i in range(len(layers))]
+    return types
+
+
+def rotations(module, rotary_class, config, attentions):
+    """What the layers of each type do, and the failures."""
+    types = every_type(config)
+    layers = getattr(config, "layer_types", None) or []
     rotary = rotary_class(config)
     for layer_type in types:
         index = layers.index(layer_type) if layer_type in layers else 0
@@ -560,13 +634,35 @@ def unrotated_types(module, rotary_class, config, attentions):
     return out
 
 
+def write(records, surveyed, sets):
+    """Writes the JSON and the table, with the variations of the keys."""
+    varied = []
+    for entry in vary(records, sets):
+        # Twice without more keys: nothing that a configuration left behind.
+        same = [other for other in varied[-len(VARIED) - 1:] if other["class"] == entry["class"] and other["keys"] == entry["keys"]]
+        assert same in ([], [entry]), (same, entry)
+        varied += [] if same else [entry]
+    lines = ",\n".join(json.dumps(r) for r in records)
+    freqs = ",\n".join(json.dumps(s) for s in sets)
+    others = ",\n".join(json.dumps(s) for s in surveyed)
+    more = ",\n".join(json.dumps(s) for s in varied)
+    text = f'{{"transformers": "{VERSION}",\n"inv_freq": [\n{freqs}\n],\n"classes": [\n{lines}\n],\n"surveyed": [\n{others}\n],\n"varied": [\n{more}\n]}}\n'
+    (HERE / "rotary_classes.json").write_text(text)
+    table(records, surveyed, varied)
+
+
 def main():
     assert transformers.__version__ == VERSION, transformers.__version__
     only, sets, records, failures, surveyed = sys.argv[1:], [], [], [], []
-    if only == ["--table"]:
-        list(modules())
+    if only in (["--table"], ["--varied"]):
         golden = json.loads((HERE / "rotary_classes.json").read_text())
-        table(golden["classes"], golden["surveyed"])
+        if only == ["--table"]:
+            list(modules())
+            table(golden["classes"], golden["surveyed"], golden["varied"])
+            return
+        used = {entry[key] for part in ("classes", "surveyed") for one in golden[part] for key in ["inv_freq"]
+                for entry in [one, *one.get("layers", [])] if key in entry}
+        write(golden["classes"], golden["surveyed"], golden["inv_freq"][:max(used) + 1])
         return
     named, covered = configurations(), {}
 
@@ -679,12 +775,7 @@ def main():
     print(len(named), "configuration classes,", len(surveyed), "with keys about rotary embeddings:", counts)
     if only:
         return
-    lines = ",\n".join(json.dumps(r) for r in records)
-    freqs = ",\n".join(json.dumps(s) for s in sets)
-    others = ",\n".join(json.dumps(s) for s in surveyed)
-    text = f'{{"transformers": "{VERSION}",\n"inv_freq": [\n{freqs}\n],\n"classes": [\n{lines}\n],\n"surveyed": [\n{others}\n]}}\n'
-    (HERE / "rotary_classes.json").write_text(text)
-    table(records, surveyed)
+    write(records, surveyed, sets)
     print(len(records), "records,", len(sets), "sets of frequencies,", len(failures), "failures")
 
 

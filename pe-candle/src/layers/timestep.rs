@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, D, DType, Device, Layout, Module, Result, Shape, Tensor};
+use candle_core::{
+    CpuStorage, CustomOp1, D, DType, Device, Layout, Module, Result, Shape, Storage, Tensor,
+    WithDType, bail,
+};
+use half::{bf16, f16};
 use pe_core::{Element, Timestep, TimestepConfig, TimestepPreset};
 
 use crate::layers::published::Published;
@@ -156,9 +160,7 @@ impl TimestepEmbedding {
         let values = reals::read("timesteps", timesteps)?;
         let dims = [timesteps.dims(), &[self.dim()]].concat();
         if let Some(ids) = integers(&values, shared.config.max_table_rows) {
-            let table = shared.rows_for(&ids)?;
-            let ids = Tensor::from_vec(ids, values.len(), &shared.device)?;
-            return table.index_select(&ids, 0)?.reshape(dims);
+            return rows_of(&shared.rows_for(&ids)?, ids, &dims);
         }
         let rows = RowsAt {
             timestep: &shared.timestep,
@@ -216,6 +218,37 @@ fn integers(values: &[f64], limit: usize) -> Option<Vec<u32>> {
     };
     let ids: Option<Vec<u32>> = values.iter().map(id).collect();
     ids.filter(|ids| !ids.is_empty())
+}
+
+/// Returns the rows of a table with these ids, which the table must have, in the given shape.
+fn rows_of(table: &Tensor, ids: Vec<u32>, dims: &[usize]) -> Result<Tensor> {
+    if table.device().is_cpu() {
+        // Candle's selection writes its result twice, zeros first.
+        return match table.dtype() {
+            DType::F32 => copied::<f32>(table, &ids, dims),
+            DType::F64 => copied::<f64>(table, &ids, dims),
+            DType::F16 => copied::<f16>(table, &ids, dims),
+            _ => copied::<bf16>(table, &ids, dims),
+        };
+    }
+    let count = ids.len();
+    let ids = Tensor::from_vec(ids, count, table.device())?;
+    table.index_select(&ids, 0)?.reshape(dims)
+}
+
+fn copied<T: WithDType>(table: &Tensor, ids: &[u32], dims: &[usize]) -> Result<Tensor> {
+    let (storage, _) = table.storage_and_layout();
+    let (Storage::Cpu(storage), (_, width)) = (&*storage, table.dims2()?) else {
+        bail!("the table must be on the cpu");
+    };
+    let entries = T::cpu_storage_as_slice(storage)?;
+    let mut rows = Vec::with_capacity(ids.len().saturating_mul(width));
+    for id in ids {
+        let start = (*id as usize).saturating_mul(width);
+        let row = entries.get(start..start.saturating_add(width));
+        rows.extend_from_slice(row.unwrap_or_default());
+    }
+    Tensor::from_vec(rows, dims, &Device::Cpu)
 }
 
 /// The rows of given timesteps.

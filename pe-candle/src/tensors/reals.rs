@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, DType, Device, Error, Layout, Result, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, Error, Layout, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 use pe_core::Element;
 
@@ -18,6 +18,15 @@ pub(crate) fn read(what: &str, tensor: &Tensor) -> Result<Vec<f64>> {
     if tensor.elem_count() == 0 {
         return Ok(Vec::new());
     }
+    let (storage, layout) = tensor.storage_and_layout();
+    let is_float = matches!(
+        tensor.dtype(),
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16
+    );
+    if let (Storage::Cpu(storage), true) = (&*storage, is_float && layout.is_contiguous()) {
+        return read_storage(what, storage, layout);
+    }
+    drop(storage);
     // To the host first: not every device can convert every type.
     let host = tensor.detach().to_device(&Device::Cpu)?.flatten_all()?;
     if tensor.dtype() == DType::I64 {

@@ -2,7 +2,8 @@
 //!
 //! Files have two generations of keys, `rope_theta` with `rope_scaling`, and `rope_parameters`, and many
 //! synonyms. [`read`] understands the keys that transformers 5.23 understands and reports the effect of
-//! each ([`HfRotary::keys`]). A key about rotary embeddings without effect is an error. With
+//! each ([`HfRotary::keys`]). A key that the class of the model type does not read has no effect here
+//! either. A key about rotary embeddings without effect is an error. With
 //! [`UnknownKeys::Warn`] it is listed by name instead. [`read_model`] also names the scheme of models
 //! that encode positions in another way.
 //!
@@ -33,6 +34,7 @@ mod model;
 mod parameters;
 mod reader;
 mod schemes;
+mod unread;
 
 use crate::error::{Error, Result};
 use crate::families::rotary::{Mrope, RotaryConfig};

@@ -151,7 +151,7 @@ pub(crate) fn sin_cos_summed<T: Float>(
     }
     let mut reduced = wide(terms);
     if rational {
-        reduced.remainder = reduced.remainder.filter(|rest| rest.exponent > -150);
+        reduced = reduced.exact_below(-150);
     }
     sin_cos_reduced(reduced)
         .map(|(negative, value)| round::nearest::<T>(negative, round::magnitude(value)))

@@ -65,6 +65,20 @@ pub(crate) struct WideReduced {
     pub(crate) remainder: Option<BigFloat>,
 }
 
+impl WideReduced {
+    /// Replaces a remainder of less than 2^`exponent` turns, which is the error of a complete quarter turn.
+    pub(crate) fn exact_below(self, exponent: i32) -> Self {
+        match self.remainder {
+            Some(rest) if rest.exponent > exponent => self,
+            _ => Self {
+                negative: false,
+                remainder: None,
+                ..self
+            },
+        }
+    }
+}
+
 /// Reduces `mantissa` x 2^`exponent` x `frequency` turns modulo one turn.
 ///
 /// For a frequency of at most 2^32 radians per position and positions below 2^53, at least 200 bits
@@ -80,7 +94,9 @@ pub(crate) fn reduce_wide(frequency: BigFloat, mantissa: u64, exponent: i32) -> 
             remainder: (fraction != Fixed::ZERO).then(|| BigFloat::normalized(fraction, scale)),
         };
     }
-    reduce(fraction.shl(scale.unsigned_abs()))
+    // The error of a product is at most 2^-230. What is smaller is the error of a complete quarter turn,
+    // which a rational number of turns may be. Other numbers do not come so close.
+    reduce(fraction.shl(scale.unsigned_abs())).exact_below(-225)
 }
 
 /// Reduces a fraction of a turn.
@@ -93,9 +109,7 @@ pub(crate) fn reduce<const N: usize>(fraction: Fixed<N>) -> WideReduced {
     rest.0[N - 1] &= (1 << 62) - 1;
     let (below, negative) = rest.sub(eighth);
     let size = if negative { eighth.sub(rest).0 } else { below };
-    // The error of a product of this size is at most 2^-230. What is smaller is the error of a complete
-    // quarter turn, which a rational number of turns may be. Other numbers do not come so close.
-    let exact = size == Fixed::ZERO || size.leading_zeros() >= 225;
+    let exact = size == Fixed::ZERO;
     WideReduced {
         quadrant,
         negative: negative && !exact,

@@ -4,6 +4,7 @@
 //! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set; `--json FILE` keeps
 //! the figures for the scripts in `benches/scripts`.
 
+mod added;
 mod additions;
 mod biases;
 mod dropout;
@@ -35,6 +36,7 @@ fn main() -> Result<()> {
     tables::run(&mut report)?;
     tokens::run(&mut report)?;
     additions::run(&mut report)?;
+    added::run(&mut report)?;
     dropout::run(&mut report)?;
     biases::run(&mut report)?;
     files::run(&mut report)?;

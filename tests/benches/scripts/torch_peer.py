@@ -178,17 +178,7 @@ def processor():
     return platform.machine()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--json", required=True)
-    parser.add_argument("subjects", nargs="*", help="tables, tokens, additions, dropout, files")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    report = Report()
-    for work in (tables, tokens, additions, dropout, files):
-        if not arguments.subjects or work.__name__ in arguments.subjects:
-            work(report)
+def write(report, arguments):
     result = {
         "format": 1,
         "time": int(time.time()),
@@ -202,6 +192,20 @@ def main():
     with open(arguments.json, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--json", required=True)
+    parser.add_argument("subjects", nargs="*", help="tables, tokens, additions, dropout, files")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    report = Report()
+    for work in (tables, tokens, additions, dropout, files):
+        if not arguments.subjects or work.__name__ in arguments.subjects:
+            work(report)
+    write(report, arguments)
 
 
 if __name__ == "__main__":

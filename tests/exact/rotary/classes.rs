@@ -1,7 +1,7 @@
 //! What is read from a `config.json` against what transformers' rotary classes and attention layers
 //! do: pairs of columns, direction, frequencies, coordinates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pe_core::hf_config::{self, HfLayer, HfRotary, UnknownKeys};
 use pe_core::{Direction, MropeArrangement, PairLayout, Rotary, RotaryConfig, RotaryRecipe};
@@ -14,6 +14,18 @@ struct Golden {
     inv_freq: Vec<Vec<f32>>,
     classes: Vec<Class>,
     surveyed: Vec<Surveyed>,
+    varied: Vec<Varied>,
+}
+
+/// The frequencies of a class with more keys than its default configuration.
+#[derive(Deserialize)]
+struct Varied {
+    class: String,
+    keys: Map<String, Value>,
+    /// All keys, if the class needs others too.
+    given: Option<Map<String, Value>>,
+    /// The type of the layers, the frequencies, and the attention factor.
+    layers: Vec<(Option<String>, usize, f64)>,
 }
 
 #[derive(Deserialize, Clone)]
@@ -70,6 +82,28 @@ const BY_REQUEST: [&str; 3] = ["esm", "granitemoehybrid", "zamba2"];
 
 /// Model types that the script does not probe and that `families.csv` or a test of its own holds.
 const ELSEWHERE: [&str; 5] = ["codegen", "gptj", "internlm3", "iquestcoder", "roformer"];
+
+/// Model types whose class completes a dictionary that is not its own in another way, such as by one
+/// set for several types of layers. The test names the keys.
+const COMPLETED: [&str; 17] = [
+    "cohere2_moe",
+    "deepseek_v4",
+    "dots3_note_text",
+    "esm",
+    "gemma3_text",
+    "gemma3n_text",
+    "higgs_audio_v2",
+    "ministral3",
+    "mistral4",
+    "moonshine_streaming",
+    "muse_spark_text",
+    "nemotron3_5_transcribe_asr_audio",
+    "nemotron3_5_transcribe_word_timestamp",
+    "olmo3",
+    "step3p5",
+    "t5gemma2_decoder",
+    "t5gemma2_text",
+];
 
 fn golden() -> Golden {
     serde_json::from_str(&golden::text("rotary_classes.json")).unwrap()
@@ -319,6 +353,76 @@ fn no_configuration_class_is_silently_different() {
     assert_eq!(golden.surveyed.len(), 375);
     let wanted = [("as transformers", 300), ("refused", 73), ("warned", 2)];
     assert_eq!(counts, BTreeMap::from(wanted));
+}
+
+/// Keys that some classes use and others ignore: read as transformers reads them, or refused, or warned
+/// about, and never silently different. Dictionaries in the model types of `COMPLETED` are not held.
+#[test]
+fn no_key_is_silently_different() {
+    let golden = golden();
+    let (mut counts, mut silent_ones) = (BTreeMap::new(), Vec::new());
+    let mut completed = BTreeSet::new();
+    for varied in &golden.varied {
+        let mut classes = golden.classes.iter();
+        let class = classes.find(|class| class.class == varied.class).unwrap();
+        let mut config = silent(&class.config);
+        config.extend(varied.given.as_ref().unwrap_or(&varied.keys).clone());
+        let name = format!("{} {:?}", class.model_type, varied.keys);
+        let outcome = match hf_config::read(&Value::Object(config), UnknownKeys::Warn) {
+            Err(_) => "refused",
+            Ok(model) => {
+                let same = varied.layers.iter().all(|(layer_type, index, factor)| {
+                    let Ok(layer) = model.layer(layer_type.as_deref()) else {
+                        return false;
+                    };
+                    let expected = &golden.inv_freq[*index];
+                    let mut class = class.clone();
+                    class.inv_freq = *index;
+                    class.attention_factor = *factor;
+                    class.pairs = expected.iter().filter(|f| **f != 0.0).count();
+                    class.axes = None;
+                    compare(layer, &class, expected).is_ok()
+                });
+                match (same, model.warnings.is_empty()) {
+                    (true, true) => "as transformers",
+                    (true, false) => "as transformers, warned",
+                    (false, false) => "different, warned",
+                    // The released model's own code reads it.
+                    (false, true)
+                        if class.model_type == "dbrx"
+                            && varied.keys.contains_key("attn_config") =>
+                    {
+                        "as the released model"
+                    }
+                    (false, true)
+                        if COMPLETED.contains(&&*class.model_type)
+                            && ["rope_parameters", "rope_scaling"]
+                                .iter()
+                                .any(|key| varied.keys.contains_key(*key)) =>
+                    {
+                        completed.insert(class.model_type.clone());
+                        "completed otherwise"
+                    }
+                    (false, true) => {
+                        silent_ones.push(name);
+                        "silent"
+                    }
+                }
+            }
+        };
+        *counts.entry(outcome).or_insert(0) += 1;
+    }
+    assert!(silent_ones.is_empty(), "{counts:?}\n{silent_ones:#?}");
+    let wanted = [
+        ("as transformers", 1086),
+        ("as transformers, warned", 2043),
+        ("as the released model", 1),
+        ("completed otherwise", 36),
+        ("different, warned", 31),
+        ("refused", 25),
+    ];
+    assert_eq!(counts, BTreeMap::from(wanted));
+    assert!(completed.iter().map(String::as_str).eq(COMPLETED));
 }
 
 #[test]

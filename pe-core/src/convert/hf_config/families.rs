@@ -31,8 +31,14 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
 /// Returns the defaults of a model type that rotates only if its file states so.
 pub(super) fn on_request(model_type: &str) -> Option<Family> {
     Some(match model_type {
-        "esm" => PLAIN.sizes([768, 12, 12, 1026]),
-        "zamba2" => PLAIN.twice().sizes([2560, 32, 54, 4096]),
+        "esm" => PLAIN
+            .sizes([768, 12, 12, 1026])
+            .reads(&["head_dim", "rope_theta"]),
+        "zamba2" => PLAIN.twice().sizes([2560, 32, 54, 4096]).reads(&[
+            "attention_head_dim",
+            "head_dim",
+            "rope_theta",
+        ]),
         "wav2vec2-conformer" | "wav2vec2-bert" | "seamless_m4t" => {
             PLAIN.differs("it rotates the inputs of the projections, not queries and keys")
         }

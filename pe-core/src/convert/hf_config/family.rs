@@ -62,8 +62,9 @@ pub(super) struct Family {
     pub(super) parameters: Option<&'static str>,
     /// How pairs follow time, height, and width, with the default sections.
     pub(super) mrope: Option<Mrope>,
-    /// Keys that transformers does not use for this model type.
-    pub(super) ignored: &'static [&'static str],
+    /// The keys among those of `unread.rs` that transformers uses for this model type, if that is
+    /// known. The others have no effect.
+    pub(super) reads: Option<&'static [&'static str]>,
     pub(super) unrotated: Unrotated,
     /// The width of the model and its number of heads, layers, and positions.
     pub(super) hidden: Option<usize>,
@@ -90,7 +91,7 @@ pub(super) const PLAIN: Family = Family {
     sets: Sets::One,
     parameters: None,
     mrope: None,
-    ignored: &[],
+    reads: None,
     unrotated: Unrotated::Nothing,
     hidden: None,
     heads: None,
@@ -179,8 +180,16 @@ impl Family {
         }
     }
 
-    pub(super) const fn ignores(self, ignored: &'static [&'static str]) -> Self {
-        Self { ignored, ..self }
+    pub(super) const fn reads(self, keys: &'static [&'static str]) -> Self {
+        Self {
+            reads: Some(keys),
+            ..self
+        }
+    }
+
+    /// Returns whether a key has an effect.
+    pub(super) fn uses(&self, key: &str) -> bool {
+        self.reads.is_none_or(|keys| keys.contains(&key))
     }
 
     pub(super) const fn unrotated(self, unrotated: Unrotated) -> Self {

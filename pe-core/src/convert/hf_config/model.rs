@@ -10,6 +10,7 @@ use super::family::{Family, PLAIN, Sets};
 use super::layer_types::{LayerTypes, layer_types};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{self, Reader, error};
+use super::unread;
 use crate::error::Result;
 use crate::families::rotary::RotaryConfig;
 use crate::spec::pair_layout::PairLayout;
@@ -76,6 +77,7 @@ pub(super) fn layers(
     for set in &sets {
         layers.push(layer(reader, &common, set, model_type.is_some())?);
     }
+    unread::tell(reader, &common.family, common.separate, &layers);
     Ok((layers, types))
 }
 
@@ -83,27 +85,37 @@ fn common(reader: &mut Reader, family: Family) -> Result<Common> {
     let (head_dim, separate) = head_dim(reader, family)?;
     const BASE: &str = "the base of the frequencies";
     let keys = ["rope_theta", "rotary_emb_base", "rotary_embedding_base"];
-    let mut theta = first_number(reader, &keys, BASE)?;
+    // Some model types have a dictionary with a base, and use the key with another dictionary.
+    let has = |key| matches!(reader.peek(key), Some(Value::Object(map)) if !map.is_empty());
+    let mut theta = match has("rope_scaling") || has("rope_parameters") {
+        true if family.uses("rope_theta beside rope_scaling") => {
+            reader.number("rope_theta", BASE)?
+        }
+        _ => None,
+    };
+    if theta.is_none() {
+        theta = first_number(reader, &family, &keys, BASE)?;
+    }
     // DBRX keeps it with the settings of attention.
     let inside = |value: &Value| value.get("rope_theta").cloned();
     if theta.is_none()
+        && family.uses("attn_config")
         && let Some(value) = reader.peek("attn_config").and_then(inside)
     {
         let path = "attn_config.rope_theta";
         theta = Some(reader::number(&reader.path(path), &value)?);
         reader.note(path, &value, BASE);
     }
-    for key in family.ignored {
-        reader.take(key, "not used by this model type");
-    }
+    let fractions = ["partial_rotary_factor", "rotary_pct"];
     let mut partial = first_number(
         reader,
-        &["partial_rotary_factor", "rotary_pct"],
+        &family,
+        &fractions,
         "the rotated fraction of the head",
     )?;
-    let rotary_dim = match family.ignored.contains(&"rotary_dim") {
-        true => None,
-        false => reader.count("rotary_dim", "the number of rotated columns")?,
+    let rotary_dim = match family.uses("rotary_dim") {
+        true => reader.count("rotary_dim", "the number of rotated columns")?,
+        false => None,
     };
     if let Some(rotary_dim) = rotary_dim.or(family.rotary_dim.filter(|_| partial.is_none())) {
         if rotary_dim > head_dim {
@@ -194,16 +206,9 @@ fn head_dim(reader: &mut Reader, family: Family) -> Result<(usize, bool)> {
 }
 
 fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
-    if let Some(dim) = reader.count("head_dim", HEAD_DIM)? {
-        let path = reader.path("kv_channels");
-        match reader.peek("kv_channels").cloned() {
-            Some(value) if reader::count(&path, &value)? != dim => {
-                reader.warn(&path, "differs from head_dim");
-            }
-            _ => {
-                reader.take("kv_channels", "the same as head_dim");
-            }
-        }
+    if family.uses("head_dim")
+        && let Some(dim) = reader.count("head_dim", HEAD_DIM)?
+    {
         return Ok(dim);
     }
     // kv_channels of these models is half of it.
@@ -211,7 +216,9 @@ fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
         true => "attention_head_dim",
         false => "kv_channels",
     };
-    if let Some(dim) = reader.count(key, HEAD_DIM)? {
+    if family.uses(key)
+        && let Some(dim) = reader.count(key, HEAD_DIM)?
+    {
         return Ok(dim);
     }
     if let Some(dim) = family.head_dim {
@@ -242,8 +249,14 @@ fn width_of_heads(reader: &mut Reader, family: Family) -> Result<usize> {
     }
 }
 
-fn first_number(reader: &mut Reader, keys: &[&str], meaning: &str) -> Result<Option<f64>> {
-    for key in keys {
+/// Reads the first number among the keys that have an effect.
+fn first_number(
+    reader: &mut Reader,
+    family: &Family,
+    keys: &[&str],
+    meaning: &str,
+) -> Result<Option<f64>> {
+    for key in keys.iter().filter(|key| family.uses(key)) {
         if let Some(found) = reader.number(key, meaning)? {
             return Ok(Some(found));
         }
@@ -329,10 +342,16 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
     };
     let local = first_number(
         reader,
+        &common.family,
         &["rope_local_base_freq", "local_rope_theta"],
         "the base in layers of sliding attention",
     )?;
-    let global = reader.number("global_rope_theta", "the base in layers of full attention")?;
+    let global = first_number(
+        reader,
+        &common.family,
+        &["global_rope_theta"],
+        "the base in layers of full attention",
+    )?;
     let (slow, both) = match common.family.sets {
         Sets::One if local.is_none() && global.is_none() => return Ok(one(given)),
         Sets::One => (local.unwrap_or(theta), false),
@@ -416,13 +435,12 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         let path = reader.path("rope_theta");
         reader.warn(&path, "is missing, and so is the model type: 10000 assumed");
     }
-    let stated = parameters
-        .number(
-            reader,
-            "partial_rotary_factor",
-            "the rotated fraction of the head",
-        )?
-        .or(common.partial);
+    let own = parameters.number(
+        reader,
+        "partial_rotary_factor",
+        "the rotated fraction of the head",
+    )?;
+    let stated = own.or(common.partial);
     let around = Surroundings {
         longest: common.longest.or(common.family.positions),
         original: common.original,
@@ -430,6 +448,14 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
     let scaling = parameters.scaling(reader, &around, stated)?;
     let mrope = parameters.mrope(reader, common.family.mrope)?;
     parameters.finish(reader);
+    let family = &common.family;
+    // The functions of the other scalings use it in all model types.
+    let stated = match scaling {
+        RopeScaling::Default if !family.uses("rope_parameters.partial_rotary_factor") => {
+            common.partial
+        }
+        _ => stated,
+    };
     // The length of the class matters only to scalings that need one.
     let longest = match scaling.depends_on_seq_len() {
         true => around.longest,
@@ -467,7 +493,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         }
         None => common.family.mrope.filter(|own| own.check(pairs).is_ok()),
     };
-    Ok(HfLayer {
+    let layer = HfLayer {
         layer_type: set.layer_type.clone(),
         head_dim: set.head_dim,
         layout: common.layout,
@@ -481,5 +507,16 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             exponent_dim,
         },
         mrope,
-    })
+    };
+    let whole = reader.peek("head_dim").and_then(Value::as_f64);
+    let whole = whole.filter(|_| common.separate);
+    if let Some(own) = own
+        && !unread::rotates(&layer, own, whole)
+        && !(common.separate && unread::own_fraction(family) == Some(own))
+    {
+        let path = reader.path(&format!("{}.partial_rotary_factor", set.path));
+        let used = unread::rotated(&layer);
+        reader.warn(&path, &format!("{own} has no effect: {used}"));
+    }
+    Ok(layer)
 }

@@ -1,0 +1,114 @@
+//! Keys of a file that its model type does not use, and whose value is not what is used.
+
+use serde_json::Value;
+
+use super::HfLayer;
+use super::family::Family;
+use super::reader::Reader;
+use crate::turns::scaling::RopeScaling;
+
+const BASES: [&str; 6] = [
+    "rope_theta",
+    "rotary_emb_base",
+    "rotary_embedding_base",
+    "rope_local_base_freq",
+    "local_rope_theta",
+    "global_rope_theta",
+];
+
+/// Returns whether a fraction of the head, or of a head of `whole` columns, is what rotates.
+pub(super) fn rotates(layer: &HfLayer, fraction: f64, whole: Option<f64>) -> bool {
+    if let RopeScaling::Proportional {
+        partial_rotary_factor,
+        ..
+    } = layer.rotary.scaling
+    {
+        return partial_rotary_factor == fraction;
+    }
+    let dim = (whole.unwrap_or(layer.head_dim as f64) * fraction) as usize;
+    dim == layer.rotary.rotary_dim || Some(dim) == layer.rotary.exponent_dim
+}
+
+/// Returns how much of a head rotates, in words.
+pub(super) fn rotated(layer: &HfLayer) -> String {
+    format!(
+        "{} of {} columns rotate",
+        layer.rotary.rotary_dim, layer.head_dim
+    )
+}
+
+/// Returns the rotated fraction that the dictionary of the model type has.
+pub(super) fn own_fraction(family: &Family) -> Option<f64> {
+    let map: Value = serde_json::from_str(family.parameters?).ok()?;
+    map.get("partial_rotary_factor")?.as_f64()
+}
+
+/// Warns of each key whose value no layer has.
+pub(super) fn tell(reader: &mut Reader, family: &Family, separate: bool, layers: &[HfLayer]) {
+    let Some(first) = layers.first() else {
+        return;
+    };
+    let mut bases: Vec<_> = layers.iter().map(|l| l.rotary.base.to_string()).collect();
+    bases.dedup();
+    let used = format!("the base is {}", bases.join(", "));
+    // It multiplies the base.
+    if !reader.was_taken("rope_ratio") {
+        for key in BASES {
+            check(reader, key, &used, |value| {
+                layers.iter().any(|layer| layer.rotary.base == value)
+            });
+        }
+        let inside = reader
+            .peek("attn_config")
+            .and_then(|value| value.get("rope_theta"))
+            .and_then(Value::as_f64);
+        if let Some(value) = inside
+            && !layers.iter().any(|layer| layer.rotary.base == value)
+        {
+            let path = reader.path("attn_config.rope_theta");
+            reader.warn(&path, &format!("{value} has no effect: {used}"));
+        }
+    }
+    let used = rotated(first);
+    let whole = reader.peek("head_dim").and_then(Value::as_f64);
+    let whole = whole.filter(|_| separate);
+    for key in ["partial_rotary_factor", "rotary_pct"] {
+        check(reader, key, &used, |value| {
+            layers.iter().any(|layer| rotates(layer, value, whole))
+        });
+    }
+    check(reader, "rotary_dim", &used, |value| {
+        layers
+            .iter()
+            .any(|layer| layer.rotary.rotary_dim as f64 == value)
+    });
+    if family.twice {
+        return;
+    }
+    let used = format!("a head has {} columns", first.head_dim);
+    let is_width = |value: f64| layers.iter().any(|layer| layer.head_dim as f64 == value);
+    if !separate {
+        check(reader, "head_dim", &used, is_width);
+        check(reader, "kv_channels", &used, is_width);
+    } else if family.reads.is_some() && family.uses("head_dim") {
+        let used = format!("qk_rope_head_dim is {}", first.head_dim);
+        let part = own_fraction(family).unwrap_or(1.0);
+        check(reader, "head_dim", &used, |value| {
+            is_width(value) || is_width(value * part)
+        });
+    }
+}
+
+/// Warns of a key unless its number fits.
+fn check(reader: &mut Reader, key: &str, used: &str, fits: impl Fn(f64) -> bool) {
+    let Some(value) = reader.peek(key).and_then(Value::as_f64) else {
+        return;
+    };
+    if !fits(value) {
+        let path = reader.path(key);
+        reader.warn(&path, &format!("{value} has no effect: {used}"));
+    }
+    if !reader.was_taken(key) {
+        reader.take(key, format!("not used by this model type: {used}"));
+    }
+}
