@@ -88,7 +88,7 @@ pub(crate) fn fill_row<T: Lane>(
     columns: &Columns,
     factor: &Factor,
     position: Position,
-    mut row: Out<'_, T>,
+    row: Out<'_, T>,
 ) -> bool {
     let Some(error) = sincos::single_error(factor) else {
         return false;
@@ -98,46 +98,51 @@ pub(crate) fn fill_row<T: Lane>(
         return false;
     }
     let frequencies = &frequencies[..columns.complete_pairs()];
+    let mut pairs = columns.split(row);
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
-        let mut out = columns.split(row.reborrow());
-        let mut out = out.run(first, frequencies.len());
-        let failed = if let (true, Some(short)) = (T::SINGLE, short) {
-            let run = first..first + frequencies.len();
-            let out = out.run(0, frequencies.len());
-            let places = (short.shift / 32) as i32;
-            let [above, high, middle, low] =
-                [0, 1, 2, 3].map(|place| limbs.get(place - places, &run));
-            if short.shift == 0 && !short.negative {
+        let run = first..first + frequencies.len();
+        let mut all = pairs.run(first, frequencies.len());
+        let out = all.run(0, frequencies.len());
+        let failed = match short.filter(|_| T::SINGLE) {
+            Some(Short {
+                negative: false,
+                mantissa,
+                shift: 0,
+            }) => {
+                let [_, high, middle, low] = &limbs.limbs;
                 arch.dispatch(Run {
-                    limbs: [high, middle, low],
-                    position: short.mantissa,
+                    limbs: [&high[run.clone()], &middle[run.clone()], &low[run]],
+                    position: mantissa,
                     factor: factor.value,
                     error,
                     out,
                 })
-            } else {
+            }
+            Some(short) => {
+                let places = (short.shift / 32) as i32;
                 arch.dispatch(RealRun {
-                    limbs: [above, high, middle, low],
+                    limbs: [0, 1, 2, 3].map(|place| limbs.get(place - places, &run)),
                     position: short,
                     factor: factor.value,
                     error,
                     out,
                 })
             }
-        } else {
-            let mut reduced = Reduced::NONE;
-            for (at, frequency) in frequencies.iter().enumerate() {
-                reduced.set(at, phase_at(frequency, position));
+            None => {
+                let mut reduced = Reduced::NONE;
+                for (at, frequency) in frequencies.iter().enumerate() {
+                    reduced.set(at, phase_at(frequency, position));
+                }
+                arch.dispatch(PreciseRun {
+                    reduced: &reduced,
+                    factor,
+                    out,
+                })
             }
-            arch.dispatch(PreciseRun {
-                reduced: &reduced,
-                factor,
-                out: out.run(0, frequencies.len()),
-            })
         };
         if failed {
-            fill_by_ladder(frequencies, factor, position, out);
+            fill_by_ladder(frequencies, factor, position, all);
         }
     }
     true
