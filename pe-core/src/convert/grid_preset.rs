@@ -1,8 +1,8 @@
 //! Encodings of grids as other libraries compute them.
 
-use crate::error::{Error, Result};
 use crate::families::grid::{AxisCoordinates, GridAxis, GridConfig, GridLayout};
 use crate::families::sinusoidal::SinusoidalConfig;
+use crate::spec::impl_names;
 use crate::spec::layout::SinusoidLayout;
 
 /// Sinusoidal encoding of grids as a library or a model has it, under its name.
@@ -153,22 +153,4 @@ impl GridPreset {
     }
 }
 
-impl std::fmt::Display for GridPreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for GridPreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|preset| preset.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                kind: "preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            })
-    }
-}
+impl_names!(GridPreset, "preset");

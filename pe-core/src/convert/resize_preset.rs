@@ -1,7 +1,7 @@
 //! Resizing of grids as released models do it.
 
-use crate::error::{Error, Result};
 use crate::families::resize::{PatchOrder, ResizeBy, ResizeConfig, ResizeKernel};
+use crate::spec::impl_names;
 
 /// Resizing of a learned grid as a library or a model does it, under its name.
 ///
@@ -176,22 +176,4 @@ impl ResizePreset {
     }
 }
 
-impl std::fmt::Display for ResizePreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for ResizePreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|preset| preset.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                kind: "preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            })
-    }
-}
+impl_names!(ResizePreset, "preset");

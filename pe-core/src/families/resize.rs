@@ -5,6 +5,7 @@ mod rows;
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_TERM;
+use crate::spec::impl_names;
 
 pub use axis::AxisTaps;
 pub use rows::{PatchOrder, RowTaps};
@@ -51,25 +52,7 @@ impl ResizeKernel {
     }
 }
 
-impl std::fmt::Display for ResizeKernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for ResizeKernel {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|kernel| kernel.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                kind: "kernel",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            })
-    }
-}
+impl_names!(ResizeKernel, "kernel");
 
 /// Distance between the positions of the resized grid, in positions of the given one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
