@@ -118,6 +118,20 @@ pub(super) fn check_same(
     Ok(of_q)
 }
 
+/// Checks that cosines and sines have one shape and type.
+pub(super) fn check_agree(cos: &Tensor, sin: &Tensor) -> Result<()> {
+    if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
+        bail!(
+            "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
+            cos.dtype().as_str(),
+            cos.dims(),
+            sin.dtype().as_str(),
+            sin.dims()
+        );
+    }
+    Ok(())
+}
+
 /// Caller-supplied cosines and sines.
 pub(super) struct Given<'a> {
     pub(super) cos: &'a Tensor,
@@ -179,15 +193,7 @@ impl Given<'_> {
     /// Checks the angles against their inputs. Returns `None` if all inputs are empty.
     pub(super) fn angles(&self, inputs: &[(&str, &Tensor)]) -> Result<Option<Angles>> {
         let Self { cos, sin } = *self;
-        if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
-            bail!(
-                "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
-                cos.dtype().as_str(),
-                cos.dims(),
-                sin.dtype().as_str(),
-                sin.dims()
-            );
-        }
+        check_agree(cos, sin)?;
         for (name, table) in [("cos", cos), ("sin", sin)] {
             for (what, xs) in inputs {
                 check_dtypes(what, xs.dtype(), TableKind::CosSin, table.dtype())?;

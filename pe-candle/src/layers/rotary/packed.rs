@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor, bail};
 use pe_core::PairLayout;
 
 use super::RotaryEmbedding;
-use super::given::check_same;
+use super::given::{check_agree, check_same};
 use super::ids::{per_token, picked};
 use super::tables::Angles;
 use crate::kernel::{Plan, Rotation, TokenRows};
@@ -237,15 +237,7 @@ impl CosSinCache<'_> {
             }
             Self::Apart { cos, sin } => {
                 rank("cos", cos)?;
-                if cos.dims() != sin.dims() || cos.dtype() != sin.dtype() {
-                    bail!(
-                        "cos and sin must agree: cos is {} {:?}, sin is {} {:?}",
-                        cos.dtype().as_str(),
-                        cos.dims(),
-                        sin.dtype().as_str(),
-                        sin.dims()
-                    );
-                }
+                check_agree(cos, sin)?;
                 Ok((cos.clone(), sin.clone()))
             }
         }
