@@ -166,18 +166,16 @@ impl<T: Lane> WithSimd for Run<'_, T> {
         let [high, middle, low] = self.limbs;
         // A product needs half the instructions if both factors visibly have 32 bits.
         let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
-        let pairs = high.iter().zip(middle).zip(low).map(
+        let angles = high.iter().zip(middle).zip(low).map(
             #[inline(always)]
             |((high, middle), low)| {
                 // Modulo one turn: the bits beyond 64 are complete turns.
-                let angle = (times(*high) << 32)
+                (times(*high) << 32)
                     .wrapping_add(times(*middle))
-                    .wrapping_add(times(*low) >> 32);
-                let [sine, cosine] = single_f64::sin_cos::<S>(angle);
-                [sine * self.factor, cosine * self.factor]
+                    .wrapping_add(times(*low) >> 32)
             },
         );
-        T::write(pairs, self.error, self.out)
+        write_angles::<S, T>(angles, self.factor, self.error, self.out)
     }
 }
 
@@ -205,20 +203,34 @@ impl<T: Lane> WithSimd for RealRun<'_, T> {
             shifted * u64::from(self.position.mantissa)
         };
         let sign = u64::from(self.position.negative).wrapping_neg();
-        let pairs = above.iter().zip(high).zip(middle.iter().zip(low)).map(
+        let angles = above.iter().zip(high).zip(middle.iter().zip(low)).map(
             #[inline(always)]
             |((above, high), (middle, low))| {
                 let angle = (times(*above, *high) << 32)
                     .wrapping_add(times(*high, *middle))
                     .wrapping_add(times(*middle, *low) >> 32);
                 // The negative angle for a negative position.
-                let angle = (angle ^ sign).wrapping_sub(sign);
-                let [sine, cosine] = single_f64::sin_cos::<S>(angle);
-                [sine * self.factor, cosine * self.factor]
+                (angle ^ sign).wrapping_sub(sign)
             },
         );
-        T::write(pairs, self.error, self.out)
+        write_angles::<S, T>(angles, self.factor, self.error, self.out)
     }
+}
+
+/// Writes the sines and cosines of angles in units of 2^-64 turns, multiplied by `factor`. Returns whether one failed the
+/// rounding test.
+#[inline(always)]
+fn write_angles<S: Simd, T: Lane>(
+    angles: impl Iterator<Item = u64>,
+    factor: f64,
+    error: f64,
+    out: PairSlices<'_, T>,
+) -> bool {
+    let pairs = angles.map(
+        #[inline(always)]
+        |angle| single_f64::sin_cos::<S>(angle).map(|value| value * factor),
+    );
+    T::write(pairs, error, out)
 }
 
 /// Returns the phase of a pair at a position, with an error of less than 2^32 units.
