@@ -7,7 +7,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use pe_core::Sinusoidal;
 
-use crate::kernel::Plan;
+use crate::kernel::{AddTrained, Plan};
 use crate::layers::config::PositionalEncodingConfig;
 use crate::layers::dropout::Dropout;
 use crate::layers::inference::Inference;
@@ -85,8 +85,17 @@ struct Shared {
     config: PositionalEncodingConfig,
     factor: Option<f64>,
     rows: Rows,
-    /// The row of a trained table without a gradient.
+    trained: Option<Trained>,
+}
+
+/// A table with a gradient.
+#[derive(Debug, Clone, Copy)]
+struct Trained {
+    /// The row without a gradient.
     padding: Option<u32>,
+    /// The sum with gradients to the table. Only the constructor of trained layers names it: with the operations of Candle
+    /// that its gradient calls it is as large as the rest of the layer, and programs without such a layer do not contain it.
+    sum: fn(AddTrained, &Tensor, &Tensor) -> Result<Tensor>,
 }
 
 impl PositionalEncoding {
@@ -126,7 +135,9 @@ impl PositionalEncoding {
             TableKind::Encoding,
             table.dtype(),
         )?;
-        Ok(Self::build(config, dropout, Rows::whole(table), padding))
+        let sum = AddTrained::apply;
+        let trained = Some(Trained { padding, sum });
+        Ok(Self::build(config, dropout, Rows::whole(table), trained))
     }
 
     /// Creates a layer with a caller-supplied table of shape `[rows, d_model]`, on the device of the
@@ -185,14 +196,14 @@ impl PositionalEncoding {
         config: PositionalEncodingConfig,
         dropout: Dropout,
         rows: Rows,
-        padding: Option<u32>,
+        trained: Option<Trained>,
     ) -> Self {
         let factor = config.factor();
         let shared = Arc::new(Shared {
             config,
             factor,
             rows,
-            padding,
+            trained,
         });
         let plan = Plan::best();
         Self {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::{DType, ModuleT, Result, Tensor, bail};
 
-use super::PositionalEncoding;
+use super::{PositionalEncoding, Trained};
 use crate::kernel::{AddEncoding, AddTrained, Fused, TokenRows};
 use crate::layers::reference::Paths;
 use crate::tensors::axes::AxisOrder;
@@ -173,11 +173,12 @@ impl PositionalEncoding {
     /// Computes the sum in one pass, with gradients to the input and to a trained table.
     fn sum(&self, rows: TokenRows, xs: &Tensor, table: &Tensor, train: bool) -> Result<Tensor> {
         let add = self.fused(rows, train);
-        if !table.track_op() {
-            return add.apply(xs, &[table]);
+        match self.shared.trained {
+            Some(Trained { padding, sum }) if table.track_op() => {
+                sum(AddTrained { add, padding }, xs, table)
+            }
+            _ => add.apply(xs, &[table]),
         }
-        let padding = self.shared.padding;
-        xs.apply_op2(table, AddTrained { add, padding })
     }
 
     /// Returns the operation that computes everything in one pass. A training call uses the next step.
@@ -209,7 +210,8 @@ impl PositionalEncoding {
     fn gathered(&self, table: &Tensor, checked: CheckedIds, input: DType) -> Result<Tensor> {
         let per_sequence = checked.dims.len() == 2;
         let gather = Paths::get(&self.plan)?.gather;
-        let pe = gather(table, checked.ids, input, self.shared.padding)?;
+        let padding = self.shared.trained.and_then(|trained| trained.padding);
+        let pe = gather(table, checked.ids, input, padding)?;
         let pe = pe.reshape([checked.dims, vec![self.d_model()]].concat())?;
         match (self.shared.config.axis_order, per_sequence) {
             (AxisOrder::SequenceFirst, true) => pe.transpose(0, 1),
