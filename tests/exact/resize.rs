@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
+    fn same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
         let config = configs()[which];
         // Antialiasing of aligned corners keeps torch's centers.
         prop_assume!(!(config.align_corners && side == 1 && which >= 5));

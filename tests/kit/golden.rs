@@ -1,4 +1,4 @@
-//! Readers of the files in `golden/`; its README tells where they come from.
+//! Readers of the files in `golden/`. Its README states their origin.
 
 use std::path::PathBuf;
 

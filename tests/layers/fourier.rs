@@ -91,7 +91,7 @@ fn points_of_every_type_and_shape() -> Result<()> {
 }
 
 #[test]
-fn a_matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
+fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let map = VarMap::new();
     let vb = VarBuilder::from_varmap(&map, DType::F32, CPU);
     let config = FourierPreset::Sam.config(2, 4);

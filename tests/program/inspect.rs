@@ -1,4 +1,4 @@
-//! `pe-demo inspect` tells what a file holds and whether it is right.
+//! `pe-demo inspect` reports the contents of a file, and whether they are right.
 
 use std::collections::HashMap;
 

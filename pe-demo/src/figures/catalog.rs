@@ -312,7 +312,7 @@ mod tests {
 
     /// A note that names every Nth position is true of the PNG.
     #[test]
-    fn a_png_has_a_pixel_for_every_cell_of_a_map() {
+    fn png_has_a_pixel_for_every_cell_of_a_map() {
         let settings = Settings {
             d_model: Some(4096),
             start: Some(4_294_000_000),

@@ -17,7 +17,7 @@ pub(crate) const TOKENIZER: &str = r#"{
   "model": {"type": "WordLevel", "vocab": {"?": 0, "order": 1, "matters": 2}, "unk_token": "?"}
 }"#;
 
-/// A safetensors file with one matrix whose entries are all different.
+/// Saves a safetensors file with one matrix of different entries.
 fn save(path: &Path, name: &str, rows: usize) {
     let values = (0..rows * 8).map(|at| at as f32 - 7.5).collect::<Vec<_>>();
     let tensor = Tensor::from_vec(values, (rows, 8), &Device::Cpu).expect("a tensor");
@@ -97,7 +97,7 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
         json("--embeddings whole")["sizes"]["words"],
         whole["sizes"]["words"]
     );
-    // -v tells which shard.
+    // -v names the shard.
     let output = encode(here, "-v --embeddings bert");
     let said = format!("{WORDS} is in model-2.safetensors");
     assert!(

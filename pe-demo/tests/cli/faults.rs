@@ -1,4 +1,4 @@
-//! Whatever goes wrong: the right exit code, one line, nothing partly written.
+//! Failures: the right exit code, one line, nothing partly written.
 //!
 //! Each case runs the real program from a shell in one folder, the folder of [`Ground`], and leaves
 //! that folder byte for byte as it was.

@@ -1,4 +1,4 @@
-//! What `train` says of itself.
+//! The report of `train`.
 
 use std::process::{Command, Output, Stdio};
 

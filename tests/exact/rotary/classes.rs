@@ -57,7 +57,7 @@ struct Surveyed {
     layers: Vec<Part>,
 }
 
-/// What the rotary class makes of a part of a composite configuration.
+/// Values of the rotary class for a part of a composite configuration.
 #[derive(Deserialize)]
 struct Part {
     part: String,
@@ -296,9 +296,9 @@ fn compare_part(model: &HfRotary, surveyed: &Surveyed, golden: &Golden) -> Resul
 }
 
 /// Every configuration class of transformers with keys about rotary embeddings: read as transformers
-/// reads it, or refused, or warned about, and never silently different.
+/// reads it, or rejected, or warned about, and never silently different.
 #[test]
-fn no_configuration_class_is_silently_different() {
+fn configuration_classes_are_never_silently_different() {
     let golden = golden();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for surveyed in &golden.surveyed {
@@ -355,10 +355,10 @@ fn no_configuration_class_is_silently_different() {
     assert_eq!(counts, BTreeMap::from(wanted));
 }
 
-/// Keys that some classes use and others ignore: read as transformers reads them, or refused, or warned
+/// Keys that some classes use and others ignore: read as transformers reads them, or rejected, or warned
 /// about, and never silently different. Dictionaries in the model types of `COMPLETED` are not held.
 #[test]
-fn no_key_is_silently_different() {
+fn keys_are_never_silently_different() {
     let golden = golden();
     let (mut counts, mut silent_ones) = (BTreeMap::new(), Vec::new());
     let mut completed = BTreeSet::new();
@@ -439,7 +439,7 @@ fn unknown_model_types_are_never_read_silently() {
     assert!(error.contains(expected), "{error}");
 }
 
-/// What a file leaves out is never guessed silently.
+/// Missing keys are never guessed silently.
 #[test]
 fn missing_bases_and_flags_without_effect_are_told() {
     let dims = r#""hidden_size": 256, "num_attention_heads": 2"#;

@@ -105,7 +105,7 @@ fn every_path_rounds_the_product_with_a_derived_factor_once() {
 /// The f64 entries of the golden file, which are those of the real formula, differ in many places from
 /// entries with the factor rounded to f64 first. A caller's own factor is an f64, used unchanged.
 #[test]
-fn a_factor_that_is_rounded_first_gives_other_f64_entries() {
+fn factors_that_are_rounded_first_give_other_f64_entries() {
     let rows = golden::rows("rotary_entries.csv");
     for (model, least) in [
         ("Qwen2.5-7B-Instruct with yarn", 10),

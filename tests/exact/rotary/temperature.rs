@@ -53,7 +53,7 @@ fn factors_are_the_nearest_floats() {
 }
 
 #[test]
-fn a_range_holds_the_factor_of_each_position() {
+fn ranges_hold_the_factor_of_each_position() {
     let range: Vec<f32> = LLAMA4.factors(8000..40_000).unwrap();
     for (position, found) in (8000..).zip(&range).step_by(97) {
         assert_eq!(

@@ -205,7 +205,7 @@ fn every_path_has_the_same_bits() -> Result<()> {
     Ok(())
 }
 
-/// Without the axis of the batch.
+/// Removes the axis of the batch.
 #[test]
 fn three_axes_are_a_batch_of_one() -> Result<()> {
     for config in kinds() {

@@ -369,7 +369,7 @@ fn sampled_curve_holds_its_reference() {
     }
 }
 
-/// What is left out, and what can then not be followed, in each kind of figure.
+/// The values that each kind of figure leaves out.
 #[test]
 fn sampled_figures_tell_what_they_leave_out() {
     for (name, options, words) in [

@@ -34,7 +34,7 @@ pub(super) struct CloseLook {
     /// The norms of a checkpoint's embeddings.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<Norms>,
-    /// All sentences, of which those above are the first.
+    /// All sentences. Those above are the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<Totals>,
     order: Option<Order>,
@@ -256,7 +256,7 @@ impl Section for Setup {
     }
 }
 
-/// All sentences, of which some are shown.
+/// All sentences. Some are shown.
 impl Section for Totals {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.paragraph(&format!(

@@ -20,7 +20,7 @@ const MAX_TOKENS: usize = 24;
 /// Maximum number of sentences with maps.
 const MAX_SENTENCES: usize = 2;
 
-/// From no attention to all of it: shares of 0, 1/8, 1/4, 1/2 and 3/4 and more.
+/// Shades from no attention to all of it: shares of 0, 1/8, 1/4, 1/2 and 3/4 and more.
 const BLOCKS: [(f32, &str); 5] = [
     (0.75, "██"),
     (0.5, "▓▓"),

@@ -16,7 +16,7 @@ use crate::terminal::numbers::{percent, seconds, thousands};
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean_path, pad_left};
 
-/// The steps at the end over which the training loss is averaged.
+/// The training loss is averaged over this many steps at the end.
 const LAST: usize = 50;
 
 /// All that is shown.

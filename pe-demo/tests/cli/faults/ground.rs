@@ -1,4 +1,4 @@
-//! The folder in which things go wrong.
+//! The folder of the failing runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
