@@ -146,7 +146,7 @@ fn frequencies_are_rounded_where_the_recipe_rounds() {
 /// results, of which exact entries are thousands away.
 #[test]
 fn inclusive_recipe_is_that_of_fairseq_and_whisper() {
-    let golden: serde_json::Value = serde_json::from_str(&golden::text("presets.json")).unwrap();
+    let golden: serde_json::Value = golden::json("presets.json");
     let (mut of_recipe, mut of_exact, mut equal, mut all) = (0.0, 0.0, 0, 0);
     for case in golden["cases"].as_array().unwrap() {
         let preset = match case["preset"].as_str().unwrap() {

@@ -4,20 +4,12 @@ use pe_core::{
     Base, Element, Preset, Similarity, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
     VectorConvention, bf16, binary_encoding, f16,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, assert_near};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 fn seeds(row: &str) -> Value {
-    let all: Value = serde_json::from_str(&golden::text("seeds.json")).unwrap();
-    all[row].clone()
-}
-
-#[track_caller]
-fn assert_near(found: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "{found} is not {expected} +- {tolerance}"
-    );
+    golden::json::<Value>("seeds.json")[row].clone()
 }
 
 fn notebook() -> Sinusoidal {

@@ -58,7 +58,7 @@ fn assert_near(found: &Tensor, wanted: &Value, what: &str) {
 
 #[test]
 fn values_and_gradients_are_those_of_torch_and_transformers() -> Result<()> {
-    let file: Value = serde_json::from_str(&golden::text("learned.json")).unwrap();
+    let file: Value = golden::json("learned.json");
     for case in file["cases"].as_array().unwrap() {
         let kind = case["kind"].as_str().unwrap();
         let x = Var::from_tensor(&tensor(&case["x"]))?;

@@ -103,7 +103,7 @@ const BINARY: Entry = Entry {
 
 const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
-    title: "How fast each pair turns",
+    title: "Rotation rate of each pair",
     summary: "how fast each pair turns, on a logarithmic axis",
     about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
             last the angle falls by equal factors, a straight line on this axis. Whether the last \

@@ -101,7 +101,7 @@ fn quiet_training_shows_its_figures_alone() {
     for part in [
         "Files",
         "pe-demo-train",
-        "Who does it?",
+        "Agent of the sentence",
         "--weights",
         "steps    1",
     ] {

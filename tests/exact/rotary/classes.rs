@@ -106,7 +106,7 @@ const COMPLETED: [&str; 17] = [
 ];
 
 fn golden() -> Golden {
-    serde_json::from_str(&golden::text("rotary_classes.json")).unwrap()
+    golden::json("rotary_classes.json")
 }
 
 /// What a file says that leaves everything about rotary embeddings to the class.

@@ -134,7 +134,7 @@ fn factors_that_are_rounded_first_give_other_f64_entries() {
         for row in rows {
             let (pair, position): (usize, u32) = (row[2].parse().unwrap(), row[3].parse().unwrap());
             let table = rounded.tables_at::<f64>(&[position]).unwrap();
-            let bits = u64::from_str_radix(&row[5], 16).unwrap();
+            let bits = golden::hex(&row[5]);
             differing += usize::from(table.cos.row(0).unwrap()[pair].to_bits() != bits);
             all += 1;
         }

@@ -31,7 +31,7 @@ fn temperature(formula: &str, scale: &str, step: &str) -> ScoreTemperature {
 fn factors_are_the_nearest_floats() {
     fn check<T: Element>(temperature: ScoreTemperature, position: u32, bits: &str) {
         let found: T = temperature.factor(position).unwrap();
-        let bits = u64::from_str_radix(bits, 16).unwrap();
+        let bits = golden::hex(bits);
         let name = T::NAME;
         assert_eq!(found.pattern(), bits, "{temperature:?} {position} {name}");
         let listed: Vec<T> = temperature.factors_at(&[7, position, position]).unwrap();

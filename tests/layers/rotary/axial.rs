@@ -66,7 +66,7 @@ const TOKENS: usize = 2 + 6 + 1;
 
 #[test]
 fn presets_rotate_as_the_models_do() -> Result<()> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     for case in all["cases"].as_array().unwrap() {
         let name = case["preset"].as_str().unwrap();
         let preset: AxialRotaryPreset = name.parse().unwrap();

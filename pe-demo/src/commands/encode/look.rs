@@ -249,7 +249,7 @@ impl Section for Setup {
         };
         page.heading("Not shown");
         page.paragraph(&format!(
-            "Which shifts are the same rotation, how much of the encoding each layer retains, \
+            "The shifts by one rotation, the share of the encoding that each layer retains, \
              and the table itself are about sines and cosines that are added before the \
              first layer (--scheme sinusoidal). {why}"
         ));

@@ -83,7 +83,7 @@ impl Order {
 
 impl Section for Order {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
-        page.heading("What the encoding does");
+        page.heading("Effect of the encoding");
         let text = |index: usize| prose(&sentences[index].text, 200);
         page.wrap("  A  ", &text(self.sentence));
         match self.permutation {

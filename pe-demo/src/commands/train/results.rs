@@ -126,7 +126,7 @@ impl Results {
                 settings.length
             ),
         );
-        page.heading("Who does it?");
+        page.heading("Agent of the sentence");
         page.line("  the king feared the dwarf.                              king");
         page.line("  the dwarf feared the king.                              dwarf");
         page.line("  last year the dwarf from the city never feared the king.");
