@@ -1,11 +1,16 @@
 //! The schemes, a module for each, and a specification of any of them.
 
+pub(crate) mod alibi;
+mod fields;
+pub(crate) mod fourier;
+pub(crate) mod grid;
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;
 #[cfg(test)]
 mod tests;
+pub(crate) mod timestep;
 
-use pe_core::Sinusoidal;
+use pe_core::{AlibiSlopes, Sinusoidal, Timestep};
 
 use super::file::message::quoted;
 use super::file::read::TableFile;
@@ -15,8 +20,12 @@ use super::scheme::Scheme;
 use super::spec::scheme_name;
 use super::tables::Tables;
 
+use alibi::AlibiSpec;
+use fourier::{FourierSpec, FourierTable};
+use grid::{GridSpec, GridTable};
 use rotary::{RotarySpec, RotaryTables};
 use sinusoidal::SinusoidalSpec;
+use timestep::TimestepSpec;
 
 /// A specification of any scheme, as a file has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +35,14 @@ pub enum AnySpec {
     Sinusoidal(SinusoidalSpec),
     /// Specification of a rotary table.
     Rotary(RotarySpec),
+    /// Specification of a table of timestep embeddings.
+    Timestep(TimestepSpec),
+    /// Specification of the encoding of a grid.
+    Grid(GridSpec),
+    /// Specification of the Fourier features of a grid.
+    Fourier(FourierSpec),
+    /// Specification of ALiBi's biases.
+    Alibi(AlibiSpec),
 }
 
 impl AnySpec {
@@ -34,6 +51,10 @@ impl AnySpec {
         match scheme_name(text)?.as_str() {
             Sinusoidal::NAME => SinusoidalSpec::read_json(text).map(Self::Sinusoidal),
             RotaryTables::NAME => RotarySpec::read_json(text).map(Self::Rotary),
+            Timestep::NAME => TimestepSpec::read_json(text).map(Self::Timestep),
+            GridTable::NAME => GridSpec::read_json(text).map(Self::Grid),
+            FourierTable::NAME => FourierSpec::read_json(text).map(Self::Fourier),
+            AlibiSlopes::NAME => AlibiSpec::read_json(text).map(Self::Alibi),
             other => Err(format!("scheme {} is not known", quoted(other))),
         }
     }
@@ -43,6 +64,10 @@ impl AnySpec {
         match self {
             Self::Sinusoidal(spec) => Tables::find(file, &[], Some(spec)).map(drop),
             Self::Rotary(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+            Self::Timestep(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+            Self::Grid(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+            Self::Fourier(spec) => Tables::find(file, &[], Some(spec)).map(drop),
+            Self::Alibi(spec) => Tables::find(file, &[], Some(spec)).map(drop),
         }
     }
 }
