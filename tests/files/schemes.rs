@@ -49,7 +49,8 @@ fn round_trip<S: Scheme>(
     let (dir, path) = temp();
     checkpoint::export(&path, spec).unwrap();
     let bytes = fs::read(&path).unwrap();
-    checkpoint::export(&path, spec).unwrap();
+    let any = any(spec.clone());
+    any.export(&path).unwrap();
     assert!(fs::read(&path).unwrap() == bytes, "{spec:?}");
     assert_holds(dir.path(), &["table.safetensors"]);
 
@@ -58,16 +59,22 @@ fn round_trip<S: Scheme>(
     let found: Vec<_> = tables(&loaded.table).into_iter().map(bits).collect();
     assert!(found == expected, "{spec:?}");
     assert_eq!(tables(&loaded.table)[0].dims()[0], spec.rows());
-    let comparison = checkpoint::compare(&path, spec).unwrap();
+    assert_eq!(loaded.names, any.tensors());
+    assert_eq!(
+        (spec.rows(), spec.dtype(), spec.bytes()),
+        (any.shape()[0], any.dtype(), any.bytes())
+    );
+    let comparison = any.compare(&path).unwrap();
     assert!(comparison.is_right());
     assert_eq!(
         comparison.entries as usize,
         expected.iter().map(Vec::len).sum::<usize>()
     );
     let report = checkpoint::inspect(&path).unwrap();
-    assert_eq!(report.spec, SpecStatus::Valid(any(spec.clone())));
+    assert_eq!(report.spec, SpecStatus::Valid(any.clone()));
     assert_eq!(report.table.as_deref(), Ok(loaded.names[0].as_str()));
-    let text = spec.to_json().unwrap();
+    let text = any.to_json().unwrap();
+    assert!(text.contains(&format!("\"scheme\":{:?},", any.name())));
     assert_eq!(
         Spec::<S>::from_json(&text).unwrap().to_json().unwrap(),
         text

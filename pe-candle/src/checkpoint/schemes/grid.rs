@@ -16,8 +16,8 @@ use crate::checkpoint::spec::Spec;
 ///
 /// ```
 /// use candle_core::DType;
+/// use pe_candle::GridPreset;
 /// use pe_candle::checkpoint::{GridSpec, GridTable, GridTableConfig};
-/// use pe_core::GridPreset;
 ///
 /// let grid = GridTable::new(GridTableConfig {
 ///     grid: GridPreset::VitMae.config(768),
