@@ -42,7 +42,7 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
 enum Verdict {
     NoSpecification,
     Invalid(String),
-    Compared(AnySpec, Comparison),
+    Compared(Box<AnySpec>, Comparison),
 }
 
 impl Verdict {
@@ -50,7 +50,9 @@ impl Verdict {
         Ok(match &report.spec {
             SpecStatus::Absent => Self::NoSpecification,
             SpecStatus::Invalid(why) => Self::Invalid(why.clone()),
-            SpecStatus::Valid(spec) => Self::Compared(spec.clone(), spec.compare(&report.path)?),
+            SpecStatus::Valid(spec) => {
+                Self::Compared(Box::new(spec.clone()), spec.compare(&report.path)?)
+            }
             other => bail!("no words for {other:?}"),
         })
     }
@@ -80,7 +82,7 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
             page.line("  the table cannot be checked");
         }
         Verdict::Compared(spec, comparison) => {
-            let scheme = match spec {
+            let scheme = match &**spec {
                 AnySpec::Sinusoidal(_) => String::new(),
                 spec => format!("{}; ", spec.name()),
             };
