@@ -95,7 +95,13 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct VerbosityArgs {
     /// Print results and errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 900)]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        display_order = 900
+    )]
     pub(crate) quiet: bool,
     /// Print what is read, fetched, and built, and the causes of errors
     #[arg(short, long, global = true, display_order = 901)]
