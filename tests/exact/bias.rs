@@ -285,7 +285,7 @@ fn invalid_biases_are_errors_that_name_the_values() {
         (slopes(AlibiConfig::new(0)), "num_heads 0 is not 1..=65536"),
         (
             slopes(AlibiConfig::new(huge)),
-            "heads 18446744073709551615 is not 1..=65536",
+            "num_heads 18446744073709551615 is not 1..=65536",
         ),
         (
             slopes(AlibiConfig {

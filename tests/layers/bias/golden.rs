@@ -180,9 +180,7 @@ fn biases_of_sam_beit_and_levit() -> Result<()> {
     for case in layer("sam").as_array().unwrap() {
         let pair = |key: &str| (size(&case[key][0]), size(&case[key][1]));
         let (of_rows, of_columns) = (tensor(&case["rel_h"]), tensor(&case["rel_w"]));
-        let side = |table: &Tensor| table.dims()[0].div_ceil(2);
-        let config =
-            DecomposedBiasConfig::new([side(&of_rows), side(&of_columns)], of_rows.dim(1)?);
+        let config = DecomposedBiasConfig::new(pair("q").into(), of_rows.dim(1)?);
         let tables = DecomposedBias::from_tables(config, of_rows, of_columns)?;
         let bias = tables.bias(&tensor(&case["query"]), pair("q"), pair("kv"))?;
         let wanted = tensor(&case["bias"]);
