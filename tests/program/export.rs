@@ -1,4 +1,4 @@
-//! `pe-demo export` writes what its options say.
+//! `pe-demo export` writes the table that its options specify.
 
 use std::path::Path;
 
@@ -252,7 +252,10 @@ fn options_reach_the_tables_of_other_schemes() {
     let (_, spec, _) = inspected("--scheme grid --d-model 12 --size 2x3x2 --base 77 --dtype f64");
     let AnySpec::Grid(spec) = spec else { panic!() };
     let grid = &spec.config().grid;
-    assert_eq!((grid.num_sides, spec.rows(), spec.dtype()), (3, 12, DType::F64));
+    assert_eq!(
+        (grid.num_sides, spec.rows(), spec.dtype()),
+        (3, 12, DType::F64)
+    );
     assert!(
         grid.axes
             .iter()
