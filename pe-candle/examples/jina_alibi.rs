@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     let shape = (1, HEADS, LEN, HEAD_DIM);
     let [q, k, v] = [(); 3].map(|()| Tensor::randn(0f32, 1., shape, &device));
     let (q, k, v) = (q?, k?.t()?.contiguous()?, v?);
-    let (scale, mask) = ((HEAD_DIM as f64).powf(-0.5), ScoreMask::none());
+    let (scale, mask) = (1.0 / (HEAD_DIM as f64).sqrt(), ScoreMask::none());
     let mut blocks = Vec::new();
     for offset in (0..LEN).step_by(BLOCK) {
         let scores = q.narrow(2, offset, BLOCK)?.contiguous()?.matmul(&k)?;
