@@ -177,7 +177,9 @@ pub use families::fourier::{
 pub use families::grid::{
     AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };
-pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
+pub use families::resize::{
+    AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowSums, RowTaps,
+};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,

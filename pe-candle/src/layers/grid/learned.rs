@@ -6,7 +6,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_core::PatchGrid;
 
-use crate::kernel::{GatherSum, Gathering, Plan, Side};
+use crate::kernel::{Fused, GatherSum, Gathering, Plan, Side};
 use crate::layers::grid::add::{PatchAxes, add, check_input};
 use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
 use crate::layers::grid::requests::Request;
@@ -292,7 +292,7 @@ impl LearnedGrid {
             _ => self.shared.table.clone(),
         };
         let table = table.reshape((config.rows(), config.width))?;
-        let taps = gathering.taps(Side::Forward);
+        let taps = &gathering.taps;
         // A view of the shape that the rows will have, to see whether memory can hold them.
         let declared = table
             .narrow(0, 0, 1)?
@@ -306,6 +306,6 @@ impl LearnedGrid {
             side: Side::Forward,
             level: self.plan.level,
         };
-        op.apply(&table)
+        op.apply(&table.contiguous()?, &[])
     }
 }
