@@ -5,7 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Result, Tensor};
 use pe_candle::checkpoint::{TableResize, inspect, resize};
-use pe_candle::{LearnedGrid, LearnedGridConfig, ResizeConfig, ResizeKernel, TableAxes};
+use pe_candle::{LearnedGrid, LearnedGridConfig, LearnedGridShape, ResizeConfig, ResizeKernel};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
@@ -58,11 +58,21 @@ fn the_grid_is_resized_and_nothing_else() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let out = folder.path().join("resized.safetensors");
-    for (dims, axes, kept, wanted) in [
-        (&[13, 5][..], TableAxes::Rows, 1, &[36, 5][..]),
-        (&[1, 14, 5], TableAxes::BatchOfRows, 2, &[1, 37, 5]),
-        (&[1, 3, 4, 5], TableAxes::ChannelsLast, 0, &[1, 5, 7, 5]),
-        (&[1, 5, 3, 4], TableAxes::ChannelsFirst, 0, &[1, 5, 5, 7]),
+    for (dims, shape, kept, wanted) in [
+        (&[13, 5][..], LearnedGridShape::Rows, 1, &[36, 5][..]),
+        (&[1, 14, 5], LearnedGridShape::BatchOfRows, 2, &[1, 37, 5]),
+        (
+            &[1, 3, 4, 5],
+            LearnedGridShape::ChannelsLast,
+            0,
+            &[1, 5, 7, 5],
+        ),
+        (
+            &[1, 5, 3, 4],
+            LearnedGridShape::ChannelsFirst,
+            0,
+            &[1, 5, 5, 7],
+        ),
     ] {
         for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
             let pos = table(dims, dtype)?;
@@ -76,11 +86,11 @@ fn the_grid_is_resized_and_nothing_else() -> Result<()> {
 
             let config = LearnedGridConfig {
                 rows_before: kept,
-                axes,
+                shape,
                 ..LearnedGridConfig::new([3, 4], 5)
             };
             let mut rows = LearnedGrid::from_table(config, pos)?.resized(&[5, 7])?;
-            if axes == TableAxes::ChannelsFirst {
+            if shape == LearnedGridShape::ChannelsFirst {
                 rows = rows.t()?;
             }
             let file = fs::read(&out)?;

@@ -61,7 +61,7 @@ fn forward_adds_the_rows_in_all_axes() -> Result<()> {
     ] {
         for axes in [PatchAxes::ChannelsLast, PatchAxes::ChannelsFirst] {
             let config = GridEncodingConfig {
-                axes,
+                axis_order: axes,
                 table_dtype,
                 ..GridEncodingConfig::from_preset(GridPreset::Detr, 40)
             };
@@ -126,7 +126,7 @@ fn masks_count_the_cells_of_each_image() -> Result<()> {
         for (image, mask) in mask.iter().enumerate() {
             let mask: Vec<bool> = mask.iter().flatten().map(|m| *m == 1).collect();
             let [y, x] = masked_coordinates(&mask, [3, 4], AxisCoordinates::Normalized { scale })?;
-            let wanted = grid.table_at::<f32>(&[&y, &x])?;
+            let wanted = grid.table_at_reals::<f32>(&[&y, &x])?;
             assert_eq!(flat::<f32>(&found.get(image)?), wanted.as_slice());
         }
         // Without padding the rows are those of the whole grid.

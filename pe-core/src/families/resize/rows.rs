@@ -2,21 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::families::resize::AxisTaps;
+use crate::families::rotary::{PatchGrid, PatchOrder};
 use crate::limits::MAX_TAPS;
-
-/// Order of the rows of a resized grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum PatchOrder {
-    /// The last axis first: row after row of patches.
-    #[default]
-    RowMajor,
-    /// Squares of this many patches along the last two axes, one square after the other and row-major
-    /// within: the vision models of Qwen2-VL and its successors, which merge each square to a token.
-    MergeBlocks(u32),
-}
 
 /// Rows of a table that contribute to each row of a result, with their weights: one weighted sum of rows
 /// for each row, computed in two stages.
@@ -223,6 +210,7 @@ impl RowTaps {
         }
         let count = rows.len() as u64;
         self.reserve([count; 2], [count; 2])?;
+        self.taps += count;
         let column = self.columns.len() as u32;
         self.columns.push([(0, 1.0)].into_iter());
         for row in rows {
@@ -251,9 +239,6 @@ impl RowTaps {
         if axes.len() < needed {
             return Err(too_few_sides(axes.len(), needed));
         }
-        if let (PatchOrder::MergeBlocks(merge), [.., rows, columns]) = (order, axes) {
-            check_squares(rows.to(), columns.to(), merge)?;
-        }
         let product = |of: &dyn Fn(&AxisTaps) -> usize| {
             let sides = axes.iter().map(|axis| of(axis) as u64);
             sides.fold(1u64, u64::saturating_mul)
@@ -265,33 +250,42 @@ impl RowTaps {
                 end,
             });
         }
+        let grid = PatchGrid {
+            frames: 1,
+            rows: leading.last().map_or(1, |axis| axis.to() as u32),
+            columns: last.to() as u32,
+        };
         let rows = product(&AxisTaps::to);
         let blocks = leading.iter().map(|axis| axis.total() as u64).product();
         let planes = rows / last.to() as u64;
-        self.reserve([rows, product(&AxisTaps::total)], [planes, blocks])?;
+        let taps = product(&AxisTaps::total);
+        self.reserve([rows, taps], [planes, blocks])?;
+        let patches = order.patches(grid)?;
+        self.taps += taps;
+        let frames = planes as usize / grid.rows as usize;
         let (plane, column) = (self.planes.len() as u32, self.columns.len() as u32);
         for i in 0..last.to() {
             let (sources, weights) = last.of(i);
             let taps = sources.iter().copied().zip(weights.iter().copied());
             self.columns.push(taps);
         }
-        let sides: Vec<usize> = axes.iter().map(|axis| axis.to()).collect();
-        let mut at = vec![0; sides.len()];
+        // Planes of the same frame follow each other: one, or one for each row of the grid.
         for index in 0..planes as usize {
-            place(index * last.to(), &sides, PatchOrder::RowMajor, &mut at);
+            let (mut at, mut rest) = (vec![0; leading.len()], index);
+            for (at, axis) in at.iter_mut().zip(leading).rev() {
+                *at = rest % axis.to();
+                rest /= axis.to();
+            }
             let mut taps = Vec::new();
             products(leading, &at, 0, 1.0, &mut |row, weight| {
                 taps.push(((first + row * last.from()) as u32, weight));
             });
             self.push_plane(last.from(), taps.into_iter());
         }
-        for index in 0..rows as usize {
-            place(index, &sides, order, &mut at);
-            let of_plane = |plane: usize, (i, side): (&usize, &usize)| plane * side + i;
-            let leading = at.iter().zip(&sides).take(leading.len());
-            let own = leading.fold(0, of_plane) as u32;
-            let i = at.last().copied().unwrap_or(0) as u32;
-            self.rows.push([plane + own, column + i]);
+        for frame in (plane..).step_by(grid.rows as usize).take(frames) {
+            let rows = patches.clone();
+            self.rows
+                .extend(rows.map(|(row, i)| [frame + row, column + i]));
         }
         Ok(())
     }
@@ -313,6 +307,7 @@ impl RowTaps {
         }
         let taps = (self.of(row).count() as u64).saturating_mul(count as u64);
         self.reserve([count as u64, taps], [0; 2])?;
+        self.taps += taps;
         let copied = self.rows[row];
         self.rows.extend(std::iter::repeat_n(copied, count));
         Ok(())
@@ -348,8 +343,7 @@ impl RowTaps {
         }
     }
 
-    /// Checks the limits of rows and contributing rows, counts these, and reserves memory for more rows, planes,
-    /// and blocks.
+    /// Checks the limits of rows and contributing rows, and reserves memory for more rows, planes, and blocks.
     fn reserve(&mut self, [rows, taps]: [u64; 2], [planes, blocks]: [u64; 2]) -> Result<()> {
         let counts = [
             ("rows", self.rows() as u64, rows),
@@ -370,7 +364,6 @@ impl RowTaps {
             let bytes = 8 * (rows + planes) + 12 * blocks;
             return Err(Error::OutOfMemory { bytes });
         }
-        self.taps += taps;
         Ok(())
     }
 }
@@ -399,35 +392,4 @@ fn products(
         let row = row * axis.from() + *source as usize;
         products(axes, at, row, weight * factor, push);
     }
-}
-
-/// Writes the coordinates of the row with the given index. Squares must have been checked.
-fn place(mut index: usize, sides: &[usize], order: PatchOrder, at: &mut [usize]) {
-    let mut rest = sides.len();
-    if let (PatchOrder::MergeBlocks(merge), [.., rows, columns]) = (order, sides) {
-        let side = merge as usize;
-        let (plane, area) = (rows * columns, side * side);
-        let (block, within) = (index % plane / area, index % area);
-        let blocks = columns / side;
-        rest -= 2;
-        at[rest] = block / blocks * side + within / side;
-        at[rest + 1] = block % blocks * side + within % side;
-        index /= plane;
-    }
-    for (at, side) in at[..rest].iter_mut().zip(&sides[..rest]).rev() {
-        *at = index % side;
-        index /= side;
-    }
-}
-
-fn check_squares(rows: usize, columns: usize, merge: u32) -> Result<()> {
-    let side = merge as usize;
-    if merge == 0 || !rows.is_multiple_of(side) || !columns.is_multiple_of(side) {
-        return Err(Error::Grid {
-            rows: rows as u32,
-            columns: columns as u32,
-            merge,
-        });
-    }
-    Ok(())
 }
