@@ -135,7 +135,10 @@ fn resized_rows_follow_windows() {
     let patches = pe_core::PatchPositions::new(&[grid], order).unwrap();
     let wanted = patches.rows.iter().zip(&patches.columns);
     let wanted: Vec<u32> = wanted.map(|(row, column)| row * 6 + column).collect();
-    let found: Vec<u32> = (0..24).map(|row| taps.of(row).0[0]).collect();
+    let found: Vec<u32> = (0..24)
+        .flat_map(|row| taps.of(row))
+        .map(|tap| tap.0)
+        .collect();
     assert_eq!(found, wanted);
     assert_eq!(found[8..12], [12, 13, 18, 19]);
 }

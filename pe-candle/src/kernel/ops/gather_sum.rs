@@ -17,7 +17,7 @@ use crate::kernel::raw::{Stream, fresh, threads};
 const PARALLEL: usize = 1 << 17;
 
 /// Planes that are kept while the rows of a piece are written. Merged squares of patches use one for each of their rows.
-const PLANES: usize = 4;
+const PLANES: usize = 8;
 
 /// The rows that contribute to each row of a result, and the transposed sums of the gradient, which are computed when
 /// they are needed.
