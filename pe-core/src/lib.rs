@@ -165,7 +165,7 @@ pub use families::bias::buckets::{
     BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
 };
 pub use families::bias::clip::{clipped_index, windowed_index};
-pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::decomposed::decomposed_index;
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
 pub use families::fourier::{
