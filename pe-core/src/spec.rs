@@ -3,6 +3,7 @@
 /// Implements `Display` and `FromStr` by `name` and `ALL`. Other crates name `pe_core::Error`.
 #[doc(hidden)]
 #[macro_export]
+#[allow(clippy::crate_in_macro_def)] // `$crate::Error` would be an import of lib.rs, above this room
 macro_rules! impl_names {
     ($type:ident, $kind:literal) => {
         impl_names!($type, $kind, crate::error::Error);

@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use super::*;
 use pe_candle::position_ids_from_attention_mask;
+use pe_tests::golden::json;
 use pe_tests::tolerance::{BIAS_F32, BIAS_GRADIENT_F64, BIAS_RESIZED_F32, BIAS_SINUSOID_F32};
 use serde_json::Value;
 
 fn golden(key: &str) -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
-    let read = || serde_json::from_str(include_str!("../../golden/biases.json"));
-    let all = GOLDEN.get_or_init(|| read().expect("biases.json"));
-    &all[key]
+    &GOLDEN.get_or_init(|| json("biases.json"))[key]
 }
 
 fn layer(key: &str) -> &'static Value {
@@ -180,9 +179,7 @@ fn biases_of_sam_beit_and_levit() -> Result<()> {
     for case in layer("sam").as_array().unwrap() {
         let pair = |key: &str| (size(&case[key][0]), size(&case[key][1]));
         let (of_rows, of_columns) = (tensor(&case["rel_h"]), tensor(&case["rel_w"]));
-        let side = |table: &Tensor| table.dims()[0].div_ceil(2);
-        let config =
-            DecomposedBiasConfig::new([side(&of_rows), side(&of_columns)], of_rows.dim(1)?);
+        let config = DecomposedBiasConfig::new(pair("q").into(), of_rows.dim(1)?);
         let tables = DecomposedBias::from_tables(config, of_rows, of_columns)?;
         let bias = tables.bias(&tensor(&case["query"]), pair("q"), pair("kv"))?;
         let wanted = tensor(&case["bias"]);

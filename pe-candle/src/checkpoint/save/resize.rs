@@ -126,7 +126,7 @@ pub fn resize<P: AsRef<Path>, Q: AsRef<Path>>(
     })
 }
 
-/// Reads the shape, the width, and the rows before the grid from the shape of a tensor. The error is the
+/// Reads the kind of shape, the width, and the rows before the grid from the shape of a tensor. The error is the
 /// reason.
 fn config(
     table: &TableResize,
@@ -146,7 +146,7 @@ fn config(
     let (shape, sides) = (&tensor.shape[..], &table.from);
     let cells = LearnedGridConfig::cells_of(sides);
     let kept = cells.saturating_add(table.rows_after);
-    let (shape, rows, width) = match shape {
+    let (kind, rows, width) = match shape {
         [rows, width] => (LearnedGridShape::Rows, *rows, *width),
         [1, rows, width] => (LearnedGridShape::BatchOfRows, *rows, *width),
         [1, own @ .., width] if own == &sides[..] => {
@@ -172,7 +172,7 @@ fn config(
         rows_after: table.rows_after,
         resize: table.resize,
         order: PatchOrder::RowMajor,
-        shape,
+        shape: kind,
         ..LearnedGridConfig::new(sides.clone(), width)
     };
     Ok((config, dtype))

@@ -81,21 +81,19 @@ impl DecomposedBias {
         Self::from_tables(config, rel_pos_h, rel_pos_w)
     }
 
-    /// Uses tables `[2 height - 1, head_dim]` and `[2 width - 1, head_dim]` for rows and columns of patches.
+    /// Uses tables `[.., head_dim]` for rows and columns of patches. Their numbers of rows may be those of other sides.
     ///
     /// # Errors
-    /// Returns an error if a size is zero, or a table has another shape.
+    /// Returns an error if a table has other than two axes or another width.
     pub fn from_tables(
         config: DecomposedBiasConfig,
         rel_pos_h: Tensor,
         rel_pos_w: Tensor,
     ) -> Result<Self> {
-        for (table, wanted) in [&rel_pos_h, &rel_pos_w].into_iter().zip(config.shapes()?) {
-            if table.dims() != wanted {
-                bail!(
-                    "the table must have shape {wanted:?}, got {:?}",
-                    table.dims()
-                );
+        for table in [&rel_pos_h, &rel_pos_w] {
+            if table.dims2()?.1 != config.head_dim {
+                let (head_dim, dims) = (config.head_dim, table.dims());
+                bail!("the table must have shape [.., {head_dim}], got {dims:?}");
             }
         }
         Ok(Self {
