@@ -140,13 +140,9 @@ pub enum Error {
         /// Number of its pairs.
         pairs: usize,
     },
-    /// A preset does not define how to divide heads of a width between its axes.
-    #[error(
-        "the preset {preset} divides heads into multiples of {multiple} columns, not {head_dim}"
-    )]
-    PresetWidth {
-        /// Name of the preset.
-        preset: &'static str,
+    /// Heads of a width cannot be divided between the axes in the proportions of a preset.
+    #[error("head_dim {head_dim} is not a multiple of {multiple}, as the axes need")]
+    HeadWidth {
         /// The given width.
         head_dim: usize,
         /// Number of columns that heads must be a multiple of.
@@ -365,6 +361,16 @@ pub enum Error {
         start: u64,
         /// One past the last position.
         end: u64,
+    },
+    /// A range of a grid's rows descends or extends past its last row.
+    #[error("rows {start}..{end} are not an ascending range within 0..{rows}")]
+    GridRows {
+        /// First row.
+        start: u64,
+        /// One past the last row.
+        end: u64,
+        /// Rows of the grid.
+        rows: u64,
     },
     /// A real position is not finite or exceeds 2^53 in magnitude.
     #[error("position {value:?} (at index {index}) is not a finite number within -2^53..=2^53")]

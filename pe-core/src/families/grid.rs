@@ -1,5 +1,7 @@
 //! Sinusoidal encodings of grids of any number of sides.
 
+use std::ops::Range;
+
 mod coordinates;
 
 use crate::error::{Error, Result};
@@ -61,7 +63,7 @@ pub struct GridConfig {
     /// Width of a row. Columns of the axes beyond it are left out.
     pub d_model: usize,
     /// Number of sides of the grid, 1 to 4.
-    pub sides: usize,
+    pub num_sides: usize,
     /// Columns by coordinate.
     pub axes: Vec<GridAxis>,
     /// Order of the columns.
@@ -75,19 +77,19 @@ pub struct GridConfig {
 impl GridConfig {
     /// Creates the encoding of a grid in which each side has an equal share of the columns: sines, then
     /// cosines, the first side first.
-    pub fn new(d_model: usize, sides: usize) -> Self {
+    pub fn new(d_model: usize, num_sides: usize) -> Self {
         let axis = |side| GridAxis {
             side,
             sinusoidal: SinusoidalConfig {
                 layout: SinusoidLayout::Concatenated,
-                ..SinusoidalConfig::new(d_model.checked_div(sides).unwrap_or(0))
+                ..SinusoidalConfig::new(d_model.checked_div(num_sides).unwrap_or(0))
             },
             coordinates: AxisCoordinates::Index,
         };
         Self {
             d_model,
-            sides,
-            axes: (0..sides.min(MAX_SIDES)).map(axis).collect(),
+            num_sides,
+            axes: (0..num_sides.min(MAX_SIDES)).map(axis).collect(),
             layout: GridLayout::AxisByAxis,
             prefix_rows: 0,
         }
@@ -149,7 +151,7 @@ impl Grid {
     ///
     /// Also returns the errors of [`Sinusoidal::new`].
     pub fn new(config: GridConfig) -> Result<Self> {
-        let (sides, d_model) = (config.sides, config.d_model);
+        let (sides, d_model) = (config.num_sides, config.d_model);
         if d_model == 0 || d_model > MAX_D_MODEL {
             return Err(Error::DModel { d_model });
         }
@@ -233,30 +235,73 @@ impl Grid {
     /// Returns an error if `out` does not have the size of the table. Also returns the errors of
     /// [`table`](Self::table).
     pub fn fill<T: Element>(&self, sides: &[usize], out: &mut [T]) -> Result<()> {
-        let (rows, width) = (self.rows(sides)?, self.d_model());
-        check_len(out, rows, width)?;
-        let tables = self
-            .axes
-            .iter()
-            .zip(&self.config.axes)
-            .map(|(axis, config)| {
-                let side = sides[config.side];
-                match config.coordinates {
-                    AxisCoordinates::Index => axis.table::<T>(0..side as u64),
-                    coordinates => axis.table_at_reals::<T>(&coordinates.of(side)),
-                }
+        let rows = self.rows(sides)?;
+        self.fill_rows(sides, 0..rows, out)
+    }
+
+    /// Writes some of the rows of a grid into `out`, counted from 0 with the rows of zeros. The rows of an
+    /// axis are computed for the coordinates that occur.
+    ///
+    /// ```
+    /// use pe_core::{Grid, GridConfig};
+    ///
+    /// let grid = Grid::new(GridConfig::new(8, 2))?;
+    /// let mut rows = vec![0f64; 2 * 8];
+    /// grid.fill_rows(&[2, 3], 2..4, &mut rows)?;
+    /// assert_eq!(grid.table::<f64>(&[2, 3])?.as_slice()[2 * 8..4 * 8], rows);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the range descends or ends after the last row, or if `out` does not hold exactly
+    /// those rows. Also returns the errors of [`table`](Self::table).
+    pub fn fill_rows<T: Element>(
+        &self,
+        sides: &[usize],
+        rows: Range<u64>,
+        out: &mut [T],
+    ) -> Result<()> {
+        let (all, width) = (self.rows(sides)?, self.d_model());
+        let Range { start, end } = rows;
+        if start > end || end > all {
+            return Err(Error::GridRows {
+                start,
+                end,
+                rows: all,
             });
-        let tables = tables.collect::<Result<Vec<_>>>()?;
-        let (zeros, cells) = out.split_at_mut(self.config.prefix_rows * width);
+        }
+        check_len(out, end - start, width)?;
+        let prefix = self.config.prefix_rows as u64;
+        let zeros = prefix.clamp(start, end) - start;
+        let (zeros, cells) = out.split_at_mut(zeros as usize * width);
         zeros.fill(T::default());
-        let mut at = vec![0usize; sides.len()];
+        if cells.is_empty() {
+            return Ok(());
+        }
+        // Cells are below 2^28.
+        let (first, last) = (start.max(prefix) - prefix, end - 1 - prefix);
+        let (first, last) = (first as usize, last as usize);
+        let steps = || steps(sides);
+        let occurring: Vec<Range<usize>> = steps()
+            .map(|(step, side)| occurring(first / step, last / step, side))
+            .collect();
+        let tables = self.axes.iter().zip(&self.config.axes);
+        let tables = tables.map(|(axis, config)| {
+            let range = occurring[config.side].clone();
+            match config.coordinates {
+                AxisCoordinates::Index => axis.table::<T>(range.start as u64..range.end as u64),
+                coordinates => axis.table_at_reals::<T>(&coordinates.of(sides[config.side])[range]),
+            }
+        });
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        let mut at: Vec<usize> = steps().map(|(step, side)| first / step % side).collect();
         for row in cells.chunks_exact_mut(width) {
             for segment in &self.segments {
-                let cell = at[self.config.axes[segment.axis].side];
+                let side = self.config.axes[segment.axis].side;
                 segment.copy(
                     tables[segment.axis].as_slice(),
                     self.axes[segment.axis].d_model(),
-                    cell,
+                    at[side] - occurring[side].start,
                     row,
                 );
             }
@@ -280,7 +325,7 @@ impl Grid {
     /// use pe_core::{Grid, GridPreset};
     ///
     /// let grid = Grid::new(GridPreset::Detr.config(8))?;
-    /// let boxes = grid.table_at::<f32>(&[&[0.25, 0.5], &[1.0, 1.5]])?; // y, then x
+    /// let boxes = grid.table_at_reals::<f32>(&[&[0.25, 0.5], &[1.0, 1.5]])?; // y, then x
     /// assert_eq!(boxes.rows(), 2);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -290,8 +335,8 @@ impl Grid {
     /// - the number of lists is not that of the sides, or they differ in length,
     /// - a coordinate is not finite or exceeds 2^53 in magnitude,
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
-    pub fn table_at<T: Element>(&self, coordinates: &[&[f64]]) -> Result<Table<T>> {
-        let (sides, width) = (self.config.sides, self.d_model());
+    pub fn table_at_reals<T: Element>(&self, coordinates: &[&[f64]]) -> Result<Table<T>> {
+        let (sides, width) = (self.config.num_sides, self.d_model());
         if coordinates.len() != sides {
             return Err(Error::GridSides {
                 name: "the list of coordinates",
@@ -338,13 +383,19 @@ impl Grid {
         Ok(table)
     }
 
-    /// Checks the sides, and returns the number of rows.
-    fn rows(&self, sides: &[usize]) -> Result<u64> {
-        if sides.len() != self.config.sides {
+    /// Returns the number of rows of a grid, with the rows of zeros.
+    ///
+    /// # Errors
+    /// Returns an error if
+    /// - the number of sides is not that of the specification, or a side is 0 or above
+    ///   [`MAX_GRID_SIDE`],
+    /// - the rows are more than 2^28.
+    pub fn rows(&self, sides: &[usize]) -> Result<u64> {
+        if sides.len() != self.config.num_sides {
             return Err(Error::GridSides {
                 name: "the size",
                 sides: sides.len(),
-                expected: self.config.sides,
+                expected: self.config.num_sides,
             });
         }
         let mut rows = 1u64;
@@ -371,6 +422,22 @@ impl Segment {
     fn copy<T: Copy>(&self, table: &[T], width: usize, cell: usize, row: &mut [T]) {
         let start = cell * width + self.from;
         row[self.to..self.to + self.len].copy_from_slice(&table[start..start + self.len]);
+    }
+}
+
+/// Returns for each side the number of cells from one of its positions to the next, and its length.
+fn steps(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    let step = |index: usize| sides[index + 1..].iter().product();
+    (0..sides.len()).map(move |index| (step(index), sides[index]))
+}
+
+/// Returns the positions along a side that cells reach, given the first and the last one without the wrap
+/// at the end of the side.
+fn occurring(first: usize, last: usize, side: usize) -> Range<usize> {
+    let start = first % side;
+    match last - first {
+        more if start + more < side => start..start + more + 1,
+        _ => 0..side,
     }
 }
 

@@ -152,11 +152,14 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     };
     let none = ScoreMask::none();
     let good = scores(&[1, 2, 3, 4], DType::F32);
-    let bad_scale = |factor, soft_cap| {
+    let bad_scale = |factor, soft_cap: Option<f64>| {
         error_of(softmax_with_bias(
             &good,
             None,
-            ScoreScale { factor, soft_cap },
+            ScoreScale {
+                factor,
+                soft_cap: soft_cap.map(SoftCap::Sums),
+            },
             &none,
         ))
     };
@@ -239,11 +242,31 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
         ),
         (
             error_of(Alibi::new(AlibiConfig::new(0), DType::F32, CPU)),
-            "heads 0 is not 1..=65536",
+            "num_heads 0 is not 1..=65536",
         ),
         (
             error_of(Alibi::new(AlibiConfig::new(2), DType::U32, CPU)),
             "slopes are f32, f64, f16 or bf16, not u32",
+        ),
+        (
+            error_of(bias.clone().gated(&scores(&[1, 2, 4], DType::F32))),
+            "a gate of shape [1, 2, 4] does not go with a bias of 3 queries and 1 parts",
+        ),
+        (
+            error_of(
+                bias.clone()
+                    .and(&bias)
+                    .and_then(|two| two.gated(&scores(&[1, 2, 3], DType::F32))),
+            ),
+            "a gate of shape [1, 2, 3] does not go with a bias of 3 queries and 2 parts",
+        ),
+        (
+            error_of(
+                bias.clone()
+                    .gated(&scores(&[5, 2, 3], DType::F32))
+                    .and_then(|bias| softmax_with_bias(&good, Some(&bias), 1.0, &none)),
+            ),
+            "a bias of 3 queries, 4 keys, and [[1, 2], [5, 2]] sequences and heads does not go with scores of shape [1, 2, 3, 4]",
         ),
         (
             error_of(AttentionBias::from_distances(
@@ -275,5 +298,77 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     ] {
         assert_eq!(found, wanted);
     }
+    Ok(())
+}
+
+/// Configurations from `config.json`, and tables of another shape than the configuration.
+#[test]
+fn configurations_name_what_they_lack() -> Result<()> {
+    let json = r#"{"model_type": "t5", "num_heads": 6, "relative_attention_max_distance": 64}"#;
+    let t5 = T5BiasConfig::from_hf_config(json, BucketDirection::Unidirectional)?;
+    let direction = t5.buckets.direction;
+    assert_eq!((t5.num_heads, t5.buckets.max_distance), (6, 64));
+    assert_eq!(direction, BucketDirection::Unidirectional);
+    let error = error_of(DebertaBiasConfig::from_hf_config(json));
+    assert!(error.starts_with("the model has no disentangled bias, but Some(Buckets"));
+    let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
+        "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": ["c2p"]}"#;
+    let deberta = DebertaBiasConfig::from_hf_config(json)?;
+    assert_eq!((deberta.num_heads, deberta.scale(8)), (12, 0.25));
+    assert!(deberta.content_to_position && !deberta.position_to_content);
+    let error = error_of(T5BiasConfig::from_hf_config(json, direction));
+    assert!(error.starts_with("the model has no bias by buckets of distances, but Some(Dis"));
+    let rows = RelativeRows::Clipped {
+        before: 4,
+        after: 2,
+    };
+    let relative = RelativeTableConfig::new(rows, 3);
+    let decomposed = DecomposedBiasConfig::new([4, 2], 8);
+    let table = |dims: &[usize]| numbers(dims, DType::F32, 91);
+    for (found, wanted) in [
+        (
+            error_of(T5Bias::from_table(t5, table(&[32, 5]))),
+            "the table must have shape [32, 6], got [32, 5]",
+        ),
+        (
+            error_of(RelativeTable::from_table(relative, table(&[7]))),
+            "the table must have shape [7, 3], got [7]",
+        ),
+        (
+            error_of(DecomposedBias::from_tables(
+                decomposed,
+                table(&[7, 8]),
+                table(&[3, 4]),
+            )),
+            "the table must have shape [.., 8], got [3, 4]",
+        ),
+        (
+            error_of(DecomposedBias::new(
+                DecomposedBiasConfig::new([0, 2], 8),
+                candle_nn::VarBuilder::zeros(DType::F32, CPU),
+            )),
+            "an input of 0 x 2 patches has no relative positions",
+        ),
+        (
+            error_of(Alibi::from_slopes(AlibiConfig::new(4), table(&[3]))),
+            "the slopes must have shape [4], got [3]",
+        ),
+    ] {
+        assert_eq!(found, wanted);
+    }
+    Ok(())
+}
+
+/// The `alibi_slopes` of flash attention are `f32`, whatever the layer's type.
+#[test]
+fn slopes_for_flash_attention_are_those_of_f32() -> Result<()> {
+    let wanted = pe_core::alibi_slopes::<f32>(&AlibiConfig::new(12))?;
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        let slopes = Alibi::new(AlibiConfig::new(12), dtype, CPU)?.flash_attn_slopes()?;
+        assert_eq!(slopes.to_vec1::<f32>()?, wanted, "{dtype:?}");
+    }
+    let own = Tensor::new(&[0.5f64, 0.25], CPU)?;
+    let slopes = Alibi::from_slopes(AlibiConfig::new(2), own)?.flash_attn_slopes()?;
+    assert_eq!(slopes.to_vec1::<f32>()?, [0.5, 0.25]);
     Ok(())
 }

@@ -32,22 +32,23 @@ fn biases(
             Ok(())
         };
     push("alibi", &[3], &|slopes| {
-        Alibi::from_slopes(slopes)?.bias(q_len, kv_len, offset)
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?.bias(q_len, kv_len, offset)
     })?;
     let keys = Tensor::arange(0u32, kv_len as u32, CPU)?;
     push("keys", &[3], &|slopes| {
-        Alibi::from_slopes(slopes)?.bias_of_keys(&keys, q_len)
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?.bias_with_positions(&keys, q_len)
     })?;
-    let config = T5BucketsConfig::new(BucketDirection::Bidirectional);
+    let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
     push("t5", &[32, 3], &|table| {
-        T5Bias::from_table(config, table)?.bias(q_len, kv_len, offset)
+        T5Bias::from_table(config.clone(), table.clone())?.bias(q_len, kv_len, offset)
     })?;
-    let config = RelativeTableConfig::Clipped {
+    let rows = RelativeRows::Clipped {
         before: 4,
         after: 2,
     };
+    let config = RelativeTableConfig::new(rows, 3);
     push("clipped", &[7, 3], &|table| {
-        RelativeTable::from_table(config, table)?.bias(q_len, kv_len, offset)
+        RelativeTable::from_table(config.clone(), table.clone())?.bias(q_len, kv_len, offset)
     })?;
     push("whole", &[1, 3, q_len, kv_len], &AttentionBias::from_tensor)?;
     push("mask", &[2, 1, q_len, kv_len], &AttentionBias::from_tensor)?;
@@ -57,13 +58,15 @@ fn biases(
     })?;
     push("decomposed", &[2, 3, q_len, 8], &|queries| {
         let rows = numbers(&[7, 8], DType::F32, 33);
-        let tables = DecomposedBias::from_tables(&rows, &rows)?;
+        let tables =
+            DecomposedBias::from_tables(DecomposedBiasConfig::new([4, 4], 8), rows.clone(), rows)?;
         tables.bias(queries, (1, q_len), (kv_len / 4, 4))
     })?;
-    let config = DebertaBucketsConfig {
+    let buckets = DebertaBucketsConfig {
         position_buckets: Some(8),
         max_relative_positions: 40,
     };
+    let config = DebertaBiasConfig::new(3, buckets);
     push("deberta", &[3, 16, 4], &|rows| {
         let (q, k) = (
             numbers(&[2, 3, q_len, 4], DType::F32, 34),
@@ -71,9 +74,21 @@ fn biases(
         );
         DebertaBias::new(config)?.bias(&q, &k, Some(rows), Some(rows), 0.3)
     })?;
+    let table = numbers(&[32, 3], DType::F32, 37);
+    push("gate", &[2, 3, q_len], &|gate| {
+        let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
+        let t5 = T5Bias::from_table(config, table.clone())?;
+        t5.bias(q_len, kv_len, offset)?.gated(gate)
+    })?;
+    push("gated", &[32, 3], &|table| {
+        let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
+        let t5 = T5Bias::from_table(config, table.clone())?;
+        let gate = numbers(&[2, 1, q_len], DType::F32, 38);
+        t5.bias(q_len, kv_len, offset)?.gated(&gate)
+    })?;
     push("sum", &[3], &|slopes| {
         let mask = AttentionBias::from_tensor(&numbers(&[2, 1, q_len, kv_len], DType::F32, 36))?;
-        Alibi::from_slopes(slopes)?
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?
             .bias(q_len, kv_len, offset)?
             .and(&mask)
     })?;
@@ -94,14 +109,18 @@ fn masks(kv_len: usize, offset: usize) -> Result<Vec<ScoreMask>> {
 type Run = fn(&Tensor, Option<&AttentionBias>, ScoreScale, &ScoreMask) -> Result<Tensor>;
 const RUNS: [Run; 2] = [softmax_with_bias, add_to_scores];
 
-const SCALES: [ScoreScale; 2] = [
+const SCALES: [ScoreScale; 3] = [
     ScoreScale {
         factor: 0.7,
         soft_cap: None,
     },
     ScoreScale {
         factor: 1.5,
-        soft_cap: Some(2.5),
+        soft_cap: Some(SoftCap::Scores(2.5)),
+    },
+    ScoreScale {
+        factor: 1.5,
+        soft_cap: Some(SoftCap::Sums(2.5)),
     },
 ];
 
@@ -115,8 +134,8 @@ fn results_equal_the_reference_and_do_not_depend_on_the_instruction_set() -> Res
             let scores = numbers(&[2, 3, q_len, kv_len], dtype, 41);
             for (name, _, bias) in biases(q_len, kv_len, offset)? {
                 for (index, mask) in masks(kv_len, offset)?.iter().enumerate() {
-                    let scale = SCALES[index % 2];
                     for (which, run) in RUNS.iter().enumerate() {
+                        let scale = SCALES[(index * (2 - which) + which) % 3];
                         let what = format!("{name} {dtype:?} {q_len} {kv_len} {index} {which}");
                         let composed = bias.by_reference(Route::Operations);
                         let wanted = run(&scores, Some(&composed), scale, mask)?;
@@ -149,8 +168,8 @@ fn gradients_equal_those_of_the_reference() -> Result<()> {
             let up = numbers(&[2, 3, q_len, kv_len], dtype, 52);
             for (name, var, bias) in biases(q_len, kv_len, offset)? {
                 for (index, mask) in masks(kv_len, offset)?.iter().enumerate() {
-                    let scale = SCALES[index % 2];
                     for (which, run) in RUNS.iter().enumerate() {
+                        let scale = SCALES[(index * (2 - which) + which) % 3];
                         let what = format!("{name} {dtype:?} {q_len} {kv_len} {index} {which}");
                         let grads = |bias: &AttentionBias| -> Result<[Tensor; 2]> {
                             let y = run(&scores, Some(bias), scale, mask)?;
@@ -215,10 +234,7 @@ fn bits_do_not_depend_on_threads() -> Result<()> {
 #[test]
 fn decoding_equals_the_whole_pass() -> Result<()> {
     let table = numbers(&[32, 3], DType::F32, 71);
-    let t5 = T5Bias::from_table(
-        T5BucketsConfig::new(BucketDirection::Unidirectional),
-        &table,
-    )?;
+    let t5 = T5Bias::from_table(T5BiasConfig::new(3, BucketDirection::Unidirectional), table)?;
     let alibi = Alibi::new(AlibiConfig::new(3), DType::F32, CPU)?;
     let scores = numbers(&[1, 3, 700, 700], DType::F32, 72);
     let layers: [&dyn Fn(usize, usize, usize) -> Result<AttentionBias>; 2] = [

@@ -13,7 +13,7 @@ use crate::tensors::convert::table_to_tensor;
 /// Attention with linear biases (Press et al., 2021): `-slope x |query - key|`, symmetric.
 ///
 /// In causal attention this equals the `slope x key` of BLOOM, MPT, and Falcon up to a constant per row, which the softmax removes.
-/// [`bias_of_keys`](Self::bias_of_keys) returns that form with its own values.
+/// [`bias_with_positions`](Self::bias_with_positions) returns that form with its own values.
 ///
 /// # Examples
 /// ```
@@ -21,15 +21,16 @@ use crate::tensors::convert::table_to_tensor;
 /// use pe_candle::{Alibi, AlibiConfig};
 ///
 /// let alibi = Alibi::new(AlibiConfig::new(8), DType::F32, &Device::Cpu)?;
-/// assert_eq!(alibi.slopes().to_vec1::<f32>()?[..2], [0.5, 0.25]); // for candle-flash-attn
+/// assert_eq!(alibi.flash_attn_slopes()?.to_vec1::<f32>()?[..2], [0.5, 0.25]); // for candle-flash-attn
 /// let bias = alibi.bias(10, 10, 0)?;
 /// assert_eq!(bias.to_tensor()?.dims(), [1, 8, 10, 10]);
 /// # Ok::<(), candle_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Alibi {
-    /// `None` for caller-supplied slopes.
-    config: Option<AlibiConfig>,
+    config: AlibiConfig,
+    /// Whether the slopes are those of the configuration.
+    computed: bool,
     dtype: DType,
     slopes: Tensor,
     kept: ByDistance,
@@ -52,30 +53,57 @@ impl Alibi {
             other => bail!("slopes are f32, f64, f16 or bf16, not {}", other.as_str()),
         };
         Ok(Self {
-            config: Some(config),
+            config,
+            computed: true,
             dtype,
             slopes,
             kept: ByDistance::new(),
         })
     }
 
-    /// Uses caller-supplied slopes `[heads]`, trained ones with gradients included. Values are products in their type.
+    /// Uses caller-supplied slopes `[num_heads]`, trained ones with gradients included. Values are products in their type. `bias_max` of
+    /// the configuration has no effect.
     ///
     /// # Errors
-    /// Returns an error if the slopes have other than one axis.
-    pub fn from_slopes(slopes: &Tensor) -> Result<Self> {
-        slopes.dims1()?;
+    /// Returns an error if the slopes have another shape.
+    pub fn from_slopes(config: AlibiConfig, slopes: Tensor) -> Result<Self> {
+        let wanted = [config.num_heads];
+        if slopes.dims() != wanted {
+            bail!(
+                "the slopes must have shape {wanted:?}, got {:?}",
+                slopes.dims()
+            );
+        }
         Ok(Self {
-            config: None,
+            config,
+            computed: false,
             dtype: slopes.dtype(),
-            slopes: slopes.clone(),
+            slopes,
             kept: ByDistance::new(),
         })
     }
 
-    /// Returns the slopes, `[heads]`: the `alibi_slopes` of candle-flash-attn, if the layer's type is `f32`.
+    /// Returns the configuration.
+    pub fn config(&self) -> &AlibiConfig {
+        &self.config
+    }
+
+    /// Returns the slopes, `[num_heads]`, in the layer's type.
     pub fn slopes(&self) -> &Tensor {
         &self.slopes
+    }
+
+    /// Returns the slopes in `f32`, `[num_heads]`, whatever the layer's type: the `alibi_slopes` of candle-flash-attn's
+    /// `flash_attn_alibi` and its variants. Computed slopes are the `f32` nearest to the true ones.
+    ///
+    /// # Errors
+    /// Returns an error if the device does.
+    pub fn flash_attn_slopes(&self) -> Result<Tensor> {
+        if self.computed {
+            Tensor::new(alibi_slopes::<f32>(&self.config)?, self.slopes.device())
+        } else {
+            self.slopes.to_dtype(DType::F32)
+        }
     }
 
     /// Returns the bias of queries at the positions starting at `offset` and keys at those starting at 0. A step of decoding is a
@@ -84,7 +112,7 @@ impl Alibi {
     /// # Errors
     /// Returns an error if `q_len` or `kv_len` is zero, or they are too many.
     pub fn bias(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<AttentionBias> {
-        if self.config.is_none() && self.slopes.track_op() {
+        if !self.computed && self.slopes.track_op() {
             let values = self.distances(q_len, kv_len, offset)?;
             return AttentionBias::from_distances(&values, q_len, kv_len);
         }
@@ -107,7 +135,7 @@ impl Alibi {
             )
         }
         let (lens, device) = ([q_len, kv_len, offset], self.slopes.device());
-        match (&self.config, self.dtype) {
+        match (self.computed.then_some(&self.config), self.dtype) {
             (Some(config), DType::F64) => of::<f64>(config, lens, device),
             (Some(config), DType::F16) => of::<f16>(config, lens, device),
             (Some(config), DType::BF16) => of::<bf16>(config, lens, device),
@@ -135,7 +163,7 @@ impl Alibi {
     ///
     /// # Errors
     /// Returns an error if the positions have another shape or type.
-    pub fn bias_of_keys(&self, positions: &Tensor, q_len: usize) -> Result<AttentionBias> {
+    pub fn bias_with_positions(&self, positions: &Tensor, q_len: usize) -> Result<AttentionBias> {
         let positions = match positions.rank() {
             1 => positions.unsqueeze(0)?,
             _ => positions.clone(),
@@ -154,7 +182,7 @@ impl Alibi {
 
     fn of_keys(&self, row: &[i64]) -> Result<Tensor> {
         let device = self.slopes.device();
-        match (&self.config, self.dtype) {
+        match (self.computed.then_some(&self.config), self.dtype) {
             (Some(config), DType::F64) => {
                 table_to_tensor(alibi_positions::<f64>(config, row)?, device)
             }

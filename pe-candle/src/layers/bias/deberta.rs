@@ -3,10 +3,75 @@
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
+use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{DebertaBuckets, DebertaBucketsConfig, relative_distances};
 
 use super::AttentionBias;
-use crate::kernel::Read;
+use crate::kernel::{Read, Term};
+
+/// Configuration of a [`DebertaBias`]: plain data, checked by the layer's constructor.
+///
+/// # Examples
+/// ```
+/// use pe_candle::DebertaBiasConfig;
+///
+/// let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
+///     "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": "p2c|c2p"}"#;
+/// let config = DebertaBiasConfig::from_hf_config(json)?;
+/// assert_eq!((config.buckets.position_buckets, config.scale(64)), (Some(256), 1.0 / 192f64.sqrt()));
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DebertaBiasConfig {
+    /// Number of heads.
+    pub num_heads: usize,
+    /// Buckets of distances.
+    pub buckets: DebertaBucketsConfig,
+    /// Whether queries are scored against positions (`c2p` in `pos_att_type`). Defaults to true.
+    pub content_to_position: bool,
+    /// Whether keys are scored against positions (`p2c`). Defaults to true.
+    pub position_to_content: bool,
+}
+
+impl DebertaBiasConfig {
+    /// Creates the configuration of both scores.
+    pub const fn new(num_heads: usize, buckets: DebertaBucketsConfig) -> Self {
+        Self {
+            num_heads,
+            buckets,
+            content_to_position: true,
+            position_to_content: true,
+        }
+    }
+
+    /// Reads the configuration from a model's `config.json` ([`hf_config::read_bias`]).
+    ///
+    /// # Errors
+    /// Returns an error if the file states another bias or none. Also returns the errors of [`hf_config::read_bias`].
+    pub fn from_hf_config<'a>(config: impl Into<HfConfig<'a>>) -> Result<Self> {
+        match hf_config::read_bias(config)? {
+            Some(HfBias::Disentangled {
+                num_heads,
+                buckets,
+                content_to_position,
+                position_to_content,
+            }) => Ok(Self {
+                num_heads,
+                buckets,
+                content_to_position,
+                position_to_content,
+            }),
+            other => bail!("the model has no disentangled bias, but {other:?}"),
+        }
+    }
+
+    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`, where `n` is 1 and 1 for each of the two kinds.
+    pub fn scale(&self, head_dim: usize) -> f64 {
+        let kinds = [self.content_to_position, self.position_to_content].map(u8::from);
+        let count = 1 + kinds.into_iter().sum::<u8>();
+        1.0 / (f64::from(count) * head_dim as f64).sqrt()
+    }
+}
 
 /// The disentangled scores of DeBERTa v2 and v3.
 ///
@@ -16,17 +81,19 @@ use crate::kernel::Read;
 /// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
-/// use pe_candle::{DebertaBias, DebertaBucketsConfig, ScoreMask, softmax_with_bias};
+/// use pe_candle::{DebertaBias, DebertaBiasConfig, DebertaBucketsConfig, ScoreMask, softmax_with_bias};
 ///
-/// let deberta = DebertaBias::new(DebertaBucketsConfig {
+/// let buckets = DebertaBucketsConfig {
 ///     position_buckets: Some(256),
 ///     max_relative_positions: 512,
-/// })?;
+/// };
+/// let config = DebertaBiasConfig::new(12, buckets);
+/// let deberta = DebertaBias::new(config)?;
 /// let q = Tensor::ones((2, 12, 32, 64), DType::F32, &Device::Cpu)?;
 /// let k = Tensor::ones((2, 12, 32, 64), DType::F32, &Device::Cpu)?;
 /// // The projected relative embeddings, [heads, 2 x 256, head_dim].
 /// let rows = Tensor::ones((12, 512, 64), DType::F32, &Device::Cpu)?;
-/// let scale = 1.0 / (3.0 * 64f64).sqrt();
+/// let scale = config.scale(64);
 /// let bias = deberta.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
 /// let scores = q.matmul(&k.t()?)?;
 /// let weights = softmax_with_bias(&scores, Some(&bias), scale, &ScoreMask::none())?;
@@ -35,17 +102,23 @@ use crate::kernel::Read;
 /// ```
 #[derive(Debug, Clone)]
 pub struct DebertaBias {
+    config: DebertaBiasConfig,
     buckets: DebertaBuckets,
 }
 
 impl DebertaBias {
-    /// Checks the specification.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// Returns an error if the specification is invalid.
-    pub fn new(config: DebertaBucketsConfig) -> Result<Self> {
-        let buckets = DebertaBuckets::new(config)?;
-        Ok(Self { buckets })
+    /// Returns an error if the buckets are invalid.
+    pub fn new(config: DebertaBiasConfig) -> Result<Self> {
+        let buckets = DebertaBuckets::new(config.buckets)?;
+        Ok(Self { config, buckets })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &DebertaBiasConfig {
+        &self.config
     }
 
     /// Returns the buckets.
@@ -56,8 +129,8 @@ impl DebertaBias {
     /// Returns the bias of queries and keys `[batch, heads, len, head_dim]`.
     ///
     /// `pos_key` and `pos_query` are the projected relative embeddings, `[heads, 2 span, head_dim]` each: the first for content to
-    /// position (`c2p` in `pos_att_type`), the second for position to content (`p2c`). `scale` multiplies both, 1 / sqrt(3 head_dim) with
-    /// both and 1 / sqrt(2 head_dim) with one of them. Gradients flow to all four.
+    /// position (`c2p` in `pos_att_type`), the second for position to content (`p2c`). `scale` multiplies both
+    /// ([`DebertaBiasConfig::scale`]). Gradients flow to all four.
     ///
     /// # Errors
     /// Returns an error if neither is given, or a shape does not match.
@@ -70,21 +143,19 @@ impl DebertaBias {
         scale: f64,
     ) -> Result<AttentionBias> {
         let (q_len, kv_len) = (q.dims4()?.2, k.dims4()?.2);
-        let scores = |xs: &Tensor, rows: Option<&Tensor>| -> Result<Option<Tensor>> {
+        let part = |xs: &Tensor, rows: Option<&Tensor>, read| -> Result<Option<AttentionBias>> {
             let Some(rows) = rows else { return Ok(None) };
             let (batch, heads, len, width) = xs.dims4()?;
-            // One product per head: the sequences follow each other.
-            let xs = xs
-                .transpose(0, 1)?
-                .contiguous()?
-                .reshape((heads, batch * len, width))?;
-            let scores = (xs.matmul(&rows.t()?.contiguous()?)? * scale)?;
-            let count = scores.dim(2)?;
-            let scores = scores.reshape((heads, batch, len, count))?;
-            scores.transpose(0, 1)?.contiguous().map(Some)
+            // One product per head, which is read as it lies: the sequences follow each other.
+            let xs = xs.transpose(0, 1)?.contiguous()?;
+            let xs = xs.reshape((heads, batch * len, width))?;
+            let values = xs.matmul(&(rows * scale)?.t()?)?;
+            self.check(len, &[batch, heads, len, values.dim(2)?])?;
+            let term = Term::heads_first([batch, heads], len * self.width(), read);
+            AttentionBias::of(&values, term, q_len, kv_len).map(Some)
         };
-        let (c2p, p2c) = (scores(q, pos_key)?, scores(k, pos_query)?);
-        self.bias_of_scores(c2p.as_ref(), p2c.as_ref(), q_len, kv_len)
+        let [row, column] = self.reads(q_len, kv_len)?;
+        both(part(q, pos_key, row)?, part(k, pos_query, column)?)
     }
 
     /// Returns the bias of given scores: `c2p`, `[batch, heads, q_len, 2 span]`, of queries against the embeddings, and `p2c`,
@@ -99,55 +170,59 @@ impl DebertaBias {
         q_len: usize,
         kv_len: usize,
     ) -> Result<AttentionBias> {
-        let width = 2 * self.buckets.span();
+        let part = |scores: Option<&Tensor>, len, read| -> Result<Option<AttentionBias>> {
+            let Some(scores) = scores else {
+                return Ok(None);
+            };
+            let (batch, heads, ..) = scores.dims4()?;
+            self.check(len, scores.dims())?;
+            let term = Term::new([batch, heads], len * self.width(), read);
+            AttentionBias::of(scores, term, q_len, kv_len).map(Some)
+        };
+        let [row, column] = self.reads(q_len, kv_len)?;
+        both(part(c2p, q_len, row)?, part(p2c, kv_len, column)?)
+    }
+
+    /// Returns the number of relative embeddings.
+    fn width(&self) -> usize {
+        2 * self.buckets.span()
+    }
+
+    /// Checks that the last axes of scores are `len` tokens and all embeddings.
+    fn check(&self, len: usize, dims: &[usize]) -> Result<()> {
+        let width = self.width();
+        if !dims.ends_with(&[len, width]) {
+            bail!("scores of shape {dims:?} are not those of {len} tokens and {width} embeddings");
+        }
+        Ok(())
+    }
+
+    /// Returns how rows of scores read those of queries and those of keys against the embeddings.
+    fn reads(&self, q_len: usize, kv_len: usize) -> Result<[Read; 2]> {
         let distances = relative_distances(q_len, kv_len, 0)?;
         let index: Arc<[u32]> = distances
             .map(|distance| self.buckets.row(-distance))
             .collect();
-        let start = q_len - 1;
-        let part = |scores: &Tensor, len: usize, read: Read| {
-            let (batch, heads, found, columns) = scores.dims4()?;
-            if [found, columns] != [len, width] {
-                let dims = scores.dims();
-                bail!(
-                    "scores of shape {dims:?} are not those of {len} tokens and {width} embeddings"
-                );
-            }
-            AttentionBias::of(
-                &scores.reshape((batch, heads, len * width))?,
-                read,
-                q_len,
-                kv_len,
-            )
+        let (width, start) = (self.width(), q_len - 1);
+        let of_queries = Read::GatherRow {
+            width,
+            index: index.clone(),
+            start,
         };
-        let c2p = c2p.map(|scores| {
-            let index = index.clone();
-            part(
-                scores,
-                q_len,
-                Read::GatherRow {
-                    width,
-                    index,
-                    start,
-                },
-            )
-        });
-        let p2c = p2c.map(|scores| {
-            let index = index.clone();
-            part(
-                scores,
-                kv_len,
-                Read::GatherColumn {
-                    width,
-                    index,
-                    start,
-                },
-            )
-        });
-        match (c2p.transpose()?, p2c.transpose()?) {
-            (Some(c2p), Some(p2c)) => c2p.and(&p2c),
-            (Some(bias), None) | (None, Some(bias)) => Ok(bias),
-            (None, None) => bail!("a disentangled bias needs c2p or p2c"),
-        }
+        let of_keys = Read::GatherColumn {
+            width,
+            index,
+            start,
+        };
+        Ok([of_queries, of_keys])
+    }
+}
+
+/// Returns the sum of both biases, or the one that there is.
+fn both(c2p: Option<AttentionBias>, p2c: Option<AttentionBias>) -> Result<AttentionBias> {
+    match (c2p, p2c) {
+        (Some(c2p), Some(p2c)) => c2p.and(&p2c),
+        (Some(bias), None) | (None, Some(bias)) => Ok(bias),
+        (None, None) => bail!("a disentangled bias needs c2p or p2c"),
     }
 }

@@ -1,7 +1,11 @@
 //! Attention with linear biases (ALiBi).
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::families::bias::toeplitz::relative_distances;
+use crate::limits::POSITIONS;
 use crate::num::elementary::FixedPoint;
 use crate::num::real::Real;
 use crate::round::{Float, decided_f64, magnitude, nearest};
@@ -27,27 +31,30 @@ pub const MAX_HEADS: usize = 1 << 16;
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AlibiConfig {
     /// Number of heads, 1 to [`MAX_HEADS`].
-    pub heads: usize,
+    pub num_heads: usize,
     /// Exponent of the last slope of a power of two: `alibi_bias_max` of MPT. Defaults to 8.
     pub bias_max: f64,
 }
 
 impl AlibiConfig {
     /// Creates the specification of the paper: `bias_max` 8.
-    pub const fn new(heads: usize) -> Self {
+    pub const fn new(num_heads: usize) -> Self {
         Self {
-            heads,
+            num_heads,
             bias_max: 8.0,
         }
     }
 
     /// Returns the exponent of each slope, as numerator and denominator of the factor of `bias_max`.
     fn exponents(&self) -> Result<Vec<(u64, u64)>> {
-        let Self { heads, bias_max } = *self;
-        if heads == 0 || heads > MAX_HEADS {
+        let Self {
+            num_heads,
+            bias_max,
+        } = *self;
+        if num_heads == 0 || num_heads > MAX_HEADS {
             return Err(Error::Bias {
-                name: "heads",
-                value: heads as u64,
+                name: "num_heads",
+                value: num_heads as u64,
                 allowed: "1..=65536",
             });
         }
@@ -57,11 +64,88 @@ impl AlibiConfig {
                 value: bias_max,
             });
         }
-        let lower = 1 << heads.ilog2();
+        let lower = 1 << num_heads.ilog2();
         let mut exponents: Vec<_> = (1..=lower).map(|h| (h, lower)).collect();
         exponents.extend((1..2 * lower).step_by(2).map(|h| (h, 2 * lower)));
-        exponents.truncate(heads);
+        exponents.truncate(num_heads);
         Ok(exponents)
+    }
+}
+
+/// Checked slopes of ALiBi, the builder of rows by distance.
+///
+/// Cloning is cheap, and clones share the slopes. Every entry is the value of its type nearest to the true
+/// product.
+///
+/// ```
+/// use pe_core::{AlibiConfig, AlibiSlopes};
+///
+/// let slopes = AlibiSlopes::new(AlibiConfig::new(2))?;
+/// assert_eq!(slopes.values::<f32>(), [0.0625, 0.00390625]);
+/// let mut rows = [0f32; 4]; // distances 1 and 2, a column for each head
+/// slopes.fill_distances(1..3, &mut rows)?;
+/// assert_eq!(rows, [-0.0625, -0.00390625, -0.125, -0.0078125]);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AlibiSlopes {
+    config: AlibiConfig,
+    slopes: Arc<[Real]>,
+}
+
+impl PartialEq for AlibiSlopes {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+    }
+}
+
+impl AlibiSlopes {
+    /// Checks the specification and computes the slopes.
+    ///
+    /// # Errors
+    /// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+    pub fn new(config: AlibiConfig) -> Result<Self> {
+        let slopes = slopes(&config)?.into();
+        Ok(Self { config, slopes })
+    }
+
+    /// Returns the specification.
+    pub fn config(&self) -> &AlibiConfig {
+        &self.config
+    }
+
+    /// Returns the slopes, one per head, each the `T` nearest to the true power of two.
+    pub fn values<T: Element>(&self) -> Vec<T> {
+        self.slopes.iter().map(|slope| rounded(*slope)).collect()
+    }
+
+    /// Writes `-slope x distance`, a row for each distance and a column for each head.
+    ///
+    /// # Errors
+    /// Returns an error if the range descends or ends above 2^32, or if `out` does not hold exactly one row
+    /// per distance.
+    pub fn fill_distances<T: Element>(&self, distances: Range<u64>, out: &mut [T]) -> Result<()> {
+        let Range { start, end } = distances;
+        if start > end || end > POSITIONS {
+            return Err(Error::Range { start, end });
+        }
+        let heads = self.slopes.len();
+        let expected = (end - start).saturating_mul(heads as u64);
+        if out.len() as u64 != expected {
+            return Err(Error::Length {
+                name: "out",
+                len: out.len(),
+                expected,
+            });
+        }
+        for (head, slope) in self.slopes.iter().enumerate() {
+            let plain = slope.to_f64();
+            let column = out.iter_mut().skip(head).step_by(heads);
+            for (distance, out) in distances.clone().zip(column) {
+                *out = product(*slope, plain, -(distance as i64));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +155,7 @@ impl AlibiConfig {
 /// power of a rounded base, with an error of up to 11 ulp for 128 heads. Falcon rounds them to `bf16`: `T` = `bf16`.)
 ///
 /// # Errors
-/// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+/// Returns an error if `num_heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
 ///
 /// # Examples
 /// ```
@@ -86,10 +170,7 @@ impl AlibiConfig {
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 pub fn alibi_slopes<T: Element>(config: &AlibiConfig) -> Result<Vec<T>> {
-    Ok(slopes(config)?
-        .iter()
-        .map(|slope| rounded(*slope))
-        .collect())
+    Ok(AlibiSlopes::new(*config)?.values())
 }
 
 /// Returns the slopes with an error below 2^-290 of each.
