@@ -300,7 +300,7 @@ fn wrong_calls_are_named() {
         ),
         (
             error_of(rope.angles(2, &zeros(&[4, 2]))),
-            "block 2 does not exist: there are 2",
+            "block 2 does not exist: the table has 2",
         ),
         (
             error_of(rope.angles(0, &zeros(&[4, 3]))),

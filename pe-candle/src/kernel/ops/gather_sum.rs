@@ -12,7 +12,7 @@ use crate::kernel::element::{Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work};
 use crate::kernel::raw::{Stream, fresh, threads};
 
-/// Products from which on a second thread pays: 64 Ki take 20 to 40 us on one.
+/// Number of products at which a second thread pays: 64 Ki take 20 to 40 us on one.
 const PARALLEL: usize = 1 << 17;
 
 /// The rows that contribute to each row of a result, and the transposed sums of the gradient, which are computed when
