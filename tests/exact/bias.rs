@@ -6,7 +6,7 @@ use pe_core::hf_config::{HfBias, read_bias};
 use pe_core::{
     AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
     T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
-    decomposed_index, f16, relative_distances, resize_rows, swin_v2_coordinates,
+    decomposed_index, f16, relative_distances, swin_v2_coordinates,
 };
 use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
@@ -244,11 +244,6 @@ fn coordinates_of_sam_equal_its_products() {
             }
         }
     }
-    assert_eq!(
-        resize_rows(4, 4).unwrap(),
-        [(0, 1, 0.0), (1, 2, 0.0), (2, 3, 0.0), (3, 3, 0.0)]
-    );
-    assert_eq!(resize_rows(4, 2).unwrap(), [(0, 1, 0.5), (2, 3, 0.5)]);
 }
 
 #[test]
@@ -339,7 +334,6 @@ fn invalid_biases_are_errors_that_name_the_values() {
             message(decomposed_index(1 << 20, 1 << 20)),
             "1099511627776 tokens exceed the limit of 268435456 in one call",
         ),
-        (message(resize_rows(3, 0)), "to 0 is not 1..=268435456"),
         (
             message(swin_v2_coordinates::<f32>(2, 2, Some((1, 4)))),
             "pretrained_window_size 1 is not at least 2",
