@@ -7,7 +7,7 @@ use pe_core::{
     PatchOrder, PatchPositions, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe,
     ntk_base, vision_windows,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::{golden, rejected, tolerance};
 use serde_json::Value;
 
 /// The cases of the golden file, with the layer of each.
@@ -401,113 +401,32 @@ fn specifications_that_contradict_themselves_are_errors() {
     };
     let own = || axes(AxisFrequencies::Own { base: 1e4 });
     let error = |config| AxialRotary::new(config).map(drop).unwrap_err().to_string();
-    for (config, expected) in [
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1]),
-                ..own()
-            },
+    rejected! { error;
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1]), ..own() } =>
             "the list of axes holds 2 elements, 4 are needed",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1, 1, 2]),
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1, 1, 2]), ..own() } =>
             "axis 2 has no positions: 2 lists were given",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1, 1, 1]),
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1, 1, 1]), ..own() } =>
             "axis 0 is listed for 1 pairs, but its width gives 2",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Tiled,
-                ..own()
-            },
-            "tiled pairing is not defined for half-split pairs",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::ByColumn,
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Tiled, ..own() } => "tiled pairing is not defined for half-split pairs",
+        AxialRotaryConfig { pairing: AxisPairing::ByColumn, ..own() } =>
             "pairing by column is not defined for frequencies of an axis",
-        ),
-        (
-            AxialRotaryConfig {
-                scaling: RopeScaling::Dynamic { factor: 2.0 },
-                ..own()
-            },
+        AxialRotaryConfig { scaling: RopeScaling::Dynamic { factor: 2.0 }, ..own() } =>
             "dynamic scaling is not defined for a model without max_position_embeddings",
-        ),
-        (
-            AxialRotaryConfig {
-                scaling: RopeScaling::Linear { factor: 2.0 },
-                ..axes(AxisFrequencies::Linear {
-                    first: 0.0,
-                    last: 1.0,
-                })
-            },
+        AxialRotaryConfig { scaling: RopeScaling::Linear { factor: 2.0 }, ..axes(AxisFrequencies::Linear { first: 0.0, last: 1.0 }) } =>
             "scaling is not defined for frequencies other than powers of a base",
-        ),
-        (
-            AxialRotaryConfig {
-                recipe: RotaryRecipe::HfF32,
-                ..axes(AxisFrequencies::Custom(vec![1.0, 2.0]))
-            },
+        AxialRotaryConfig { recipe: RotaryRecipe::HfF32, ..axes(AxisFrequencies::Custom(vec![1.0, 2.0])) } =>
             "the recipe hf-f32 is not defined for frequencies other than powers of a base",
-        ),
-        (
-            AxialRotaryConfig {
-                recipe: RotaryRecipe::HfF32,
-                unit: FrequencyUnit::Turn,
-                ..own()
-            },
+        AxialRotaryConfig { recipe: RotaryRecipe::HfF32, unit: FrequencyUnit::Turn, ..own() } =>
             "the recipe hf-f32 is not defined for frequencies in turns",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0])),
-            "the list of frequencies holds 1 elements, 2 are needed",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0, f64::NAN])),
-            "a frequency NaN is not a finite number of at least 0",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0, 1e10])),
-            "inv_freq 10000000000.0 of pair 1 is not a number within 0..=4294967296",
-        ),
-        (
-            axes(AxisFrequencies::Geometric {
-                first: 0.0,
-                last: 1.0,
-            }),
-            "the first frequency 0.0 is not a positive finite number",
-        ),
-        (
-            axes(AxisFrequencies::Linear {
-                first: 0.0,
-                last: -1.0,
-            }),
-            "the last frequency -1.0 is not a finite number of at least 0",
-        ),
-        (
-            axes(AxisFrequencies::Own { base: 0.0 }),
-            "base 0.0 is not a positive finite number",
-        ),
-        (
-            AxialRotaryConfig::new([
-                RotaryAxis::with(4, AxisFrequencies::Alternating { base: 10.0 }),
-                RotaryAxis::with(6, AxisFrequencies::Alternating { base: 10.0 }),
-            ]),
+        axes(AxisFrequencies::Custom(vec![1.0])) => "the list of frequencies holds 1 elements, 2 are needed",
+        axes(AxisFrequencies::Custom(vec![1.0, f64::NAN])) => "a frequency NaN is not a finite number of at least 0",
+        axes(AxisFrequencies::Custom(vec![1.0, 1e10])) => "inv_freq 10000000000.0 of pair 1 is not a number within 0..=4294967296",
+        axes(AxisFrequencies::Geometric { first: 0.0, last: 1.0 }) => "the first frequency 0.0 is not a positive finite number",
+        axes(AxisFrequencies::Linear { first: 0.0, last: -1.0 }) => "the last frequency -1.0 is not a finite number of at least 0",
+        axes(AxisFrequencies::Own { base: 0.0 }) => "base 0.0 is not a positive finite number",
+        AxialRotaryConfig::new([RotaryAxis::with(4, AxisFrequencies::Alternating { base: 10.0 }), RotaryAxis::with(6, AxisFrequencies::Alternating { base: 10.0 })]) =>
             "an alternating series is not defined for axes of different widths",
-        ),
-    ] {
-        assert_eq!(error(config.clone()), expected, "{config:?}");
     }
     let error = "flux3"
         .parse::<AxialRotaryPreset>()
