@@ -80,7 +80,7 @@ pub use scores::{
 pub use sinusoid::{RelativeDistances, RelativeSinusoid, RelativeSinusoidConfig};
 pub use t5::{T5Bias, T5BiasConfig};
 
-/// What is added to the scores of one call: small tensors, and how each row of scores reads them.
+/// Bias of the scores of one call: small tensors, and the rule by which each row of scores reads them.
 ///
 /// Gradients flow to the tensors. Clones share them.
 #[derive(Debug, Clone)]
@@ -272,11 +272,11 @@ impl AttentionBias {
         self.kv_len
     }
 
-    /// Returns the bias as a tensor `[1 or batch, 1 or heads, q_len, kv_len]`, for kernels of others. This is what the fused passes
-    /// avoid. Gradients flow through it.
+    /// Returns the bias as a tensor `[1 or batch, 1 or heads, q_len, kv_len]`, for other kernels. The fused passes avoid
+    /// it. Gradients flow through it.
     ///
     /// # Errors
-    /// Returns an error if there are more queries and keys than memory or 32-bit indices for them.
+    /// Returns an error if queries and keys exceed the memory or 32-bit indices.
     pub fn to_tensor(&self) -> Result<Tensor> {
         let Self { q_len, kv_len, .. } = *self;
         let count = q_len.checked_mul(kv_len);

@@ -1,4 +1,4 @@
-//! Which keys a query may attend to, and how scores are scaled.
+//! Rules for the keys that a query may attend to, and the scale of scores.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::families::bias::buckets::{
     BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
 };
 
-/// What a model adds to its attention scores.
+/// Bias of a model's attention scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum HfBias {
