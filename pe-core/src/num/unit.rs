@@ -17,7 +17,7 @@ pub(crate) fn mul(a: u128, b: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
     let (cross, other) = (a1 * b0, a0 * b1);
-    let middle = (a0 * b0 >> 64) + (cross & LOW) + (other & LOW);
+    let middle = ((a0 * b0) >> 64) + (cross & LOW) + (other & LOW);
     a1 * b1 + (cross >> 64) + (other >> 64) + (middle >> 64)
 }
 
