@@ -48,7 +48,7 @@ pub(crate) type Radians = LazyLock<Vec<BigFloat>, Box<dyn FnOnce() -> Vec<BigFlo
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    Exact { radians: Radians },
+    Exact { radians: Arc<Radians> },
     F32(Vec<f32>),
 }
 
@@ -61,7 +61,7 @@ impl PartialEq for RotaryFrequencies {
                     self.factor() == other.factor()
                         && match (&self.inner.source, &other.inner.source) {
                             (Source::Exact { radians }, Source::Exact { radians: others }) => {
-                                **radians == **others
+                                ***radians == ***others
                             }
                             (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
                             _ => false,
@@ -114,19 +114,18 @@ impl RotaryFrequencies {
     pub(crate) fn at_once(
         quick: &Arc<Quick>,
         length: usize,
-        radians: impl Fn() -> Vec<BigFloat> + Clone + Send + Sync + 'static,
+        radians: impl FnOnce() -> Vec<BigFloat> + Send + Sync + 'static,
     ) -> Option<Self> {
         let phases = quick.phases(length)?;
         let columns = Columns::apart(phases.len(), phases.len());
-        let wide = radians.clone();
+        let radians = Arc::new(Radians::new(Box::new(radians)));
+        let wide = Arc::clone(&radians);
         let frequencies =
-            Box::new(move || wide().into_iter().map(Frequency::from_radians).collect());
+            Box::new(move || wide.iter().map(|f| Frequency::from_radians(*f)).collect());
         let limbs = Limbs::of_phases(&phases);
         Some(Self {
             inner: Arc::new(Inner {
-                source: Source::Exact {
-                    radians: Radians::new(Box::new(radians)),
-                },
+                source: Source::Exact { radians },
                 rows: Rows::exact_later(Frequencies::new(frequencies), limbs, columns),
                 origin: Some((Arc::clone(quick), length)),
             }),
@@ -226,6 +225,6 @@ fn exact(radians: Vec<BigFloat>, mut frequencies: Vec<Frequency>) -> Result<(Sou
     frequencies.truncate(rotated.map_or(0, |last| last + 1));
     let columns = Columns::apart(radians.len(), frequencies.len());
     let rows = Rows::exact(frequencies, columns);
-    let radians = Radians::new(Box::new(move || radians));
+    let radians = Arc::new(Radians::new(Box::new(move || radians)));
     Ok((Source::Exact { radians }, rows))
 }
