@@ -244,7 +244,7 @@ impl<M: Model, F: Fn() -> Result<M>> Text<'_, F> {
         let batch = Batch::packed(&self.golden.lengths()?, CPU)?;
         self.error(
             vec![(self.load)()?.forward(&tokens, &batch)?.squeeze(0)?],
-            "f64",
+            "packed",
         )
     }
 
