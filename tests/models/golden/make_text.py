@@ -258,15 +258,6 @@ def make_mpt():
     text(config, transformers.MptForCausalLM, positions=False)
 
 
-def make_bloom():
-    config = {
-        "model_type": "bloom", "vocab_size": 32, "hidden_size": 48, "n_head": 6, "n_layer": 2, "layer_norm_epsilon": 1e-5,
-        "apply_residual_connection_post_layernorm": False, "pad_token_id": 3, "bos_token_id": 1, "eos_token_id": 2,
-        "tie_word_embeddings": True,
-    }
-    text(config, transformers.BloomForCausalLM, positions=False)
-
-
 def make_deberta_v2():
     config = {
         **SMALL, "model_type": "deberta-v2", "hidden_act": "gelu", "max_position_embeddings": 16, "relative_attention": True,

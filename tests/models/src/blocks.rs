@@ -60,7 +60,7 @@ pub fn linear(inputs: usize, outputs: usize, vb: VarBuilder<'_>) -> Result<Linea
 }
 
 /// Parts of one stored matrix `[sum of outputs, inputs]`.
-fn parts(inputs: usize, outputs: &[usize], vb: VarBuilder<'_>) -> Result<Vec<Linear>> {
+pub fn parts(inputs: usize, outputs: &[usize], vb: VarBuilder<'_>) -> Result<Vec<Linear>> {
     let weight = vb.get((outputs.iter().sum(), inputs), "weight")?;
     let mut first = 0;
     let part = |len: &usize| {
@@ -89,25 +89,43 @@ pub struct Attention {
 impl Attention {
     /// Loads `q_proj`, `k_proj`, and `v_proj`, or all in `qkv_proj`, and `o_proj` under the name of `output`.
     pub fn new(cfg: &Config, output: &str, vb: VarBuilder<'_>) -> Result<Self> {
-        let (num_heads, num_kv_heads) = (cfg.num_attention_heads, cfg.num_kv_heads());
-        let [q, kv] = [num_heads, num_kv_heads].map(|heads| heads * cfg.head_dim());
-        let hidden = cfg.hidden_size;
+        let o_proj = linear(cfg.q_width(), cfg.hidden_size, vb.pp(output))?;
         let qkv = match vb.contains_tensor("qkv_proj.weight") {
-            true => parts(hidden, &[q, kv, kv], vb.pp("qkv_proj"))?,
-            false => vec![
-                linear(hidden, q, vb.pp("q_proj"))?,
-                linear(hidden, kv, vb.pp("k_proj"))?,
-                linear(hidden, kv, vb.pp("v_proj"))?,
-            ],
+            true => {
+                let widths = [cfg.q_width(), cfg.kv_width(), cfg.kv_width()];
+                parts(cfg.hidden_size, &widths, vb.pp("qkv_proj"))?
+            }
+            false => return Self::named(cfg, ["q_proj", "k_proj", "v_proj"], o_proj, vb),
         };
+        Self::from_parts(cfg, qkv, o_proj)
+    }
+
+    /// Loads the projections of queries, keys, and values under other names.
+    pub fn named(
+        cfg: &Config,
+        [q, k, v]: [&str; 3],
+        o_proj: Linear,
+        vb: VarBuilder<'_>,
+    ) -> Result<Self> {
+        let project = |name, width| linear(cfg.hidden_size, width, vb.pp(name));
+        let qkv = vec![
+            project(q, cfg.q_width())?,
+            project(k, cfg.kv_width())?,
+            project(v, cfg.kv_width())?,
+        ];
+        Self::from_parts(cfg, qkv, o_proj)
+    }
+
+    /// Uses given projections: queries, keys, and values, and the output's.
+    pub fn from_parts(cfg: &Config, qkv: Vec<Linear>, o_proj: Linear) -> Result<Self> {
         let [q_proj, k_proj, v_proj] = qkv.try_into().expect("three projections");
         Ok(Self {
             q_proj,
             k_proj,
             v_proj,
-            o_proj: linear(q, hidden, vb.pp(output))?,
-            num_heads,
-            num_kv_heads,
+            o_proj,
+            num_heads: cfg.num_attention_heads,
+            num_kv_heads: cfg.num_kv_heads(),
             cache: KvCache::default(),
             head_norms: None,
             scale: (cfg.head_dim() as f64).powf(-0.5),
@@ -116,24 +134,39 @@ impl Attention {
 
     /// Projects activations `[B, T, hidden_size]` to queries, keys, and values, `[B, H, T, head_dim]`.
     pub fn project(&self, xs: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+        self.project_from(xs, xs)
+    }
+
+    /// Projects activations to queries, and those of an encoder to keys and values.
+    pub fn project_from(&self, xs: &Tensor, memory: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
         let q = split_heads(&self.q_proj.forward(xs)?, self.num_heads)?;
-        let k = split_heads(&self.k_proj.forward(xs)?, self.num_kv_heads)?;
-        let v = split_heads(&self.v_proj.forward(xs)?, self.num_kv_heads)?;
+        let k = split_heads(&self.k_proj.forward(memory)?, self.num_kv_heads)?;
+        let v = split_heads(&self.v_proj.forward(memory)?, self.num_kv_heads)?;
         Ok(match &self.head_norms {
             None => (q, k, v),
             Some([q_norm, k_norm]) => (q.apply(q_norm)?, k.apply(k_norm)?, v),
         })
     }
 
-    /// Attends to the cached keys and to these.
+    /// Attends to these keys, and returns activations `[B, T, hidden_size]`.
     pub fn attend(
+        &self,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        bias: Option<&AttentionBias>,
+        mask: &ScoreMask,
+    ) -> Result<Tensor> {
+        attend((q, k, v), self.scale, bias, mask)?.apply(&self.o_proj)
+    }
+
+    /// Attends to the keys of earlier calls and to these.
+    pub fn attend_cached(
         &mut self,
         (q, k, v): (Tensor, Tensor, Tensor),
         bias: Option<&AttentionBias>,
         mask: &ScoreMask,
     ) -> Result<Tensor> {
         let (k, v) = self.cache.append(k, v)?;
-        attend((&q, &k, &v), self.scale, bias, mask)?.apply(&self.o_proj)
+        self.attend((&q, &k, &v), bias, mask)
     }
 }
 
@@ -149,7 +182,7 @@ pub struct GatedMlp {
 impl GatedMlp {
     /// Loads `gate_proj` and `up_proj`, or both in `gate_up_proj`, and `down_proj`.
     pub fn new(cfg: &Config, vb: VarBuilder<'_>) -> Result<Self> {
-        let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size);
+        let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size());
         let gate_up = match vb.contains_tensor("gate_up_proj.weight") {
             true => parts(hidden, &[inner, inner], vb.pp("gate_up_proj"))?,
             false => vec![
@@ -183,11 +216,17 @@ pub struct Mlp {
 }
 
 impl Mlp {
+    /// Uses given maps.
+    pub fn from_parts(cfg: &Config, [fc1, fc2]: [Linear; 2]) -> Self {
+        let act = cfg.hidden_act;
+        Self { fc1, fc2, act }
+    }
+
     /// Loads both maps under the given names.
     pub fn new(cfg: &Config, [fc1, fc2]: [&str; 2], vb: VarBuilder<'_>) -> Result<Self> {
         Ok(Self {
-            fc1: linear(cfg.hidden_size, cfg.intermediate_size, vb.pp(fc1))?,
-            fc2: linear(cfg.intermediate_size, cfg.hidden_size, vb.pp(fc2))?,
+            fc1: linear(cfg.hidden_size, cfg.intermediate_size(), vb.pp(fc1))?,
+            fc2: linear(cfg.intermediate_size(), cfg.hidden_size, vb.pp(fc2))?,
             act: cfg.hidden_act,
         })
     }

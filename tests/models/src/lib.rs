@@ -7,11 +7,17 @@
 //! None of these models uses an operation that drops gradients: `blocks` names the replacements.
 
 pub mod batch;
+pub mod bias;
 pub mod blocks;
 pub mod config;
 pub mod decoder;
+pub mod learned;
+pub mod post_norm;
+pub mod pre_norm;
 pub mod rotary;
 
 pub use batch::Batch;
 pub use config::Config;
 pub use decoder::Decoder;
+pub use post_norm::PostNorm;
+pub use pre_norm::PreNorm;

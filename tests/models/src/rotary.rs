@@ -10,6 +10,7 @@ pub mod mistral;
 pub mod phi;
 pub mod phi3;
 pub mod qwen2;
+pub mod qwen2_vl;
 pub mod qwen3;
 pub mod smollm3;
 

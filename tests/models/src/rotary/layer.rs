@@ -66,7 +66,7 @@ impl decoder::Layer for Serial {
             (q, k) = batch.rotate(rotary, &q, &k)?;
         }
         let mask = batch.causal(self.window)?;
-        let ys = self.attention.attend((q, k, v), None, &mask)?;
+        let ys = self.attention.attend_cached((q, k, v), None, &mask)?;
         let xs = self.add(xs, ys, 0)?;
         let ys = xs.apply(&self.norms[1])?.apply(&self.mlp)?;
         self.add(&xs, ys, 1)
@@ -89,7 +89,7 @@ impl<M: Module> decoder::Layer for Parallel<M> {
         let (q, k) = batch.rotate(&self.rotary, &q, &k)?;
         let ys = self
             .attention
-            .attend((q, k, v), None, &batch.causal(None)?)?;
+            .attend_cached((q, k, v), None, &batch.causal(None)?)?;
         (xs + ys)? + normed.apply(&self.mlp)?
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Device, Error, Module, Result, Tensor, safetensors};
 use candle_nn::VarBuilder;
+use pe_models::bias::{deberta::Deberta, jina_bert::JinaBert, mpt::Mpt};
+use pe_models::learned::{bert::Bert, gpt2::Gpt2, opt::Opt};
 use pe_models::{Batch, Decoder, config, decoder};
 use serde_json::Value;
 
@@ -131,6 +133,18 @@ pub(crate) trait Model {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor>;
 }
 
+macro_rules! models {
+    ($($model:ty),*) => {
+        $(impl Model for $model {
+            fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {
+                <$model>::forward(self, tokens, batch)
+            }
+        })*
+    };
+}
+
+models!(Bert, Opt, Gpt2, Mpt, JinaBert, Deberta);
+
 impl<L: decoder::Layer, N: Module> Model for Decoder<L, N> {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {
         Decoder::forward(self, tokens, batch)
@@ -140,12 +154,36 @@ impl<L: decoder::Layer, N: Module> Model for Decoder<L, N> {
 /// A decoder of candle-transformers: the logits of the last token for tokens and an offset.
 pub(crate) type Upstream = Box<dyn FnMut(&Tensor, usize) -> Result<Tensor>>;
 
-/// Runs a decoder in all ways.
-pub(crate) fn decoder<M: Model>(
+/// A way to call a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Case {
+    Alone,
+    Steps,
+    Left,
+    LeftSteps,
+    Right,
+    Packed,
+}
+
+pub(crate) const DECODER: &[Case] = &[
+    Case::Alone,
+    Case::Steps,
+    Case::Left,
+    Case::LeftSteps,
+    Case::Right,
+    Case::Packed,
+];
+pub(crate) const ENCODER: &[Case] = &[Case::Alone, Case::Left, Case::Right, Case::Packed];
+/// Learned positions that PyTorch counts from the left, padding included.
+pub(crate) const PADDED_RIGHT: &[Case] = &[Case::Alone, Case::Right, Case::Packed];
+
+/// Runs a model in all ways of `cases`.
+pub(crate) fn text<M: Model>(
     name: &'static str,
     part: &'static str,
+    cases: &[Case],
     load: impl Fn(&Value, VarBuilder<'_>) -> Result<M>,
-    upstream: Option<fn(&Golden) -> Result<Upstream>>,
+    upstream: Option<fn(&Golden) -> Result<f64>>,
 ) -> Result<Row> {
     let golden = Golden::load(name)?;
     let error = |dtype| {
@@ -154,28 +192,32 @@ pub(crate) fn decoder<M: Model>(
             load: &|| load(&golden.config, golden.vb(dtype)?),
         };
         let mut largest = 0f64;
-        for (case, error) in [
-            ("alone", text.alone()?),
-            ("steps", text.steps()?),
-            ("left", text.padded("left", 0)?),
-            ("right", text.padded("right", 0)?),
-            ("left and steps", text.padded("left", STEPS)?),
-            ("packed", text.packed()?),
-        ] {
-            println!("{name} {dtype:?} {case}: {error:.1e}");
+        for case in cases {
+            let error = match case {
+                Case::Alone => text.alone(),
+                Case::Steps => text.steps(),
+                Case::Left => text.padded("left", 0),
+                Case::LeftSteps => text.padded("left", STEPS),
+                Case::Right => text.padded("right", 0),
+                Case::Packed => text.packed(),
+            }?;
+            println!("{name} {dtype:?} {case:?}: {error:.1e}");
             largest = largest.max(error);
         }
         Ok::<_, Error>(largest)
     };
-    let upstream = upstream.map(|load| upstream_error(&golden, load));
     let row = Row {
         model: name,
         part,
-        cases: "prompt, steps, padded left and right, packed",
+        cases: match cases.len() {
+            3 => "whole, padded right, packed",
+            4 => "whole, padded left and right, packed",
+            _ => "whole, steps, padded left and right, packed",
+        },
         f64: error(DType::F64)?,
         f32: error(DType::F32)?,
         torch: golden.torch_error()?,
-        upstream: upstream.transpose()?,
+        upstream: upstream.map(|run| run(&golden)).transpose()?,
     };
     Ok(row.check())
 }
@@ -278,7 +320,10 @@ impl<M: Model, F: Fn() -> Result<M>> Text<'_, F> {
 }
 
 /// The error of a decoder of candle-transformers at the last tokens of each sequence: as one prompt, and as a prompt and steps.
-fn upstream_error(golden: &Golden, load: fn(&Golden) -> Result<Upstream>) -> Result<f64> {
+pub(crate) fn upstream_decoder(
+    golden: &Golden,
+    load: impl Fn(&Golden) -> Result<Upstream>,
+) -> Result<f64> {
     let mut largest = 0f64;
     let wanted = golden.split(golden.expected("f64"), 0)?;
     for (tokens, wanted) in golden.sequences()?.iter().zip(wanted) {
@@ -297,4 +342,15 @@ fn upstream_error(golden: &Golden, load: fn(&Golden) -> Result<Upstream>) -> Res
         }
     }
     Ok(largest)
+}
+
+/// The error of an encoder of candle-transformers: each sequence in one call.
+pub(crate) fn upstream_encoder(
+    golden: &Golden,
+    mut run: impl FnMut(&Tensor) -> Result<Tensor>,
+) -> Result<f64> {
+    let outputs = golden.sequences()?;
+    let outputs = outputs.iter().map(|tokens| run(tokens)?.squeeze(0));
+    let outputs = Tensor::cat(&outputs.collect::<Result<Vec<_>>>()?, 0)?;
+    golden.error(&outputs, golden.expected("f64"))
 }
