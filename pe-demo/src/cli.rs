@@ -12,17 +12,16 @@ mod parse;
 mod plot;
 mod program;
 mod resize;
-mod rotary;
 mod shell;
 mod train;
 mod values;
 
 pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
+pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 pub(crate) use program::{Cli, Command, VerbosityArgs};
 pub(crate) use resize::ResizeArgs;
-pub(crate) use rotary::{RotaryArgs, TableArg, UnknownKeysArg};
 pub(crate) use train::TrainArgs;

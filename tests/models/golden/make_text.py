@@ -186,7 +186,7 @@ def make_smollm3():
     text(config, transformers.SmolLM3ForCausalLM)
 
 
-def make_qwen2_vl():
+def make_qwen2_vl_text():
     """M-RoPE: positions of an image of 2 x 3 merged patches between text."""
     scaling = {"type": "mrope", "mrope_section": [1, 1, 2]}
     vision = {"depth": 1, "embed_dim": 16, "num_heads": 2, "hidden_size": 32, "patch_size": 2, "mlp_ratio": 1}
@@ -208,7 +208,7 @@ def make_qwen2_vl():
     with wide():
         wanted = run(double)
     del narrow.model.visual
-    save("qwen2_vl", config, narrow, {"tokens": tokens, "positions": positions, "f64": wanted, "f32": run(narrow)})
+    save("qwen2_vl_text", config, narrow, {"tokens": tokens, "positions": positions, "f64": wanted, "f32": run(narrow)})
 
 
 def bert(config, cls, **options):

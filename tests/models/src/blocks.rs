@@ -128,7 +128,7 @@ impl Attention {
             num_kv_heads: cfg.num_kv_heads(),
             cache: KvCache::default(),
             head_norms: None,
-            scale: (cfg.head_dim() as f64).powf(-0.5),
+            scale: 1.0 / (cfg.head_dim() as f64).sqrt(),
         })
     }
 

@@ -36,7 +36,7 @@ impl Deberta {
             let vb = vb.pp(format!("encoder.layer.{index}"));
             let mut layer = PostNorm::new(&cfg, projections, vb)?;
             // Three scores are added: of contents, and two with positions.
-            layer.attention.scale = (3.0 * cfg.head_dim() as f64).powf(-0.5);
+            layer.attention.scale = 1.0 / (3.0 * cfg.head_dim() as f64).sqrt();
             Ok(layer)
         };
         Ok(Self {

@@ -88,7 +88,7 @@ impl T5 {
             tokens: embedding(cfg.vocab_size, cfg.hidden_size, vb.pp("shared"))?,
             encoder: Stack::new(&cfg, encoder, vb.pp("encoder"))?,
             decoder: Stack::new(&cfg, decoder, vb.pp("decoder"))?,
-            logit_scale: (cfg.hidden_size as f64).powf(-0.5),
+            logit_scale: 1.0 / (cfg.hidden_size as f64).sqrt(),
         })
     }
 

@@ -3,7 +3,8 @@
 
 use candle_core::{D, Module, Result, Tensor};
 use candle_nn::{Linear, VarBuilder};
-use pe_candle::{RopeScaling, RotaryEmbedding, ScoreTemperature};
+use pe_candle::RotaryEmbedding;
+use pe_candle::hf_config::{self, UnknownKeys};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -84,16 +85,15 @@ impl decoder::Layer for Layer {
 pub fn load(json: &Value, vb: VarBuilder<'_>) -> Result<Decoder<Layer, RmsNorm>> {
     let (cfg, keys): (Config, Keys) = (Config::new(json)?, config::read(json)?);
     let rotary = RotaryEmbedding::from_hf_config(json, None, vb.dtype(), vb.device())?;
-    let temperature = match &rotary.config().rotary.scaling {
-        RopeScaling::Yarn(yarn) => ScoreTemperature::Mscale {
-            factor: yarn.factor,
-            mscale_all_dim: yarn.mscale_all_dim.unwrap_or(0.0),
-        }
-        .factor::<f64>(0)?,
-        _ => 1.0,
-    };
+    let temperatures = hf_config::read(json, UnknownKeys::Reject)?
+        .layer(None)?
+        .temperatures
+        .clone();
     let head_dim = keys.qk_nope_head_dim + keys.qk_rope_head_dim;
-    let scale = temperature / (head_dim as f64).sqrt();
+    let mut scale = 1.0 / (head_dim as f64).sqrt();
+    for temperature in temperatures {
+        scale *= temperature.factor::<f64>(0)?;
+    }
     let norm = |vb: VarBuilder<'_>| RmsNorm::new(cfg.hidden_size, cfg.norm_eps, vb);
     let layer = |_, vb: VarBuilder<'_>| {
         let (hidden, heads, latent) = (cfg.hidden_size, cfg.num_attention_heads, keys.kv_lora_rank);

@@ -44,7 +44,7 @@ pub fn load(json: &Value, vb: VarBuilder<'_>) -> Result<Decoder<Serial, RmsNorm>
             ]),
             ..Serial::with_norms(&cfg, Some(rotary), norms, vb.clone())?
         };
-        layer.attention.scale = keys.query_pre_attn_scalar.powf(-0.5);
+        layer.attention.scale = 1.0 / keys.query_pre_attn_scalar.sqrt();
         layer.attention.head_norms = Some([head_norm("q_norm")?, head_norm("k_norm")?]);
         Ok(layer)
     };

@@ -48,7 +48,7 @@ models! {
 
 /// Text, an image of 2 x 3 tokens, and text, at positions `[3, 1, T]`.
 fn qwen2_vl_row() -> Result<Row> {
-    let golden = Golden::load("qwen2_vl")?;
+    let golden = Golden::load("qwen2_vl_text")?;
     let (tokens, wanted) = (golden.expected("tokens"), golden.expected("f64"));
     let image = MropeSegment::Vision {
         grid: PatchGrid {

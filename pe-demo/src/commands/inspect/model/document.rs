@@ -20,6 +20,7 @@ pub(super) struct Document<'a> {
     not_understood: &'a [String],
     #[serde(flatten)]
     other: Option<Other>,
+    unrotated_temperature: Value,
 }
 
 /// The positions of a model without a rotary embedding.
@@ -45,13 +46,14 @@ struct Key<'a> {
 #[derive(Serialize)]
 struct LayerDocument<'a> {
     before_scaling: Option<WithinDocument<'a>>,
-    /// In the order of its names, too.
+    /// Also in the order of its names.
     config: Value,
     head_dim: usize,
     layer_type: Option<&'a str>,
     mrope: Value,
     pair_layout: PairLayout,
     sets: Vec<SetDocument<'a>>,
+    temperatures: Value,
     r#type: &'static str,
 }
 
@@ -88,6 +90,7 @@ impl<'a> Document<'a> {
             model_type: model.model_type.as_deref(),
             not_understood: &model.warnings,
             other: None,
+            unrotated_temperature: serde_json::to_value(model.unrotated_temperature)?,
         })
     }
 
@@ -108,6 +111,7 @@ impl<'a> Document<'a> {
                 note: positions.note,
                 schemes: schemes.collect(),
             }),
+            unrotated_temperature: Value::Null,
         }
     }
 }
@@ -131,6 +135,7 @@ fn layer<'a>((of, rates): &'a Layer<'_>) -> Result<LayerDocument<'a>> {
         mrope: serde_json::to_value(of.mrope)?,
         pair_layout: of.layout,
         sets: rates.sets.iter().map(set).collect(),
+        temperatures: serde_json::to_value(&of.temperatures)?,
         r#type: of.rotary.scaling.name(),
     })
 }

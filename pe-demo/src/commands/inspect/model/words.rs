@@ -31,6 +31,10 @@ pub(super) fn page(source: &Source<'_>, model: &HfRotary, layers: &[Layer<'_>]) 
     for layer in layers {
         explain(&mut page, layer);
     }
+    if let Some(temperature) = &model.unrotated_temperature {
+        page.heading("Layers without a rotary embedding");
+        page.wrap("  ", &rotary::temperature(temperature));
+    }
     end(&mut page, &model.keys, &model.warnings);
     page
 }
@@ -71,7 +75,7 @@ fn start(source: &Source<'_>, model_type: Option<&str>) -> Page {
 }
 
 fn end(page: &mut Page, keys: &[HfKey], warnings: &[String]) {
-    page.heading("What each key did");
+    page.heading("Effect of each key");
     if keys.is_empty() {
         page.line("  no key says anything about positions");
     }
@@ -79,7 +83,7 @@ fn end(page: &mut Page, keys: &[HfKey], warnings: &[String]) {
         let line = format!("{} = {}: {}", key.path, key.value, key.meaning);
         page.wrap("  - ", &clean(&line, 400));
     }
-    page.heading("What was not understood");
+    page.heading("Keys not understood");
     if warnings.is_empty() {
         page.line("  nothing");
     }
@@ -122,6 +126,9 @@ fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
     }
     if let Some(mrope) = &layer.mrope {
         page.wrap("  ", &axes(mrope));
+    }
+    for temperature in &layer.temperatures {
+        page.wrap("  ", &rotary::temperature(temperature));
     }
     if let Some(before) = before {
         page.wrap("  ", &sentence(&before.within, pairs));

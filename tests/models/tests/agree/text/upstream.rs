@@ -101,6 +101,7 @@ pub(super) fn deberta(golden: &Golden) -> Result<f64> {
 /// The logits of pairs of sequences, those of the decoder all at once or one by one.
 pub(super) fn t5(golden: &Golden, pairs: &[(Tensor, Tensor)], steps: bool) -> Result<f64> {
     use upstream::t5::T5ForConditionalGeneration;
+    let width = golden.config["d_model"].as_f64().unwrap_or_default();
     let outputs = pairs.iter().map(|(tokens, others)| {
         let mut model =
             T5ForConditionalGeneration::load(golden.vb(DType::F32)?, &golden.config()?)?;
@@ -115,7 +116,7 @@ pub(super) fn t5(golden: &Golden, pairs: &[(Tensor, Tensor)], steps: bool) -> Re
                     others.narrow(1, 0, at + 1)?
                 }
             };
-            model.decode(&others, &memory)
+            model.decode(&others, &memory)? / width
         };
         Tensor::cat(&(0..len).map(step).collect::<Result<Vec<_>>>()?, 0)
     });
