@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
+use pe_core::hf_config::{HfBias, read_bias};
 use pe_core::{
-    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, HfBias,
-    RelativeIndex, T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes,
-    bf16, bias_from_hf_config, decomposed_index, f16, relative_distances, resize_rows,
-    swin_v2_coordinates,
+    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
+    T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
+    decomposed_index, f16, relative_distances, swin_v2_coordinates,
 };
 use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
@@ -244,11 +244,6 @@ fn coordinates_of_sam_equal_its_products() {
             }
         }
     }
-    assert_eq!(
-        resize_rows(4, 4).unwrap(),
-        [(0, 1, 0.0), (1, 2, 0.0), (2, 3, 0.0), (3, 3, 0.0)]
-    );
-    assert_eq!(resize_rows(4, 2).unwrap(), [(0, 1, 0.5), (2, 3, 0.5)]);
 }
 
 #[test]
@@ -275,10 +270,10 @@ fn invalid_biases_are_errors_that_name_the_values() {
     let slopes = |config| message(alibi_slopes::<f32>(&config));
     let huge = usize::MAX;
     for (found, wanted) in [
-        (slopes(AlibiConfig::new(0)), "heads 0 is not 1..=65536"),
+        (slopes(AlibiConfig::new(0)), "num_heads 0 is not 1..=65536"),
         (
             slopes(AlibiConfig::new(huge)),
-            "heads 18446744073709551615 is not 1..=65536",
+            "num_heads 18446744073709551615 is not 1..=65536",
         ),
         (
             slopes(AlibiConfig {
@@ -339,7 +334,6 @@ fn invalid_biases_are_errors_that_name_the_values() {
             message(decomposed_index(1 << 20, 1 << 20)),
             "1099511627776 tokens exceed the limit of 268435456 in one call",
         ),
-        (message(resize_rows(3, 0)), "to 0 is not 1..=268435456"),
         (
             message(swin_v2_coordinates::<f32>(2, 2, Some((1, 4)))),
             "pretrained_window_size 1 is not at least 2",
@@ -352,17 +346,22 @@ fn invalid_biases_are_errors_that_name_the_values() {
 /// The keys of `config.json`, with the defaults of transformers.
 #[test]
 fn biases_of_config_files() {
-    let read = |text: &str| bias_from_hf_config(text);
+    let read = |text: &str| read_bias(text);
     let found = |text: &str| read(text).unwrap();
     let buckets = |num_buckets, max_distance| T5BucketsConfig {
         num_buckets,
         max_distance,
         direction: BucketDirection::Bidirectional,
     };
-    let alibi = |heads, bias_max| Some(HfBias::Alibi(AlibiConfig { heads, bias_max }));
-    let of = |heads, num, most| {
+    let alibi = |num_heads, bias_max| {
+        Some(HfBias::Alibi(AlibiConfig {
+            num_heads,
+            bias_max,
+        }))
+    };
+    let of = |num_heads, num, most| {
         let buckets = buckets(num, most);
-        Some(HfBias::Buckets { heads, buckets })
+        Some(HfBias::Buckets { num_heads, buckets })
     };
     assert_eq!(
         found(r#"{"model_type": "bloom", "n_head": 112}"#),
@@ -395,7 +394,7 @@ fn biases_of_config_files() {
     let layoutlm = r#"{"model_type": "layoutlmv3", "num_attention_heads": 12}"#;
     let (tokens, coordinates) = (buckets(32, 128), buckets(64, 256));
     let boxes = HfBias::Boxes {
-        heads: 12,
+        num_heads: 12,
         tokens,
         coordinates,
     };
@@ -403,7 +402,7 @@ fn biases_of_config_files() {
     let deberta = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
         "position_buckets": 256, "max_relative_positions": -1, "max_position_embeddings": 512, "pos_att_type": "p2c|c2p"}"#;
     let disentangled = |position_buckets, position_to_content| HfBias::Disentangled {
-        heads: 12,
+        num_heads: 12,
         buckets: DebertaBucketsConfig {
             position_buckets,
             max_relative_positions: 512,
@@ -428,7 +427,7 @@ fn biases_of_config_files() {
         ),
         (
             r#"{"model_type": "bloom", "n_head": 0}"#,
-            "heads 0 is not 1..=65536",
+            "num_heads 0 is not 1..=65536",
         ),
         (
             r#"{"model_type": "bloom", "n_head": -3}"#,

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
-use pe_candle::{FourierFeatures, FourierPreset};
+use pe_candle::{FourierFeatures, FourierFeaturesConfig, FourierPreset};
 use pe_tests::golden::{self, numbers};
 use pe_tests::tolerance;
 use serde_json::Value;
@@ -33,6 +33,7 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
             Some(matrix) => pe_core::FourierFeatures::with_matrix(config.clone(), &f64s(matrix))?,
             None => pe_core::FourierFeatures::new(config.clone())?,
         };
+        let config = FourierFeaturesConfig::new(config);
         let layer = match &matrix {
             Some(matrix) => {
                 FourierFeatures::from_matrix(config, matrix.as_tensor().clone(), DType::F64)?
@@ -42,7 +43,7 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
         let y = layer.forward(&x)?;
         assert_eq!(
             f64s(&y),
-            core.table_at::<f64>(&points)?.into_vec(),
+            core.table_at_reals::<f64>(&points)?.into_vec(),
             "{name}"
         );
         let weight = Tensor::from_vec(numbers(&case["weight"]), y.shape(), CPU)?;
@@ -64,9 +65,67 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
     Ok(())
 }
 
+/// Central differences of all coordinates, and of the matrix of those presets that have one.
+#[test]
+fn gradients_agree_with_finite_differences() -> Result<()> {
+    for preset in FourierPreset::ALL {
+        let axes = match preset {
+            FourierPreset::GaussianProjection => 1,
+            _ => 2,
+        };
+        let config = FourierFeaturesConfig::from_preset(preset, axes, 3);
+        let points: Vec<f64> = (0..3 * axes).map(|i| 0.11 + 0.13 * i as f64).collect();
+        let matrix: Vec<f64> = (0..3 * axes).map(|i| 0.4 * i as f64 - 0.7).collect();
+        let weight: Vec<f64> = (0..3 * config.fourier.width())
+            .map(|i| (i * 37 % 19) as f64 / 9.0 - 1.0)
+            .collect();
+        let has_matrix = config.fourier.has_matrix();
+        let loss = |points: &Tensor, matrix: &Tensor| -> Result<Tensor> {
+            let config = config.clone();
+            let layer = match has_matrix {
+                true => FourierFeatures::from_matrix(config, matrix.clone(), DType::F64)?,
+                false => FourierFeatures::new(config, DType::F64, CPU)?,
+            };
+            let ys = layer.forward(points)?;
+            let weight = Tensor::from_slice(&weight, ys.dims(), CPU)?;
+            (ys.powf(3.0)? * weight)?.sum_all()
+        };
+        let tensors = |lists: [&[f64]; 2]| -> Result<[Tensor; 2]> {
+            let [points, matrix] = lists;
+            Ok([
+                Tensor::from_slice(points, ((), axes), CPU)?,
+                Tensor::from_slice(matrix, (axes, ()), CPU)?,
+            ])
+        };
+        let [p, m] = tensors([&points, &matrix])?;
+        let vars = [Var::from_tensor(&p)?, Var::from_tensor(&m)?];
+        let gradients = loss(vars[0].as_tensor(), vars[1].as_tensor())?.backward()?;
+        for (operand, var) in vars.iter().enumerate().take(1 + usize::from(has_matrix)) {
+            let found = f64s(gradients.get(var).unwrap());
+            for (index, found) in found.into_iter().enumerate() {
+                let moved = |by: f64| -> Result<f64> {
+                    let mut lists = [points.clone(), matrix.clone()];
+                    lists[operand][index] += by;
+                    let [points, matrix] = tensors([&lists[0], &lists[1]])?;
+                    loss(&points, &matrix)?.to_scalar()
+                };
+                let wanted = (moved(1e-7)? - moved(-1e-7)?) / 2e-7;
+                let distance = (found - wanted).abs() / wanted.abs().max(1.0);
+                let what = format!("{preset} {operand}: {distance:e}");
+                assert!(distance <= tolerance::FOURIER_DIFFERENCES, "{what}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn points_of_every_type_and_shape() -> Result<()> {
-    let layer = FourierFeatures::new(FourierPreset::Nerf.config(2, 3), DType::BF16, CPU)?;
+    let layer = FourierFeatures::new(
+        FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 2, 3),
+        DType::BF16,
+        CPU,
+    )?;
     let points = Tensor::new(&[[0f32, 1.0], [2.0, 1.0], [3.0, 0.0]], CPU)?;
     let wanted = f64s(&layer.forward(&points)?);
     for dtype in [DType::U8, DType::I64, DType::F16, DType::BF16, DType::F64] {
@@ -88,8 +147,8 @@ fn points_of_every_type_and_shape() -> Result<()> {
 fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let map = VarMap::new();
     let vb = VarBuilder::from_varmap(&map, DType::F32, CPU);
-    let config = FourierPreset::Sam.config(2, 4);
-    let layer = FourierFeatures::new_trainable(config, "positional_embedding", 1.0, vb.pp("sam"))?;
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4);
+    let layer = FourierFeatures::new_trainable(config, vb.pp("sam"))?;
     let points = Tensor::new(&[[0.25f32, 0.5], [0.75, 0.125]], CPU)?;
     let before = f64s(&layer.forward(&points)?);
     let loss = layer.forward(&points)?.sum_all()?;
@@ -98,6 +157,17 @@ fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let matrix = &data["sam.positional_embedding"];
     assert_eq!(matrix.dims(), [2, 4]);
     let gradient = gradients.get(matrix).unwrap();
+    // The start depends on the seed alone.
+    let start = |init_seed| {
+        let config = FourierFeaturesConfig {
+            init_seed,
+            ..FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4)
+        };
+        let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, CPU);
+        FourierFeatures::new_trainable(config, vb).map(|layer| f64s(layer.matrix().unwrap()))
+    };
+    assert_eq!(start(0)?, f64s(matrix));
+    assert_ne!(start(1)?, f64s(matrix));
     matrix.set(&(matrix.as_tensor() - (gradient * 0.01)?)?)?;
     assert_ne!(f64s(&layer.forward(&points)?), before);
     assert!(layer.forward(&points)?.sum_all()?.to_scalar::<f32>()? < loss.to_scalar::<f32>()?);
@@ -106,7 +176,11 @@ fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
 
 #[test]
 fn bad_input_is_an_error_with_its_values() -> Result<()> {
-    let layer = FourierFeatures::new(FourierPreset::Nerf.config(3, 4), DType::F32, CPU)?;
+    let layer = FourierFeatures::new(
+        FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 3, 4),
+        DType::F32,
+        CPU,
+    )?;
     let error = error_of(layer.forward(&Tensor::zeros((5, 2), DType::F32, CPU)?));
     assert_eq!(error, "points must have shape [.., 3], got [5, 2]");
     let error = error_of(layer.forward(&Tensor::new(&[0f32, f32::NAN, 0.0], CPU)?));
@@ -115,7 +189,7 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
     let error = error_of(layer.forward(&one.broadcast_as((1 << 30, 3))?));
     assert!(error.contains("exceeds the limit"), "{error}");
     let matrix = Tensor::zeros((2, 5), DType::F32, CPU)?;
-    let config = FourierPreset::Sam.config(2, 4);
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4);
     let error = error_of(FourierFeatures::from_matrix(
         config.clone(),
         matrix,
@@ -123,7 +197,7 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
     ));
     assert_eq!(error, "the matrix must have shape [2, 4], got [2, 5]");
     assert!(error_of(FourierFeatures::new(config, DType::F32, CPU)).contains("matrix"));
-    let config = FourierPreset::Nerf.config(3, 4);
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 3, 4);
     assert!(error_of(FourierFeatures::new(config, DType::U8, CPU)).contains("not u8"));
     Ok(())
 }

@@ -17,6 +17,7 @@ pub mod learned;
 pub mod post_norm;
 pub mod pre_norm;
 pub mod rotary;
+pub mod tiny;
 pub mod vision;
 
 pub use batch::Batch;

@@ -5,6 +5,7 @@
 use candle_core::{Error, Result, bail};
 
 use crate::layers::config::{EmbeddingScale, PositionalEncodingConfig, check_max_seq_len};
+use crate::layers::learned::normal::Start;
 use crate::tensors::axes::AxisOrder;
 
 /// Configuration of a [`LearnedPositional`](crate::LearnedPositional): plain data, checked by the
@@ -73,6 +74,15 @@ impl LearnedPositionalConfig {
         self.max_seq_len.saturating_add(self.rows.first())
     }
 
+    /// Returns the values of a new table.
+    pub(crate) fn start(&self) -> Start {
+        Start {
+            std: self.init_std,
+            seed: self.init_seed,
+            padding: self.rows.padding(),
+        }
+    }
+
     /// Checks the fields, and returns those of an additive layer.
     pub(crate) fn additive(&self) -> Result<PositionalEncodingConfig> {
         check_max_seq_len(self.max_seq_len)?;
@@ -86,10 +96,7 @@ impl LearnedPositionalConfig {
         if self.d_model == 0 {
             bail!("d_model 0 is not at least 1");
         }
-        if !(self.init_std.is_finite() && self.init_std >= 0.0) {
-            let std = self.init_std;
-            bail!("init_std {std:?} is not a finite number of at least 0");
-        }
+        self.start().check()?;
         Ok(PositionalEncodingConfig {
             max_seq_len: self.table_rows(),
             dropout: self.dropout,
@@ -147,7 +154,7 @@ pub enum LearnedShape {
     #[default]
     Rows,
     /// `[1, rows, d_model]`, a parameter of vision transformers.
-    OneBatch,
+    BatchOfRows,
 }
 
 /// Learned tables of released models, by the names of transformers and timm.
@@ -224,8 +231,8 @@ impl LearnedPreset {
             Self::Gpt2 => ("wpe.weight", Offset(0), LearnedShape::Rows),
             Self::Whisper => ("embed_positions.weight", Offset(0), LearnedShape::Rows),
             Self::Clip => ("position_embedding.weight", Offset(0), LearnedShape::Rows),
-            Self::Vit => ("position_embeddings", Offset(0), LearnedShape::OneBatch),
-            Self::TimmVit => ("pos_embed", Offset(0), LearnedShape::OneBatch),
+            Self::Vit => ("position_embeddings", Offset(0), LearnedShape::BatchOfRows),
+            Self::TimmVit => ("pos_embed", Offset(0), LearnedShape::BatchOfRows),
         };
         LearnedPositionalConfig {
             tensor: tensor.to_owned(),
@@ -236,24 +243,4 @@ impl LearnedPreset {
     }
 }
 
-impl std::fmt::Display for LearnedPreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for LearnedPreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|preset| preset.name() == name).ok_or_else(|| {
-            pe_core::Error::UnknownName {
-                kind: "learned preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            }
-            .into()
-        })
-    }
-}
+pe_core::impl_names!(LearnedPreset, "learned preset", pe_core::Error);
