@@ -1,9 +1,8 @@
 //! DeBERTa v2 and v3: scores of content against position and of position against content, with the projections of content.
 
-use candle_core::{Module, Result, Tensor, bail};
+use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, VarBuilder, embedding};
-use pe_candle::DebertaBias;
-use pe_candle::pe_core::{HfBias, bias_from_hf_config};
+use pe_candle::{DebertaBias, DebertaBiasConfig};
 use serde_json::Value;
 
 use crate::blocks::{LayerNorm, Mlp};
@@ -23,10 +22,7 @@ impl Deberta {
     /// Loads a model by its `config.json`.
     pub fn new(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
         let cfg = Config::new(config)?;
-        let bias = match bias_from_hf_config(config)? {
-            Some(HfBias::Disentangled { buckets, .. }) => DebertaBias::new(buckets)?,
-            other => bail!("config.json states {other:?}, not disentangled attention"),
-        };
+        let bias = DebertaBias::new(DebertaBiasConfig::from_hf_config(config)?)?;
         let (hidden, at) = (cfg.hidden_size, vb.pp("embeddings"));
         let norm = |vb: VarBuilder<'_>| LayerNorm::new(hidden, cfg.norm_eps, vb.pp("LayerNorm"));
         let rows = (2 * bias.buckets().span(), hidden);

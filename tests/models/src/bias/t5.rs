@@ -1,9 +1,8 @@
 //! T5: a trained bias per bucket of distances, in the first layer of the encoder and of the decoder.
 
-use candle_core::{Module, Result, Tensor, bail};
+use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, VarBuilder, embedding};
-use pe_candle::pe_core::{HfBias, bias_from_hf_config};
-use pe_candle::{BucketDirection, T5Bias, T5BucketsConfig};
+use pe_candle::{BucketDirection, T5Bias, T5BiasConfig};
 use serde_json::Value;
 
 use crate::blocks::{Attention, Mlp, RmsNorm, linear};
@@ -43,9 +42,9 @@ fn attention(cfg: &Config, vb: VarBuilder<'_>) -> Result<Attention> {
 }
 
 impl Stack {
-    fn new(cfg: &Config, buckets: T5BucketsConfig, vb: VarBuilder<'_>) -> Result<Self> {
+    fn new(cfg: &Config, bias: T5BiasConfig, vb: VarBuilder<'_>) -> Result<Self> {
         let norm = |vb: VarBuilder<'_>| RmsNorm::new(cfg.hidden_size, cfg.norm_eps, vb);
-        let decoder = buckets.direction == BucketDirection::Unidirectional;
+        let decoder = bias.buckets.direction == BucketDirection::Unidirectional;
         let layer = |index| {
             let vb = vb.pp(format!("block.{index}.layer"));
             let layer_norm = |part: usize| norm(vb.pp(part).pp("layer_norm"));
@@ -63,7 +62,7 @@ impl Stack {
         };
         let first = vb.pp("block.0.layer.0.SelfAttention");
         Ok(Self {
-            bias: T5Bias::new(buckets, cfg.num_attention_heads, first)?,
+            bias: T5Bias::new(bias, first)?,
             layers: (0..cfg.num_hidden_layers)
                 .map(layer)
                 .collect::<Result<_>>()?,
@@ -76,18 +75,17 @@ impl T5 {
     /// Loads a model by its `config.json`.
     pub fn new(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
         let cfg = Config::new(config)?;
-        let encoder = match bias_from_hf_config(config)? {
-            Some(HfBias::Buckets { buckets, .. }) => buckets,
-            other => bail!("config.json states {other:?}, not buckets of distances"),
-        };
-        let decoder = T5BucketsConfig {
-            direction: BucketDirection::Unidirectional,
-            ..encoder
+        let stack = |direction, name| {
+            Stack::new(
+                &cfg,
+                T5BiasConfig::from_hf_config(config, direction)?,
+                vb.pp(name),
+            )
         };
         Ok(Self {
             tokens: embedding(cfg.vocab_size, cfg.hidden_size, vb.pp("shared"))?,
-            encoder: Stack::new(&cfg, encoder, vb.pp("encoder"))?,
-            decoder: Stack::new(&cfg, decoder, vb.pp("decoder"))?,
+            encoder: stack(BucketDirection::Bidirectional, "encoder")?,
+            decoder: stack(BucketDirection::Unidirectional, "decoder")?,
             logit_scale: 1.0 / (cfg.hidden_size as f64).sqrt(),
         })
     }
