@@ -7,6 +7,7 @@ pub(crate) mod grid_preset;
 pub(crate) mod hf_bias;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
+pub(crate) mod identify;
 pub(crate) mod permute;
 pub(crate) mod preset;
 pub(crate) mod resize_preset;

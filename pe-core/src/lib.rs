@@ -156,6 +156,9 @@ pub use convert::grid_preset::GridPreset;
 pub use convert::hf_bias::{HfBias, bias_from_hf_config};
 #[cfg(feature = "hf-config")]
 pub use convert::hf_config;
+pub use convert::identify::{
+    Agreement, Identification, Identified, LearnedStatistics, RotaryColumns, RotaryPart, identify,
+};
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use convert::resize_preset::ResizePreset;
