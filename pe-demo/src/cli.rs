@@ -4,6 +4,7 @@
 
 mod encode;
 mod export;
+mod identify;
 mod inspect;
 mod mistake;
 pub(crate) mod needs;
@@ -19,6 +20,7 @@ mod values;
 
 pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
+pub(crate) use identify::IdentifyArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};

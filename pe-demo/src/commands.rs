@@ -2,6 +2,7 @@
 
 pub(crate) mod encode;
 pub(crate) mod export;
+pub(crate) mod identify;
 pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod report;

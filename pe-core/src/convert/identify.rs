@@ -37,6 +37,16 @@ pub struct Identification {
     pub agreement: Option<Agreement>,
 }
 
+impl Identification {
+    /// Creates the result for a tensor that is no table of positions.
+    pub const fn unknown(reason: &'static str) -> Self {
+        Self {
+            found: Identified::Unknown { reason },
+            agreement: None,
+        }
+    }
+}
+
 /// Agreement of entries with those that a convention gives in the same type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -189,12 +199,7 @@ pub fn identify<T: Element>(values: &[T], shape: &[usize]) -> Result<Identificat
             expected: count,
         });
     }
-    let unknown = |reason| {
-        Ok(Identification {
-            found: Identified::Unknown { reason },
-            agreement: None,
-        })
-    };
+    let unknown = |reason| Ok(Identification::unknown(reason));
     if values.len() < 2 {
         return unknown("there are fewer than two entries");
     }

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::encode::{ENCODE_EXAMPLES, EncodeArgs};
 use super::export::{EXPORT_EXAMPLES, ExportArgs};
+use super::identify::{IDENTIFY_EXAMPLES, IdentifyArgs};
 use super::inspect::{INSPECT_EXAMPLES, InspectArgs};
 use super::plot::{PlotArgs, REPORT_EXAMPLES, ReportArgs, plot_help};
 use super::resize::{RESIZE_EXAMPLES, ResizeArgs};
@@ -34,6 +35,7 @@ Examples:
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
   pe-demo inspect config.json            a model's positions, explained
+  pe-demo identify table.npy             the convention of any table
   pe-demo plot -o figures                every figure
   pe-demo report -o report.html          all of them on one page
   pe-demo completions bash               for a shell; pe-demo man: the manual
@@ -71,6 +73,9 @@ pub(crate) enum Command {
     /// Show the contents of a safetensors file, verify its table; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Recognize the convention of tables from their numbers
+    #[command(after_help = IDENTIFY_EXAMPLES)]
+    Identify(IdentifyArgs),
     /// Resize a learned grid of encodings in a safetensors file
     #[command(after_help = RESIZE_EXAMPLES)]
     Resize(ResizeArgs),
