@@ -12,8 +12,9 @@
 //! ```
 //!
 //! Every [`Scheme`] has the same functions and options. A [`SinusoidalSpec`] describes one tensor,
-//! `pe`, of shape `[rows, d_model]`. A [`RotarySpec`] describes `cos` and `sin` of shape
-//! `[rows, rotary_dim/2]` and `inv_freq`. The specification is the only metadata, under the key
+//! `pe`, of shape `[rows, d_model]`, as do [`TimestepSpec`], [`GridSpec`], and [`FourierSpec`]. A
+//! [`RotarySpec`] describes `cos` and `sin` of shape `[rows, rotary_dim/2]` and `inv_freq`, and an
+//! [`AlibiSpec`] `bias` of shape `[rows, heads]` and `slopes`. The specification is the only metadata, under the key
 //! `positional_encoding`: safetensors metadata is an unordered map, so with one key equal input gives
 //! equal bytes. Saving again replaces the file atomically. A reader sees the old file or the new one.
 //!
@@ -73,10 +74,14 @@ pub use save::resize::{ResizedTable, TableResize, resize};
 pub use save::{SaveOptions, export, save};
 pub use scheme::{FORMAT, METADATA_KEY, Scheme};
 pub use schemes::AnySpec;
+pub use schemes::alibi::{AlibiSpec, AlibiTensors, BIAS_TENSOR, SLOPES_TENSOR};
+pub use schemes::fourier::{CellPoints, FourierSpec, FourierTable, FourierTableConfig};
+pub use schemes::grid::{GridSpec, GridTable, GridTableConfig};
 pub use schemes::rotary::{
     COS_TENSOR, INV_FREQ_TENSOR, RotarySpec, RotaryTables, RotaryTensors, SIN_TENSOR,
 };
 pub use schemes::sinusoidal::SinusoidalSpec;
+pub use schemes::timestep::TimestepSpec;
 pub use spec::Spec;
 pub use values::Values;
 pub use var_builder::{TableOrigin, from_var_builder};

@@ -366,6 +366,16 @@ pub enum Error {
         /// One past the last position.
         end: u64,
     },
+    /// A range of a grid's rows descends or extends past its last row.
+    #[error("rows {start}..{end} are not an ascending range within 0..{rows}")]
+    GridRows {
+        /// First row.
+        start: u64,
+        /// One past the last row.
+        end: u64,
+        /// Rows of the grid.
+        rows: u64,
+    },
     /// A real position is not finite or exceeds 2^53 in magnitude.
     #[error("position {value:?} (at index {index}) is not a finite number within -2^53..=2^53")]
     Timestep {

@@ -164,7 +164,7 @@ pub use convert::preset::Preset;
 pub use convert::resize_preset::ResizePreset;
 pub use error::{Error, Result};
 pub use families::bias::alibi::{
-    AlibiConfig, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
+    AlibiConfig, AlibiSlopes, MAX_HEADS, alibi_distances, alibi_positions, alibi_slopes,
 };
 pub use families::bias::buckets::{
     BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,

@@ -3,3 +3,4 @@
 pub(crate) mod additive;
 pub(crate) mod lengths;
 pub(crate) mod rotary;
+pub(crate) mod tables;

@@ -15,6 +15,7 @@ mod replace;
 mod resize;
 mod rotary;
 mod save;
+mod schemes;
 mod spec;
 mod threads;
 mod var_builder;

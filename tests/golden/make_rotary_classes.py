@@ -309,7 +309,7 @@ HEAD = """//! What each model type of transformers {version} implies where its `
 //! Written by `tests/golden/make_rotary_classes.py`, which runs the classes.
 
 use super::family::Unrotated::{{ByBase, Full, FullBesideSliding, Listed}};
-use super::family::{{Family, PLAIN}};
+use super::family::{{Family, PLAIN, Temper}};
 use crate::families::rotary::MropeArrangement::{{Chunked, Interleaved, SpatialFirst}};
 
 /// Sorted by name.
@@ -359,7 +359,13 @@ VARIED = [
     {"rope_parameters": {"rope_type": "default", "rope_theta": 999.0, "partial_rotary_factor": 0.625}},
     {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
     {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_theta": 54321.0},
+    {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}},
+    {"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                         "original_max_position_embeddings": 1024, "rope_theta": 999.0}},
+    {"rope_scaling": {"rope_type": "dynamic", "factor": 3.0}},
 ]
+# Dictionaries of each type of layers, in classes that have several.
+VARIED_TYPES = [{"rope_type": "default"}, {"rope_type": "linear", "factor": 3.0, "rope_theta": 999.0}]
 # Keys that the code reads with which a model was released, and its class does not.
 READ_BY_ORIGIN = {"dbrx": ["attn_config"]}
 
@@ -378,7 +384,9 @@ def vary(records, sets):
         if released:
             base.update({key: released.pop(key) for key in ["partial_rotary_factor"] if key in released})
             base["rope_parameters"] = released if "full_attention" in released else {"rope_type": "default", **released}
-        for keys in [{}, *VARIED, {}]:
+        own = sorted(k for k, v in (record["config"].get("rope_parameters") or {}).items() if isinstance(v, dict))
+        typed = [{"rope_parameters": {layer_type: dict(values) for layer_type in own}} for values in VARIED_TYPES if own]
+        for keys in [{}, *VARIED, *typed, {}]:
             given = {**base, **keys}
             if released and "rope_parameters" in keys:
                 given["rope_parameters"] = {**base["rope_parameters"], **keys["rope_parameters"]}
@@ -416,6 +424,14 @@ def keys_read(entries):
     return sorted(names)
 
 
+def keys_ignored(entries, typed):
+    """The dictionaries without types of layers that change nothing, or that a class with several types rejects."""
+    of = {json.dumps(entry["keys"]): entry.get("layers") for entry in entries}
+    result = lambda keys: of.get(json.dumps(keys))
+    probes = {"rope_parameters": VARIED[12], "rope_scaling": VARIED[14]}
+    return sorted(key for key, keys in probes.items() if result({}) and (result(keys) == result({}) or typed and result(keys) is None))
+
+
 def defaults(cls):
     """The configuration of a class with 12 heads of 96 columns, or its default."""
     try:
@@ -425,9 +441,17 @@ def defaults(cls):
         return cls(), None
 
 
+def temperatures(cls, found):
+    """What the module of a class scales its scores with."""
+    module = found[cls.__module__.split(".")[2]]
+    has = {"Temper::Mscale": hasattr(module, "yarn_apply_mscale"), "Temper::Beta": hasattr(module, "get_llama_4_attn_scale"),
+           "Temper::Unrotated": "attn_temperature_tuning" in cls().to_dict()}
+    return [name for name, is_there in has.items() if is_there]
+
+
 def table(records, surveyed, varied):
     """Writes the table that pe-core reads."""
-    named, stack = {}, [PreTrainedConfig]
+    named, stack, of_folder = {}, [PreTrainedConfig], dict(modules())
     while stack:
         stack += (found := stack.pop()).__subclasses__()
         named[found.__name__] = found
@@ -443,11 +467,17 @@ def table(records, surveyed, varied):
         nested = {k: v for k, v in sorted(parameters.items()) if isinstance(v, dict)}
         main = nested.get("full_attention") or next(iter(nested.values()), parameters)
         calls = []
+        entries = [entry for entry in varied if entry["class"] == group[0]["class"]]
+        known = keys_read(entries)
+        # The class has a dictionary of its own, and nothing of it is left if a file has one.
+        whole_or_none = known is not None and "rope_theta beside rope_scaling" in known
         theta = main.get("rope_theta") or getattr(config, "rope_theta", None) or 10000.0
+        if whole_or_none or nested and name not in RELEASED and isinstance(cls.default_theta, (int, float)):
+            theta = cls.default_theta
         if theta != 10000.0:
             calls.append(f"theta({float(theta):_})")
         partial = RELEASED.get(name, main).get("partial_rotary_factor") or 1.0
-        if partial != 1.0 and not nested and main.get("rope_type") == "default":
+        if partial != 1.0 and not nested and main.get("rope_type") == "default" and not whole_or_none:
             calls.append(f"partial({partial!r})")
         widths = {r["layer_type"]: r["width"] for r in group}
         part = config.to_dict().get("qk_rope_head_dim")
@@ -466,10 +496,10 @@ def table(records, surveyed, varied):
         assert len(layouts) == 1 and len(directions) == 1, group
         if layouts == {"interleaved"}:
             calls.append("interleaved()")
-        if name not in RELEASED and (nested or main.get("rope_type", "default") != "default"):
+        if name not in RELEASED and (nested or main.get("rope_type", "default") != "default" or whole_or_none):
             # None is a type of layers that does not rotate.
             types = {k: v for k, v in sorted(parameters.items()) if isinstance(v, dict) or v is None}
-            whole = {k: v for k, v in (types if nested else parameters).items() if k != "rope_theta"}
+            whole = {k: v for k, v in (types if nested else parameters).items() if k != "rope_theta" or whole_or_none}
             calls.append(f"parameters(r#\"{json.dumps(whole)}\"#)")
         axes = group[0].get("axes", "")
         if axes in SECTIONS:
@@ -482,13 +512,16 @@ def table(records, surveyed, varied):
             calls.append("odd()")
         if name in UNROTATED:
             calls.append(f"unrotated({UNROTATED[name]})")
+        if tempers := temperatures(cls, of_folder):
+            calls.append(f"tempers(&[{', '.join(tempers)}])")
         sizes = []
         for keys in (("hidden_size", "n_embd", "d_model", "dim"), ("num_attention_heads", "n_head", "n_heads"),
                      ("num_hidden_layers", "n_layers", "n_layer"), ("max_position_embeddings", "n_positions", "max_seq_len")):
             size = next((whole[name] for whole in [named[group[0]["class"]]().to_dict()] for name in keys if isinstance(whole.get(name), int)), 0)
             sizes.append(size)
         calls.append(f"sizes({sizes})")
-        known = keys_read([entry for entry in varied if entry["class"] == group[0]["class"]])
+        if ignored := keys_ignored(entries, bool(nested)):
+            calls.append(f"ignores(&{json.dumps(ignored)})")
         if known is not None:
             calls.append(f"reads(&{json.dumps(sorted({*known, *READ_BY_ORIGIN.get(name, [])}))})")
         text += ROW.format(name=name, calls="".join(f".{call}" for call in calls))
@@ -639,7 +672,7 @@ def write(records, surveyed, sets):
     varied = []
     for entry in vary(records, sets):
         # Twice without more keys: nothing that a configuration left behind.
-        same = [other for other in varied[-len(VARIED) - 1:] if other["class"] == entry["class"] and other["keys"] == entry["keys"]]
+        same = [other for other in varied[-len(VARIED) - len(VARIED_TYPES) - 1:] if other["class"] == entry["class"] and other["keys"] == entry["keys"]]
         assert same in ([], [entry]), (same, entry)
         varied += [] if same else [entry]
     lines = ",\n".join(json.dumps(r) for r in records)
@@ -657,7 +690,6 @@ def main():
     if only in (["--table"], ["--varied"]):
         golden = json.loads((HERE / "rotary_classes.json").read_text())
         if only == ["--table"]:
-            list(modules())
             table(golden["classes"], golden["surveyed"], golden["varied"])
             return
         used = {entry[key] for part in ("classes", "surveyed") for one in golden[part] for key in ["inv_freq"]

@@ -64,6 +64,10 @@ pub const ROTARY_LLAMA3_ULP: u32 = 1;
 /// AVX-512: the division after torch's vectorized power rounds once more.
 pub const ROTARY_CLASS_ULP: u32 = 2;
 
+/// Factors of attention scores against those of transformers' layers, relative: one rounding to f32 and
+/// that of torch's f32 logarithm.
+pub const SCORE_TEMPERATURE: f64 = 2e-7;
+
 /// Cosines and sines of the recipe hf-f32 against the reference's own, made from the
 /// reference's frequencies: torch's functions err by one unit, and the product with the
 /// attention factor rounds once more.

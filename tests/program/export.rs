@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use candle_core::{DType, Device};
-use pe_candle::checkpoint;
+use pe_candle::checkpoint::{
+    self, AlibiSpec, AnySpec, CellPoints, FourierTableConfig, GridTableConfig, SpecStatus,
+    TimestepSpec,
+};
 use pe_core::{
-    Base, OddWidth, Preset, Recipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing,
+    AlibiConfig, Base, FourierPreset, GridPreset, OddWidth, Preset, Recipe, SinusoidLayout,
+    Sinusoidal, SinusoidalConfig, Spacing, TimestepConfig, TimestepPreset,
 };
 
 use crate::tolerance::SIX_DECIMALS_CUT;
-use crate::util::{arg, file, run};
+use crate::util::{arg, file, run, run_json};
 
 fn export(path: &Path, options: &str) -> checkpoint::SinusoidalSpec {
     run(&format!("export -o {} {options}", arg(path)));
@@ -141,4 +145,149 @@ fn last_position_can_be_exported() {
     let (_guard, path) = file("pe.safetensors");
     let spec = export(&path, "--d-model 8 --max-seq-len 1 --start 4294967295");
     assert_eq!(spec.positions().end, 1 << 32);
+}
+
+/// Exports a table of any scheme, and returns its specification and the report of `inspect`.
+fn inspected(options: &str) -> (String, AnySpec, String) {
+    let (_guard, path) = file("table.safetensors");
+    let said = run(&format!("export -o {} {options}", arg(&path)));
+    let SpecStatus::Valid(spec) = checkpoint::inspect(&path).unwrap().spec else {
+        panic!("{options}");
+    };
+    let report = run_json(&format!("inspect {}", arg(&path)));
+    assert_eq!(report["table"]["status"], "right", "{options}");
+    let text = spec.to_json().unwrap();
+    assert_eq!(report["table"]["specification"].to_string(), sorted(&text));
+    let single = spec.tensors().len() == 1;
+    assert_eq!(report["table"]["tensor"].is_string(), single);
+    assert_eq!(report["table"]["tensors"].is_array(), !single);
+    let found = run(&format!("inspect {}", arg(&path)));
+    let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (unwrapped(&said), spec, unwrapped(&found))
+}
+
+fn sorted(text: &str) -> String {
+    serde_json::from_str::<serde_json::Value>(text)
+        .unwrap()
+        .to_string()
+}
+
+#[test]
+fn presets_of_each_scheme_reach_the_table_and_inspect() {
+    for preset in TimestepPreset::ALL {
+        let options = format!("--scheme timestep --preset {preset} --d-model 32 --max-seq-len 9");
+        let (said, spec, found) = inspected(&options);
+        let wanted = TimestepSpec::new(preset.config(32), 0, 9, DType::F32).unwrap();
+        assert_eq!(spec, AnySpec::Timestep(wanted));
+        assert!(
+            said.contains("tensor pe [9, 32] f32, 1,152 bytes"),
+            "{said}"
+        );
+        assert!(
+            found.contains("specification: timestep; timesteps 0 to 8;"),
+            "{found}"
+        );
+    }
+    for preset in GridPreset::ALL {
+        let config = preset.config(32);
+        let side = ["5", "5x3", "5x3x2"][config.sides - 1];
+        let options = format!("--scheme grid --preset {preset} --d-model 32 --size {side}");
+        let (_, spec, found) = inspected(&options);
+        let size = [5, 3, 2][..config.sides].to_vec();
+        let AnySpec::Grid(spec) = spec else { panic!() };
+        assert_eq!(*spec.config(), GridTableConfig { grid: config, size });
+        assert_eq!(spec.rows() as u64, spec.scheme().rows());
+        let sides = side.replace('x', " x ");
+        assert!(found.contains(&format!("of a grid of {sides}")), "{found}");
+    }
+    for preset in FourierPreset::ALL {
+        let features = preset.config(2, 4);
+        if features.has_matrix() {
+            continue;
+        }
+        let options = format!("--scheme fourier --preset {preset} --bands 4 --size 5x3");
+        let (_, spec, found) = inspected(&options);
+        let points = match preset {
+            FourierPreset::Perceiver => CellPoints::Ends,
+            _ => CellPoints::Centers,
+        };
+        let size = vec![5, 3];
+        let AnySpec::Fourier(spec) = spec else {
+            panic!()
+        };
+        assert_eq!(
+            *spec.config(),
+            FourierTableConfig {
+                features,
+                size,
+                points
+            }
+        );
+        assert!(
+            found.contains("fourier; cells 0 to 14 of a grid of 5 x 3"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn options_reach_the_tables_of_other_schemes() {
+    let options = "--scheme timestep --d-model 8 --max-seq-len 4 --base 123 --start 7 --dtype bf16 \
+                   --recipe diffusers-f32";
+    let config = TimestepConfig {
+        max_period: 123.0,
+        recipe: Recipe::DiffusersF32,
+        ..TimestepConfig::new(8)
+    };
+    let (_, spec, found) = inspected(options);
+    assert_eq!(
+        spec,
+        AnySpec::Timestep(TimestepSpec::new(config, 7, 4, DType::BF16).unwrap())
+    );
+    assert!(
+        found.contains("entries of the recipe diffusers-f32"),
+        "{found}"
+    );
+
+    let (_, spec, _) = inspected("--scheme grid --d-model 12 --size 2x3x2 --base 77 --dtype f64");
+    let AnySpec::Grid(spec) = spec else { panic!() };
+    let grid = &spec.config().grid;
+    assert_eq!((grid.sides, spec.rows(), spec.dtype()), (3, 12, DType::F64));
+    assert!(
+        grid.axes
+            .iter()
+            .all(|axis| axis.sinusoidal.base == Base::Value(77.0))
+    );
+
+    let options = "--scheme fourier --preset nerf --bands 4 --size 5 --points ends";
+    let (_, spec, found) = inspected(options);
+    let AnySpec::Fourier(spec) = spec else {
+        panic!()
+    };
+    assert_eq!(spec.config().points, CellPoints::Ends);
+    assert!(found.contains("4 octaves from 1 half turns"), "{found}");
+
+    let options = "--scheme alibi --heads 3 --bias-max 4 --max-seq-len 5 --start 2 --dtype f16";
+    let (said, spec, found) = inspected(options);
+    let config = AlibiConfig {
+        bias_max: 4.0,
+        ..AlibiConfig::new(3)
+    };
+    assert_eq!(
+        spec,
+        AnySpec::Alibi(AlibiSpec::new(config, 2, 5, DType::F16).unwrap())
+    );
+    assert!(
+        said.contains("tensors bias [5, 3] f16, slopes [3] f32, 42 bytes"),
+        "{said}"
+    );
+    assert!(
+        found.contains("alibi; distances 2 to 6; 3 heads, slopes from 0.500 to 6.25e-2"),
+        "{found}"
+    );
+    assert!(found.contains("right: all 18 entries"), "{found}");
+
+    let (_guard, path) = file("pe.safetensors");
+    let options = "--d-model 8 --max-seq-len 4 --spacing shifted=1 --recipe diffusers-f32";
+    assert_eq!(export(&path, options).config().recipe, Recipe::DiffusersF32);
 }

@@ -125,3 +125,27 @@ fn files_of_another_kind_are_one_line_of_error() {
         1
     );
 }
+
+#[test]
+fn a_wrong_bias_is_named_by_distance_and_head() {
+    let (_guard, path) = file("alibi.safetensors");
+    let options = "--scheme alibi --heads 4 --max-seq-len 10 --start 5";
+    run(&format!("export {options} -o {}", arg(&path)));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let data = bytes.len() - 4 * (4 * 10 + 4); // the biases, then the slopes
+    bytes[data + (2 * 4 + 3) * 4] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let text = run_with(&format!("inspect {}", arg(&path)), "");
+    assert_eq!(text.outcome, Outcome::Failure);
+    let place = "the first is bias, row 2, head 3 (distance 7)";
+    let flat = text.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains(place), "{flat}");
+    let json = run_with(&format!("inspect --json {}", arg(&path)), "");
+    let report: Value = serde_json::from_str(&json.out).unwrap();
+    let first = &report["table"]["first_wrong"];
+    assert_eq!(
+        (&first["tensor"], &first["column"]),
+        (&"bias".into(), &3.into())
+    );
+    assert_eq!((&first["row"], &first["position"]), (&2.into(), &7.into()));
+}

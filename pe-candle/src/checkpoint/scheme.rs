@@ -86,9 +86,9 @@ pub trait Scheme: Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized 
         Vec::new()
     }
 
-    /// Checks that tables of a type can hold the values.
+    /// Checks that the rows exist and that their type can hold the values.
     #[doc(hidden)]
-    fn check_dtype(&self, _dtype: DType) -> Result<()> {
+    fn check(&self, _rows: &Rows) -> Result<()> {
         Ok(())
     }
 

@@ -58,6 +58,7 @@ impl<S: Scheme> Spec<S> {
     /// Returns an error if
     /// - the configuration is invalid,
     /// - the positions end above 2^32,
+    /// - the scheme has fewer rows, such as those of a grid,
     /// - the element type is not `f32`, `f64`, `f16`, or `bf16`, or its range is too small,
     /// - the tensors exceed [`MAX_TABLE_BYTES`](pe_core::MAX_TABLE_BYTES).
     pub fn new(config: S::Config, start: u64, rows: usize, dtype: DType) -> Result<Self> {
@@ -92,7 +93,7 @@ impl<S: Scheme> Spec<S> {
                  {MAX_TABLE_BYTES} bytes"
             );
         }
-        spec.scheme.check_dtype(rows.dtype)?;
+        spec.scheme.check(&rows)?;
         Ok(spec)
     }
 
@@ -196,6 +197,15 @@ impl<S: Scheme> Spec<S> {
 impl Rows {
     pub(crate) fn positions(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.rows as u64)
+    }
+
+    /// Checks that the rows are some of `all`.
+    pub(crate) fn check_end(&self, all: u64) -> Result<()> {
+        let Range { start, end } = self.positions();
+        if end > all {
+            bail!("rows {start}..{end} run past the {all} of the grid");
+        }
+        Ok(())
     }
 }
 

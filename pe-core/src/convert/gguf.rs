@@ -226,6 +226,7 @@ pub fn read(
         layer_types: Vec::new(),
         unrotated,
         unrotated_types,
+        unrotated_temperature: None,
         keys,
         warnings,
     }))
@@ -290,6 +291,7 @@ fn layers(
             ..RotaryConfig::new(rotary_dim)
         },
         mrope,
+        temperatures: Vec::new(),
     };
     const WINDOW: &str = "in layers with a sliding window";
     let slow = keys.float("rope.freq_base_swa", &format!("the base {WINDOW}"))?;

@@ -34,10 +34,11 @@ mod model;
 mod parameters;
 mod reader;
 mod schemes;
+mod temperature;
 mod unread;
 
 use crate::error::{Error, Result};
-use crate::families::rotary::{Mrope, RotaryConfig};
+use crate::families::rotary::{Mrope, RotaryConfig, ScoreTemperature};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 
@@ -69,6 +70,8 @@ pub struct HfRotary {
     pub unrotated: Vec<usize>,
     /// Types of the layers without a rotary embedding.
     pub unrotated_types: Vec<String>,
+    /// Factor of the queries in layers without a rotary embedding (`attn_temperature_tuning` of Llama 4).
+    pub unrotated_temperature: Option<ScoreTemperature>,
     /// Every key that was read, with its effect, in the order of reading.
     pub keys: Vec<HfKey>,
     /// Keys without effect, and assumptions. Empty with [`UnknownKeys::Reject`].
@@ -89,6 +92,23 @@ pub struct HfLayer {
     pub rotary: RotaryConfig,
     /// Split of the pairs between time, height, and width, for models that have it.
     pub mrope: Option<Mrope>,
+    /// Factors of the attention scores, which multiply queries or the softmax scale:
+    /// `llama_4_scaling_beta` of Ministral 3 and Mistral 4, and `mscale_all_dim` of DeepSeek V2 and later
+    /// models.
+    ///
+    /// ```
+    /// use pe_core::ScoreTemperature;
+    /// use pe_core::hf_config::{self, UnknownKeys};
+    ///
+    /// let json = r#"{"model_type": "deepseek_v3", "qk_rope_head_dim": 64, "rope_theta": 10000.0,
+    ///     "rope_scaling": {"type": "yarn", "factor": 40.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+    ///                      "original_max_position_embeddings": 4096}}"#;
+    /// let model = hf_config::read(json, UnknownKeys::Reject)?;
+    /// let mscale = ScoreTemperature::Mscale { factor: 40.0, mscale_all_dim: 1.0 };
+    /// assert_eq!(model.layer(None)?.temperatures, [mscale]);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    pub temperatures: Vec<ScoreTemperature>,
 }
 
 /// A key of the file and its effect.
@@ -171,6 +191,29 @@ impl HfRotary {
                 self.layer(Some(layer_type.ok_or_else(unknown)?)).map(Some)
             }
         }
+    }
+
+    /// Returns the factors of the attention scores in a layer, by its index. Queries, or the softmax
+    /// scale, are multiplied by each of them.
+    ///
+    /// ```
+    /// use pe_core::hf_config::{self, UnknownKeys};
+    ///
+    /// let json = r#"{"model_type": "llama4_text", "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0],
+    ///                "attn_temperature_tuning": true, "attn_scale": 0.1, "floor_scale": 8192}"#;
+    /// let model = hf_config::read(json, UnknownKeys::Reject)?;
+    /// assert!(model.temperatures_at(0)?.is_empty());
+    /// assert_eq!(model.temperatures_at(3)?[0].factor::<f32>(8191)?, 1.0693147); // 1 + 0.1 ln 2
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`layer_at`](Self::layer_at).
+    pub fn temperatures_at(&self, index: usize) -> Result<&[ScoreTemperature]> {
+        Ok(match self.layer_at(index)? {
+            Some(layer) => &layer.temperatures,
+            None => self.unrotated_temperature.as_slice(),
+        })
     }
 
     /// Returns the names of the types of layers.
@@ -304,17 +347,22 @@ pub fn read_model<'a>(config: impl Into<HfConfig<'a>>, unknown: UnknownKeys) -> 
             warnings,
         }));
     }
-    let (layers, types) = model::layers(&mut reader, model_type.as_deref())?;
+    let model::Layers {
+        rotated,
+        types,
+        unrotated_temperature,
+    } = model::layers(&mut reader, model_type.as_deref())?;
     let (keys, warnings) = reader.finish();
     if unknown == UnknownKeys::Reject && !warnings.is_empty() {
         return Err(Error::IgnoredKeys { keys: warnings });
     }
     Ok(HfModel::Rotary(HfRotary {
         model_type,
-        layers,
+        layers: rotated,
         layer_types: types.types,
         unrotated: types.unrotated,
         unrotated_types: types.unrotated_types,
+        unrotated_temperature,
         keys,
         warnings,
     }))

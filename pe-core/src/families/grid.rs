@@ -1,5 +1,7 @@
 //! Sinusoidal encodings of grids of any number of sides.
 
+use std::ops::Range;
+
 mod coordinates;
 
 use crate::error::{Error, Result};
@@ -233,30 +235,73 @@ impl Grid {
     /// Returns an error if `out` does not have the size of the table. Also returns the errors of
     /// [`table`](Self::table).
     pub fn fill<T: Element>(&self, sides: &[usize], out: &mut [T]) -> Result<()> {
-        let (rows, width) = (self.rows(sides)?, self.d_model());
-        check_len(out, rows, width)?;
-        let tables = self
-            .axes
-            .iter()
-            .zip(&self.config.axes)
-            .map(|(axis, config)| {
-                let side = sides[config.side];
-                match config.coordinates {
-                    AxisCoordinates::Index => axis.table::<T>(0..side as u64),
-                    coordinates => axis.table_at_reals::<T>(&coordinates.of(side)),
-                }
+        let rows = self.rows(sides)?;
+        self.fill_rows(sides, 0..rows, out)
+    }
+
+    /// Writes some of the rows of a grid into `out`, counted from 0 with the rows of zeros. The rows of an
+    /// axis are computed for the coordinates that occur.
+    ///
+    /// ```
+    /// use pe_core::{Grid, GridConfig};
+    ///
+    /// let grid = Grid::new(GridConfig::new(8, 2))?;
+    /// let mut rows = vec![0f64; 2 * 8];
+    /// grid.fill_rows(&[2, 3], 2..4, &mut rows)?;
+    /// assert_eq!(grid.table::<f64>(&[2, 3])?.as_slice()[2 * 8..4 * 8], rows);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the range descends or ends after the last row, or if `out` does not hold exactly
+    /// those rows. Also returns the errors of [`table`](Self::table).
+    pub fn fill_rows<T: Element>(
+        &self,
+        sides: &[usize],
+        rows: Range<u64>,
+        out: &mut [T],
+    ) -> Result<()> {
+        let (all, width) = (self.rows(sides)?, self.d_model());
+        let Range { start, end } = rows;
+        if start > end || end > all {
+            return Err(Error::GridRows {
+                start,
+                end,
+                rows: all,
             });
-        let tables = tables.collect::<Result<Vec<_>>>()?;
-        let (zeros, cells) = out.split_at_mut(self.config.prefix_rows * width);
+        }
+        check_len(out, end - start, width)?;
+        let prefix = self.config.prefix_rows as u64;
+        let zeros = prefix.clamp(start, end) - start;
+        let (zeros, cells) = out.split_at_mut(zeros as usize * width);
         zeros.fill(T::default());
-        let mut at = vec![0usize; sides.len()];
+        if cells.is_empty() {
+            return Ok(());
+        }
+        // Cells are below 2^28.
+        let (first, last) = (start.max(prefix) - prefix, end - 1 - prefix);
+        let (first, last) = (first as usize, last as usize);
+        let steps = || steps(sides);
+        let occurring: Vec<Range<usize>> = steps()
+            .map(|(step, side)| occurring(first / step, last / step, side))
+            .collect();
+        let tables = self.axes.iter().zip(&self.config.axes);
+        let tables = tables.map(|(axis, config)| {
+            let range = occurring[config.side].clone();
+            match config.coordinates {
+                AxisCoordinates::Index => axis.table::<T>(range.start as u64..range.end as u64),
+                coordinates => axis.table_at_reals::<T>(&coordinates.of(sides[config.side])[range]),
+            }
+        });
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        let mut at: Vec<usize> = steps().map(|(step, side)| first / step % side).collect();
         for row in cells.chunks_exact_mut(width) {
             for segment in &self.segments {
-                let cell = at[self.config.axes[segment.axis].side];
+                let side = self.config.axes[segment.axis].side;
                 segment.copy(
                     tables[segment.axis].as_slice(),
                     self.axes[segment.axis].d_model(),
-                    cell,
+                    at[side] - occurring[side].start,
                     row,
                 );
             }
@@ -338,8 +383,14 @@ impl Grid {
         Ok(table)
     }
 
-    /// Checks the sides, and returns the number of rows.
-    fn rows(&self, sides: &[usize]) -> Result<u64> {
+    /// Returns the number of rows of a grid, with the rows of zeros.
+    ///
+    /// # Errors
+    /// Returns an error if
+    /// - the number of sides is not that of the specification, or a side is 0 or above
+    ///   [`MAX_GRID_SIDE`],
+    /// - the rows are more than 2^28.
+    pub fn rows(&self, sides: &[usize]) -> Result<u64> {
         if sides.len() != self.config.sides {
             return Err(Error::GridSides {
                 name: "the size",
@@ -371,6 +422,22 @@ impl Segment {
     fn copy<T: Copy>(&self, table: &[T], width: usize, cell: usize, row: &mut [T]) {
         let start = cell * width + self.from;
         row[self.to..self.to + self.len].copy_from_slice(&table[start..start + self.len]);
+    }
+}
+
+/// Returns for each side the number of cells from one of its positions to the next, and its length.
+fn steps(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    let step = |index: usize| sides[index + 1..].iter().product();
+    (0..sides.len()).map(move |index| (step(index), sides[index]))
+}
+
+/// Returns the positions along a side that cells reach, given the first and the last one without the wrap
+/// at the end of the side.
+fn occurring(first: usize, last: usize, side: usize) -> Range<usize> {
+    let start = first % side;
+    match last - first {
+        more if start + more < side => start..start + more + 1,
+        _ => 0..side,
     }
 }
 

@@ -1,15 +1,19 @@
 //! The arguments of `pe-demo export`.
 
+pub(super) mod rotary;
+mod tables;
+
 use std::path::PathBuf;
 
 use candle_core::DType;
 use clap::Args;
-use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, Preset, SinusoidLayout, Spacing};
+use pe_core::{MAX_D_MODEL, OddWidth, POSITIONS, SinusoidLayout, Spacing};
 
+use self::rotary::{RotaryArgs, TableArg};
+use self::tables::{TableArgs, any_preset, any_preset_help};
 use super::numbers::{parse_spacing, positive, whole};
-use super::rotary::{RotaryArgs, TableArg};
 use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
-use super::values::{base_help, choice, output, preset, preset_help};
+use super::values::{base_help, choice, output};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -20,9 +24,17 @@ Examples:
   pe-demo export --scheme rotary --config config.json -o rotary.safetensors
   pe-demo export --scheme rotary --head-dim 128 --theta 500000 \\
       --scaling linear:factor=4 --max-seq-len 8192 -o rotary.safetensors
+  pe-demo export --scheme timestep --preset flux --d-model 256 \\
+      --max-seq-len 1000 -o timesteps.safetensors
+  pe-demo export --scheme grid --preset vit-mae --d-model 768 --size 14x14 \\
+      -o grid.safetensors
+  pe-demo export --scheme fourier --preset perceiver --bands 64 \\
+      --size 224x224 -o pixels.safetensors
+  pe-demo export --scheme alibi --heads 12 --max-seq-len 2048 -o alibi.st
 
-The file holds the tensor `pe` [max_seq_len, d_model], or for --scheme rotary `cos` and \
-`sin` [max_seq_len, rotary_dim/2] and `inv_freq`, and what they are.
+The file holds the tensor `pe` [rows, width], or for --scheme rotary `cos` and `sin` \
+[max_seq_len, rotary_dim/2] and `inv_freq`, or for --scheme alibi `bias` [max_seq_len, heads] \
+and `slopes`, and what they are.
 
 Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage.";
 
@@ -37,17 +49,17 @@ pub(crate) struct ExportArgs {
         long,
         value_name = "N",
         required_unless_present = "scheme",
-        required_if_eq("scheme", "sinusoidal"),
+        required_if_eq_any([("scheme", "sinusoidal"), ("scheme", "timestep"), ("scheme", "grid")]),
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
         allow_negative_numbers = true
     )]
     pub(crate) d_model: Option<usize>,
-    /// Number of rows, one per position (rotary: up to max_position_embeddings)
+    /// Number of rows, one per position, timestep, or distance (rotary: up to max_position_embeddings)
     #[arg(
         long,
         value_name = "N",
         required_unless_present = "scheme",
-        required_if_eq("scheme", "sinusoidal"),
+        required_if_eq_any([("scheme", "sinusoidal"), ("scheme", "timestep"), ("scheme", "alibi")]),
         value_parser = whole::<usize>(1, POSITIONS),
         allow_negative_numbers = true
     )]
@@ -61,15 +73,16 @@ pub(crate) struct ExportArgs {
         allow_negative_numbers = true
     )]
     pub(crate) start: u64,
-    /// Convention of a known library; the options below override its parts
+    /// Convention of a known library; other options override its parts
     #[arg(
         long,
-        value_parser = preset(),
+        value_parser = any_preset(),
+        required_if_eq("scheme", "fourier"),
         value_name = "NAME",
         hide_possible_values = true,
-        long_help = preset_help()
+        long_help = any_preset_help()
     )]
-    pub(crate) preset: Option<Preset>,
+    pub(crate) preset: Option<String>,
     #[arg(
         long,
         help = base_help(),
@@ -112,4 +125,6 @@ pub(crate) struct ExportArgs {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) rotary: RotaryArgs,
+    #[command(flatten)]
+    pub(crate) tables: TableArgs,
 }

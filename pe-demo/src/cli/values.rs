@@ -71,6 +71,8 @@ pub(crate) enum RecipeArg {
     ExpF32,
     /// Frequencies 1 / base^(2i / d) in f32, as Hugging Face transformers does
     PowF32,
+    /// Frequencies and angles in f32 as in diffusers' get_timestep_embedding
+    DiffusersF32,
     /// Rotary: rounded to f32 wherever Hugging Face transformers rounds
     HfF32,
 }
@@ -82,6 +84,7 @@ impl RecipeArg {
             Self::Exact => Some(Recipe::Exact),
             Self::ExpF32 => Some(Recipe::ExpF32),
             Self::PowF32 => Some(Recipe::PowF32),
+            Self::DiffusersF32 => Some(Recipe::DiffusersF32),
             Self::HfF32 => None,
         }
     }
@@ -91,7 +94,7 @@ impl RecipeArg {
         match self {
             Self::Exact => Some(RotaryRecipe::Exact),
             Self::HfF32 => Some(RotaryRecipe::HfF32),
-            Self::ExpF32 | Self::PowF32 => None,
+            Self::ExpF32 | Self::PowF32 | Self::DiffusersF32 => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use pe_candle::checkpoint::{self, DEFAULT_TENSOR, SinusoidalSpec};
+use pe_candle::checkpoint::AnySpec;
 
 use self::options::Table;
 use crate::terminal::emit::print;
@@ -21,23 +21,28 @@ pub(crate) use options::Options;
 
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     match &options.table {
-        Table::Sinusoidal(spec) => sinusoidal(&options.output, spec, out),
+        Table::Described(spec) => described(&options.output, spec, out),
         Table::Rotary(table) => rotary::run(&options.output, table, out),
     }
 }
 
-fn sinusoidal(output: &Path, spec: &SinusoidalSpec, out: &mut dyn Write) -> Result<Outcome> {
-    checkpoint::export(output, spec)?;
+fn described(output: &Path, spec: &AnySpec, out: &mut dyn Write) -> Result<Outcome> {
+    spec.export(output)?;
     let mut page = Page::new();
     page.wrap("wrote ", &clean_path(output));
+    let ([rows, width], dtype) = (spec.shape(), spec.dtype().as_str());
+    let tensors = match &spec.tensors()[..] {
+        [table, slopes] => {
+            let single = if dtype == "f64" { "f64" } else { "f32" };
+            format!("tensors {table} [{rows}, {width}] {dtype}, {slopes} [{width}] {single}")
+        }
+        tensors => format!("tensor {} [{rows}, {width}] {dtype}", tensors.join(", ")),
+    };
     page.line(format!(
-        "  tensor {DEFAULT_TENSOR} [{}, {}] {}, {} bytes of numbers",
-        spec.rows(),
-        spec.config().d_model,
-        spec.dtype().as_str(),
+        "  {tensors}, {} bytes of numbers",
         thousands(spec.bytes().unwrap_or(0)),
     ));
-    page.wrap("  ", &words::additive::table(spec));
+    page.wrap("  ", &words::tables::describe(spec));
     print(out, &page)?;
     Ok(Outcome::Success)
 }

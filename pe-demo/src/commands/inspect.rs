@@ -8,9 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use pe_candle::checkpoint::{
-    self, AnySpec, Comparison, FileReport, RotarySpec, SinusoidalSpec, SpecStatus, TensorReport,
-};
+use pe_candle::checkpoint::{self, AnySpec, Comparison, FileReport, SpecStatus, TensorReport};
 
 use self::document::Document;
 use crate::sources::{config_json, gguf};
@@ -32,8 +30,7 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
     let fine = match &verdict {
         Verdict::NoSpecification => true,
         Verdict::Invalid(_) => false,
-        Verdict::Additive(_, comparison) => comparison.is_right(),
-        Verdict::Rotary(_, comparison) => comparison.is_right(),
+        Verdict::Compared(_, comparison) => comparison.is_right(),
     };
     Ok(match fine {
         true => Outcome::Success,
@@ -45,8 +42,7 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
 enum Verdict {
     NoSpecification,
     Invalid(String),
-    Additive(SinusoidalSpec, Comparison),
-    Rotary(RotarySpec, Comparison),
+    Compared(Box<AnySpec>, Comparison),
 }
 
 impl Verdict {
@@ -54,13 +50,8 @@ impl Verdict {
         Ok(match &report.spec {
             SpecStatus::Absent => Self::NoSpecification,
             SpecStatus::Invalid(why) => Self::Invalid(why.clone()),
-            SpecStatus::Valid(AnySpec::Sinusoidal(spec)) => {
-                let comparison = checkpoint::compare(&report.path, spec)?;
-                Self::Additive(spec.clone(), comparison)
-            }
-            SpecStatus::Valid(AnySpec::Rotary(spec)) => {
-                let comparison = checkpoint::compare(&report.path, spec)?;
-                Self::Rotary(spec.clone(), comparison)
+            SpecStatus::Valid(spec) => {
+                Self::Compared(Box::new(spec.clone()), spec.compare(&report.path)?)
             }
             other => bail!("no words for {other:?}"),
         })
@@ -90,42 +81,39 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
             page.wrap("  specification: ", &clean(why, 400));
             page.line("  the table cannot be checked");
         }
-        Verdict::Additive(spec, comparison) => {
-            page.wrap("  specification: ", &words::additive::table(spec));
-            let first = comparison.first_wrong.as_ref().map(|first| {
-                let (row, column) = (first.row, first.column);
-                let position = first.position.unwrap_or_default();
-                let place = format!("row {row}, column {column} (position {position})");
-                (place, first.found, first.expected)
-            });
-            judge(&mut page, comparison.entries, comparison.wrong, first);
-        }
-        Verdict::Rotary(spec, comparison) => {
-            page.wrap("  specification: rotary; ", &words::rotary::table(spec));
-            let first = comparison.first_wrong.as_ref().map(|first| {
-                let (tensor, row, pair) = (&first.tensor, first.row, first.column);
-                let place = match first.position {
-                    None => format!("{tensor}, pair {pair}"),
-                    Some(position) => {
-                        format!("{tensor}, row {row}, pair {pair} (position {position})")
-                    }
-                };
-                (place, first.found, first.expected)
-            });
-            judge(&mut page, comparison.entries, comparison.wrong, first);
+        Verdict::Compared(spec, comparison) => {
+            let scheme = match &**spec {
+                AnySpec::Sinusoidal(_) => String::new(),
+                spec => format!("{}; ", spec.name()),
+            };
+            let words = words::tables::describe(spec);
+            page.wrap(&format!("  specification: {scheme}"), &words);
+            judge(&mut page, spec, comparison);
         }
     }
     Ok(page)
 }
 
 /// Prints whether all entries are right, or the first wrong one with its expected value.
-fn judge(page: &mut Page, entries: u64, wrong: u64, first: Option<(String, f64, f64)>) {
-    let entries = thousands(entries);
-    let Some((place, found, expected)) = first else {
+fn judge(page: &mut Page, spec: &AnySpec, comparison: &Comparison) {
+    let entries = thousands(comparison.entries);
+    let Some(first) = &comparison.first_wrong else {
         page.line(format!("  right: all {entries} entries are as specified"));
         return;
     };
-    let wrong = thousands(wrong);
+    let [column, position] = words::tables::places(spec);
+    let mut place = match spec.tensors().len() {
+        1 => String::new(),
+        _ => format!("{}, ", first.tensor),
+    };
+    if first.position.is_some() {
+        place += &format!("row {}, ", first.row);
+    }
+    place += &format!("{column} {}", first.column);
+    if let Some(at) = first.position {
+        place += &format!(" ({position} {at})");
+    }
+    let (wrong, found, expected) = (thousands(comparison.wrong), first.found, first.expected);
     page.wrap(
         "  wrong: ",
         &format!(

@@ -1,7 +1,7 @@
 //! Rotary embeddings in words.
 
 use pe_candle::checkpoint::RotarySpec;
-use pe_core::{Direction, RopeScaling, RotaryConfig, RotaryRecipe};
+use pe_core::{Direction, RopeScaling, RotaryConfig, RotaryRecipe, ScoreTemperature};
 use serde_json::Value;
 
 use super::additive::position_range;
@@ -48,6 +48,33 @@ pub(crate) fn describe(config: &RotaryConfig) -> String {
         config.rotary_dim / 2,
         scaling(&config.scaling)
     )
+}
+
+/// Describes a temperature of the attention scores.
+pub(crate) fn temperature(temperature: &ScoreTemperature) -> String {
+    let by_position = |scale: &f64, steps: String| {
+        format!(
+            "queries at position p are multiplied by 1 + {} ln(1 + floor({steps}))",
+            short(*scale)
+        )
+    };
+    match temperature {
+        ScoreTemperature::Llama4 {
+            attn_scale,
+            floor_scale,
+        } => by_position(attn_scale, format!("(p + 1) / {floor_scale}")),
+        ScoreTemperature::Ministral3 {
+            llama_4_scaling_beta,
+            original_max_position_embeddings,
+        } => by_position(
+            llama_4_scaling_beta,
+            format!("p / {original_max_position_embeddings}"),
+        ),
+        other => match other.factor::<f64>(0) {
+            Ok(factor) => format!("the softmax scale is multiplied by {}", short(factor)),
+            Err(error) => error.to_string(),
+        },
+    }
 }
 
 /// Describes the rounding of a table's entries.

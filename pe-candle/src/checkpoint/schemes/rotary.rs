@@ -186,7 +186,8 @@ impl Scheme for RotaryTables {
         }]
     }
 
-    fn check_dtype(&self, dtype: DType) -> Result<()> {
+    fn check(&self, rows: &Rows) -> Result<()> {
+        let dtype = rows.dtype;
         let factor = self.frequencies.attention_factor();
         let largest = match dtype {
             DType::F16 => f16::from_f64(factor).to_f64(),

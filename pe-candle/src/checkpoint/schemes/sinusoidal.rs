@@ -4,33 +4,18 @@ use std::ops::Range;
 
 use candle_core::{Result, Tensor};
 use pe_core::{Element, Sinusoidal, SinusoidalConfig};
-use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
-use crate::checkpoint::file::json::object;
 use crate::checkpoint::file::message::{error, quoted};
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
 use crate::checkpoint::load::{Loaded, differences};
-use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
+use crate::checkpoint::scheme::{Rows, Scheme, Sealed};
+use crate::checkpoint::schemes::fields::Fields;
 use crate::checkpoint::spec::Spec;
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::config::PositionalEncodingConfig;
 
 /// Specification of a sinusoidal table.
 pub type SinusoidalSpec = Spec<Sinusoidal>;
-
-#[doc(hidden)]
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fields {
-    format: u32,
-    scheme: String,
-    #[serde(deserialize_with = "object")]
-    config: SinusoidalConfig,
-    start: u64,
-    rows: usize,
-    dtype: String,
-}
 
 impl Sealed for Sinusoidal {}
 
@@ -39,7 +24,7 @@ impl Scheme for Sinusoidal {
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
     const WIDTH: &'static str = "d_model";
     type Config = SinusoidalConfig;
-    type Fields = Fields;
+    type Fields = Fields<SinusoidalConfig>;
     type Tensors = Tensor;
 
     fn build(config: SinusoidalConfig, _end: u64) -> Result<Self> {
@@ -66,25 +51,12 @@ impl Scheme for Sinusoidal {
         )
     }
 
-    fn to_fields(&self, rows: &Rows) -> Result<Fields> {
-        Ok(Fields {
-            format: FORMAT,
-            scheme: Self::NAME.to_owned(),
-            config: *self.config(),
-            start: rows.start,
-            rows: rows.rows,
-            dtype: dtype_name(rows.dtype)?.to_owned(),
-        })
+    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
+        Fields::of(self, rows)
     }
 
-    fn from_fields(fields: Fields) -> std::result::Result<(Self, Rows), String> {
-        let rows = Rows {
-            start: fields.start,
-            rows: fields.rows,
-            dtype: dtype_from_name(&fields.dtype)?,
-        };
-        let encoding = Self::new(fields.config).map_err(|error| error.to_string())?;
-        Ok((encoding, rows))
+    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
+        fields.build()
     }
 
     fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {

@@ -1,5 +1,7 @@
 //! What a model type can imply where its `config.json` is silent.
 
+use serde_json::{Map, Value};
+
 use crate::families::rotary::{Mrope, MropeArrangement};
 use crate::spec::direction::Direction;
 use crate::spec::pair_layout::PairLayout::{self, HalfSplit, Interleaved};
@@ -14,6 +16,13 @@ pub(super) enum Sets {
     ScaledFull(f64),
     /// The same sets. A `rope_scaling` changes both.
     ScaledBoth(f64),
+    /// Those of the model type. A dictionary without types of layers applies to each.
+    Each,
+    /// Those of the model type, which state what the dictionaries of a file leave out.
+    Completed,
+    /// `main`, and `compress` with its own base. A dictionary without types of layers changes the
+    /// second only.
+    Compressed(f64),
 }
 
 /// Layers of a model that have no rotary embedding.
@@ -42,6 +51,17 @@ pub(super) enum Unrotated {
     },
 }
 
+/// What scales the attention scores of a model by the position or by the length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Temper {
+    /// `mscale_all_dim`, with any scaling: the softmax.
+    Mscale,
+    /// `llama_4_scaling_beta`: queries, by the position.
+    Beta,
+    /// `attn_temperature_tuning`: queries of layers without a rotary embedding, by the position.
+    Unrotated,
+}
+
 /// The defaults of transformers' configuration class (version 5.23).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Family {
@@ -65,7 +85,11 @@ pub(super) struct Family {
     /// The keys among those of `unread.rs` that transformers uses for this model type, if that is
     /// known. The others have no effect.
     pub(super) reads: Option<&'static [&'static str]>,
+    /// The dictionaries among `rope_parameters` and `rope_scaling` that have no effect without types
+    /// of layers.
+    pub(super) ignores: &'static [&'static str],
     pub(super) unrotated: Unrotated,
+    pub(super) tempers: &'static [Temper],
     /// The width of the model and its number of heads, layers, and positions.
     pub(super) hidden: Option<usize>,
     pub(super) heads: Option<usize>,
@@ -92,7 +116,9 @@ pub(super) const PLAIN: Family = Family {
     parameters: None,
     mrope: None,
     reads: None,
+    ignores: &[],
     unrotated: Unrotated::Nothing,
+    tempers: &[],
     hidden: None,
     heads: None,
     layers: None,
@@ -154,6 +180,10 @@ impl Family {
         }
     }
 
+    pub(super) const fn sets(self, sets: Sets) -> Self {
+        Self { sets, ..self }
+    }
+
     /// States two bases instead of the dictionaries of the class.
     pub(super) const fn two_sets(self, sets: Sets) -> Self {
         Self {
@@ -187,6 +217,19 @@ impl Family {
         }
     }
 
+    pub(super) const fn ignores(self, keys: &'static [&'static str]) -> Self {
+        Self {
+            ignores: keys,
+            ..self
+        }
+    }
+
+    /// Returns the rope parameters of a file that has none.
+    pub(super) fn own(&self) -> Map<String, Value> {
+        let parsed = self.parameters.map(serde_json::from_str);
+        parsed.and_then(|parsed| parsed.ok()).unwrap_or_default()
+    }
+
     /// Returns whether a key has an effect.
     pub(super) fn uses(&self, key: &str) -> bool {
         self.reads.is_none_or(|keys| keys.contains(&key))
@@ -194,6 +237,10 @@ impl Family {
 
     pub(super) const fn unrotated(self, unrotated: Unrotated) -> Self {
         Self { unrotated, ..self }
+    }
+
+    pub(super) const fn tempers(self, tempers: &'static [Temper]) -> Self {
+        Self { tempers, ..self }
     }
 
     /// Sets the defaults of width, heads, layers, and positions. The class has none where it is 0.

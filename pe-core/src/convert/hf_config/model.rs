@@ -10,9 +10,10 @@ use super::family::{Family, PLAIN, Sets};
 use super::layer_types::{LayerTypes, layer_types};
 use super::parameters::{Parameters, Surroundings};
 use super::reader::{self, Reader, error};
+use super::temperature;
 use super::unread;
 use crate::error::Result;
-use crate::families::rotary::RotaryConfig;
+use crate::families::rotary::{RotaryConfig, ScoreTemperature};
 use crate::spec::pair_layout::PairLayout;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::RopeScaling;
@@ -33,6 +34,13 @@ struct Common {
     original: Option<usize>,
 }
 
+/// What a file says about layers.
+pub(super) struct Layers {
+    pub(super) rotated: Vec<HfLayer>,
+    pub(super) types: LayerTypes,
+    pub(super) unrotated_temperature: Option<ScoreTemperature>,
+}
+
 /// Parameter dictionary of one type of layer, with its origin.
 struct Set {
     layer_type: Option<String>,
@@ -40,13 +48,12 @@ struct Set {
     map: Map<String, Value>,
     /// The base if the dictionary has none.
     theta: f64,
+    /// The rotated fraction of the head if the dictionary has none.
+    partial: Option<f64>,
     head_dim: usize,
 }
 
-pub(super) fn layers(
-    reader: &mut Reader,
-    model_type: Option<&str>,
-) -> Result<(Vec<HfLayer>, LayerTypes)> {
+pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<Layers> {
     let known =
         model_type.and_then(|name| families::family(name).or_else(|| families::on_request(name)));
     let path = reader.path("model_type");
@@ -73,12 +80,16 @@ pub(super) fn layers(
     }
     let mut types = layer_types(reader, common.family)?;
     let sets = sets(reader, &common, &mut types)?;
-    let mut layers = Vec::with_capacity(sets.len());
+    let mut rotated = Vec::with_capacity(sets.len());
     for set in &sets {
-        layers.push(layer(reader, &common, set, model_type.is_some())?);
+        rotated.push(layer(reader, &common, set, model_type.is_some())?);
     }
-    unread::tell(reader, &common.family, common.separate, &layers);
-    Ok((layers, types))
+    unread::tell(reader, &common.family, common.separate, &rotated);
+    Ok(Layers {
+        rotated,
+        types,
+        unrotated_temperature: temperature::unrotated(reader, &common.family)?,
+    })
 }
 
 fn common(reader: &mut Reader, family: Family) -> Result<Common> {
@@ -268,15 +279,25 @@ fn first_number(
 fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<Vec<Set>> {
     let theta = common.theta.unwrap_or(common.family.theta);
     let mut dictionary = |key: &str| -> Result<Option<Map<String, Value>>> {
-        match reader.take(key, "the parameters of the rotary embedding") {
-            None => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(map)),
-            Some(_) => Err(error(reader.path(key), "is not a dictionary")),
+        let map = match reader.take(key, "the parameters of the rotary embedding") {
+            None => return Ok(None),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(error(reader.path(key), "is not a dictionary")),
+        };
+        let flat = !map.is_empty() && !map.values().any(Value::is_object);
+        if flat && common.family.ignores.contains(&key) {
+            let path = reader.path(key);
+            reader.warn(
+                &path,
+                "has no types of layers, and no effect with this model type",
+            );
+            return Ok(None);
         }
+        Ok(Some(map).filter(|map| !map.is_empty()))
     };
-    let scaling = dictionary("rope_scaling")?.filter(|map| !map.is_empty());
-    let parameters = dictionary("rope_parameters")?.filter(|map| !map.is_empty());
-    let (path, given) = match (scaling, parameters) {
+    let scaling = dictionary("rope_scaling")?;
+    let parameters = dictionary("rope_parameters")?;
+    let (path, mut given) = match (scaling, parameters) {
         (Some(scaling), Some(parameters)) if scaling != parameters => {
             // transformers uses rope_scaling and does not report it.
             let at = reader.path("rope_parameters");
@@ -286,10 +307,9 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
         }
         (Some(scaling), _) => ("rope_scaling", scaling),
         (None, Some(parameters)) => ("rope_parameters", parameters),
-        (None, None) => match common.family.parameters.map(serde_json::from_str) {
-            None => ("rope_parameters", Map::new()),
-            Some(Ok(map)) => ("rope_parameters (this model type's)", map),
-            Some(Err(problem)) => return Err(error("rope_parameters", problem.to_string())),
+        (None, None) => match common.family.sets {
+            Sets::Compressed(_) => ("rope_parameters", Map::new()),
+            _ => ("rope_parameters (this model type's)", common.family.own()),
         },
     };
     let by_layer = widths_by_layer(reader)?;
@@ -306,6 +326,23 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
         }
         Ok(common.head_dim)
     };
+    let own = common.family.own();
+    let merged = match common.family.sets {
+        Sets::ScaledFull(_) | Sets::ScaledBoth(_) => true,
+        Sets::One => own.values().any(Value::is_object),
+        _ => false,
+    };
+    if merged
+        && path == "rope_scaling"
+        && !given.contains_key("rope_type")
+        && given.remove("type").is_some()
+    {
+        let at = reader.path("rope_scaling.type");
+        reader.warn(
+            &at,
+            "has no effect with this model type, which reads rope_type",
+        );
+    }
     // A dictionary of nulls alone is a key without a value.
     let nested = given.values().any(Value::is_object)
         && given.values().all(|v| v.is_object() || v.is_null());
@@ -321,11 +358,17 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
                 types.unrotated.extend(left.map(|(index, _)| index));
                 continue;
             };
+            let of_type = own
+                .get(name)
+                .filter(|_| common.family.sets == Sets::Completed);
+            let stated = |key: &str| of_type.and_then(|own| own.get(key)?.as_f64());
+            let usual = default_theta(common, name, theta);
             sets.push(Set {
                 layer_type: Some(name.clone()),
                 path: format!("{path}.{name}"),
                 map: map.clone(),
-                theta: default_theta(common, name, theta),
+                theta: common.theta.or(stated("rope_theta")).unwrap_or(usual),
+                partial: stated("partial_rotary_factor"),
                 head_dim: heads(reader, name)?,
             });
         }
@@ -337,9 +380,26 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
             path: path.to_owned(),
             map,
             theta,
+            partial: None,
             head_dim: common.head_dim,
         }]
     };
+    match common.family.sets {
+        Sets::Each => {
+            let types = own.into_iter();
+            let of = |(layer_type, _)| Set {
+                layer_type: Some(layer_type),
+                path: path.to_owned(),
+                map: given.clone(),
+                theta,
+                partial: None,
+                head_dim: common.head_dim,
+            };
+            return Ok(types.map(of).collect());
+        }
+        Sets::Compressed(base) => return compressed(reader, common, path, given, base),
+        _ => {}
+    }
     let local = first_number(
         reader,
         &common.family,
@@ -355,6 +415,7 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
     let (slow, both) = match common.family.sets {
         Sets::One if local.is_none() && global.is_none() => return Ok(one(given)),
         Sets::One => (local.unwrap_or(theta), false),
+        Sets::Each | Sets::Completed | Sets::Compressed(_) => return Ok(one(given)),
         // Olmo 3 has one base for both.
         Sets::ScaledFull(default) => (local.unwrap_or(default), false),
         Sets::ScaledBoth(default) => (local.unwrap_or(default), true),
@@ -366,6 +427,7 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
             path: path.to_owned(),
             map: given,
             theta: global.unwrap_or(theta),
+            partial: None,
             head_dim: heads(reader, FULL)?,
         },
         Set {
@@ -373,8 +435,42 @@ fn sets(reader: &mut Reader, common: &Common, types: &mut LayerTypes) -> Result<
             path: path.to_owned(),
             map: sliding,
             theta: slow,
+            partial: None,
             head_dim: common.head_dim,
         },
+    ])
+}
+
+/// Returns the sets of DeepSeek V4: layers that compress have their own base and the dictionary, others
+/// have neither.
+fn compressed(
+    reader: &mut Reader,
+    common: &Common,
+    path: &str,
+    mut given: Map<String, Value>,
+    base: f64,
+) -> Result<Vec<Set>> {
+    const BASE: &str = "the base in layers that compress";
+    let base = reader.number("compress_rope_theta", BASE)?.unwrap_or(base);
+    if given
+        .remove("rope_theta")
+        .is_some_and(|theta| theta.as_f64() != Some(base))
+    {
+        let at = reader.path(&format!("{path}.rope_theta"));
+        reader.warn(&at, "has no effect with this model type");
+    }
+    let set = |layer_type: &str, map, theta| Set {
+        layer_type: Some(layer_type.to_owned()),
+        path: path.to_owned(),
+        map,
+        theta,
+        partial: None,
+        head_dim: common.head_dim,
+    };
+    let main = common.theta.unwrap_or(10_000.0);
+    Ok(vec![
+        set("compress", given, base),
+        set("main", Map::new(), main),
     ])
 }
 
@@ -440,15 +536,20 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         "partial_rotary_factor",
         "the rotated fraction of the head",
     )?;
-    let stated = own.or(common.partial);
+    let stated = own.or(set.partial).or(common.partial);
     let around = Surroundings {
         longest: common.longest.or(common.family.positions),
         original: common.original,
     };
-    let scaling = parameters.scaling(reader, &around, stated)?;
+    let mut scaling = parameters.scaling(reader, &around, stated)?;
+    if let (RopeScaling::Yarn(yarn), Sets::Compressed(_)) = (&mut scaling, common.family.sets) {
+        // transformers sets it in this model type.
+        yarn.attention_factor = yarn.attention_factor.or(Some(1.0));
+    }
     let mrope = parameters.mrope(reader, common.family.mrope)?;
-    parameters.finish(reader);
     let family = &common.family;
+    let temperatures = temperature::rotated(reader, &mut parameters, family, &scaling, &around)?;
+    parameters.finish(reader);
     // The functions of the other scalings use it in all model types.
     let stated = match scaling {
         RopeScaling::Default if !family.uses("rope_parameters.partial_rotary_factor") => {
@@ -507,12 +608,29 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
             exponent_dim,
         },
         mrope,
+        temperatures,
     };
+    let part = unread::own_fraction(family);
+    let whole_heads = match set.path.as_str() {
+        "rope_scaling" => own.is_none() || layer.rotary.scaling == RopeScaling::Default,
+        "rope_parameters" => layer.rotary.scaling == RopeScaling::Default,
+        _ => false,
+    };
+    let whole_heads = match family.sets {
+        Sets::Compressed(_) => own.is_none() && set.path.contains('.'),
+        _ => part.is_some() && whole_heads,
+    };
+    if common.separate && whole_heads {
+        let path = reader.path(&set.path);
+        let why =
+            "transformers computes the frequencies of whole heads then, of which a part rotates";
+        reader.warn(&path, why);
+    }
     let whole = reader.peek("head_dim").and_then(Value::as_f64);
     let whole = whole.filter(|_| common.separate);
     if let Some(own) = own
         && !unread::rotates(&layer, own, whole)
-        && !(common.separate && unread::own_fraction(family) == Some(own))
+        && !(common.separate && part == Some(own))
     {
         let path = reader.path(&format!("{}.partial_rotary_factor", set.path));
         let used = unread::rotated(&layer);

@@ -23,11 +23,7 @@ pub(super) struct Surroundings {
 }
 
 /// Keys that are known and do not affect frequencies.
-const ELSEWHERE: [(&str, &str); 3] = [
-    (
-        "llama_4_scaling_beta",
-        "scales queries by position; not part of the rotary embedding",
-    ),
+const ELSEWHERE: [(&str, &str); 2] = [
     (
         "finetuned",
         "describes how the model was trained; no effect",
@@ -49,8 +45,9 @@ impl<'a> Parameters<'a> {
 
     fn take(&mut self, reader: &mut Reader, key: &'static str, meaning: &str) -> Option<&'a Value> {
         let value = self.map.get(key).filter(|value| !value.is_null())?;
-        self.used.insert(key);
-        reader.note(&format!("{}.{key}", self.path), value, meaning);
+        if self.used.insert(key) {
+            reader.note(&format!("{}.{key}", self.path), value, meaning);
+        }
         Some(value)
     }
 
@@ -70,7 +67,12 @@ impl<'a> Parameters<'a> {
             .transpose()
     }
 
-    fn needed(&mut self, reader: &mut Reader, key: &'static str, meaning: &str) -> Result<f64> {
+    pub(super) fn needed(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        meaning: &str,
+    ) -> Result<f64> {
         self.number(reader, key, meaning)?
             .ok_or_else(|| error(self.at(reader, key), "is missing"))
     }
@@ -122,7 +124,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Returns the original training length: from here, or from the model's level, which wins.
-    fn original(&mut self, reader: &mut Reader, around: &Surroundings) -> Result<usize> {
+    pub(super) fn original(&mut self, reader: &mut Reader, around: &Surroundings) -> Result<usize> {
         const KEY: &str = "original_max_position_embeddings";
         let here = self.count(reader, KEY, "the original training length")?;
         match (around.original, here) {

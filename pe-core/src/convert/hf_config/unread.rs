@@ -39,8 +39,7 @@ pub(super) fn rotated(layer: &HfLayer) -> String {
 
 /// Returns the rotated fraction that the dictionary of the model type has.
 pub(super) fn own_fraction(family: &Family) -> Option<f64> {
-    let map: Value = serde_json::from_str(family.parameters?).ok()?;
-    map.get("partial_rotary_factor")?.as_f64()
+    family.own().get("partial_rotary_factor")?.as_f64()
 }
 
 /// Warns of each key whose value no layer has.

@@ -1,7 +1,11 @@
 //! Attention with linear biases (ALiBi).
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::families::bias::toeplitz::relative_distances;
+use crate::limits::POSITIONS;
 use crate::num::elementary::FixedPoint;
 use crate::num::real::Real;
 use crate::round::{Float, decided_f64, magnitude, nearest};
@@ -65,6 +69,83 @@ impl AlibiConfig {
     }
 }
 
+/// Checked slopes of ALiBi, the builder of rows by distance.
+///
+/// Cloning is cheap, and clones share the slopes. Every entry is the value of its type nearest to the true
+/// product.
+///
+/// ```
+/// use pe_core::{AlibiConfig, AlibiSlopes};
+///
+/// let slopes = AlibiSlopes::new(AlibiConfig::new(2))?;
+/// assert_eq!(slopes.values::<f32>(), [0.0625, 0.00390625]);
+/// let mut rows = [0f32; 4]; // distances 1 and 2, a column for each head
+/// slopes.fill_distances(1..3, &mut rows)?;
+/// assert_eq!(rows, [-0.0625, -0.00390625, -0.125, -0.0078125]);
+/// # Ok::<(), pe_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AlibiSlopes {
+    config: AlibiConfig,
+    slopes: Arc<[Real]>,
+}
+
+impl PartialEq for AlibiSlopes {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+    }
+}
+
+impl AlibiSlopes {
+    /// Checks the specification and computes the slopes.
+    ///
+    /// # Errors
+    /// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+    pub fn new(config: AlibiConfig) -> Result<Self> {
+        let slopes = slopes(&config)?.into();
+        Ok(Self { config, slopes })
+    }
+
+    /// Returns the specification.
+    pub fn config(&self) -> &AlibiConfig {
+        &self.config
+    }
+
+    /// Returns the slopes, one per head, each the `T` nearest to the true power of two.
+    pub fn values<T: Element>(&self) -> Vec<T> {
+        self.slopes.iter().map(|slope| rounded(*slope)).collect()
+    }
+
+    /// Writes `-slope x distance`, a row for each distance and a column for each head.
+    ///
+    /// # Errors
+    /// Returns an error if the range descends or ends above 2^32, or if `out` does not hold exactly one row
+    /// per distance.
+    pub fn fill_distances<T: Element>(&self, distances: Range<u64>, out: &mut [T]) -> Result<()> {
+        let Range { start, end } = distances;
+        if start > end || end > POSITIONS {
+            return Err(Error::Range { start, end });
+        }
+        let heads = self.slopes.len();
+        let expected = (end - start).saturating_mul(heads as u64);
+        if out.len() as u64 != expected {
+            return Err(Error::Length {
+                name: "out",
+                len: out.len(),
+                expected,
+            });
+        }
+        for (head, slope) in self.slopes.iter().enumerate() {
+            let plain = slope.to_f64();
+            let column = out.iter_mut().skip(head).step_by(heads);
+            for (distance, out) in distances.clone().zip(column) {
+                *out = product(*slope, plain, -(distance as i64));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Computes the slopes of ALiBi, one per head.
 ///
 /// Every slope is the `T` nearest to the true power of two. (BLOOM, Falcon, and MPT compute them in `f32` by a
@@ -86,10 +167,7 @@ impl AlibiConfig {
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 pub fn alibi_slopes<T: Element>(config: &AlibiConfig) -> Result<Vec<T>> {
-    Ok(slopes(config)?
-        .iter()
-        .map(|slope| rounded(*slope))
-        .collect())
+    Ok(AlibiSlopes::new(*config)?.values())
 }
 
 /// Returns the slopes with an error below 2^-290 of each.

@@ -19,6 +19,8 @@ use crate::spec::impl_names;
 /// assert_eq!(bare.width(), 60);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct FourierConfig {
     /// Number of coordinates of a point.
     pub axes: usize,
@@ -36,6 +38,8 @@ pub struct FourierConfig {
 
 /// Frequencies of Fourier features.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum FourierBands {
     /// `2^k` for `k = 0 .. bands`, for each coordinate.
@@ -67,6 +71,8 @@ pub enum FourierBands {
 
 /// Angle of a phase of 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum AngleUnit {
     /// `2 pi`.
     Turns,
@@ -78,6 +84,8 @@ pub enum AngleUnit {
 
 /// What coordinates become before they are multiplied by frequencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum FourierCoordinates {
     /// `x`.
@@ -91,6 +99,8 @@ pub enum FourierCoordinates {
 
 /// Order of Fourier features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum FourierLayout {
     /// All sines, then all cosines. Phases of one coordinate follow each other.

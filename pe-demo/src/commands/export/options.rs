@@ -1,14 +1,18 @@
 //! The options of `pe-demo export`, checked.
 
+mod foreign;
+mod tables;
+
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use candle_core::DType;
-use pe_candle::checkpoint::SinusoidalSpec;
+use pe_candle::checkpoint::{AnySpec, SinusoidalSpec};
 use pe_core::hf_config::{self, UnknownKeys};
 use pe_core::{
-    Base, Error, POSITIONS, Rotary, RotaryConfig, RotaryRecipe, Sinusoidal, SinusoidalConfig,
-    Spacing,
+    Base, Error, POSITIONS, Preset, Rotary, RotaryConfig, RotaryRecipe, Sinusoidal,
+    SinusoidalConfig, Spacing,
 };
 use serde_json::{Value, json};
 
@@ -26,10 +30,11 @@ pub(crate) struct Options {
     pub(super) table: Table,
 }
 
-/// A table of either kind.
+/// A table of any kind.
 #[derive(Debug)]
 pub(super) enum Table {
-    Sinusoidal(SinusoidalSpec),
+    /// A table that the options describe.
+    Described(AnySpec),
     Rotary(RotaryTable),
 }
 
@@ -67,11 +72,16 @@ impl Options {
         let config = args.rotary.config.iter();
         let inputs: Vec<_> = config.map(|path| ("--config", path.clone())).collect();
         overwrite::check(&output, &inputs)?;
-        check_foreign(&args)?;
+        foreign::check(&args)?;
+        let described = |spec: Result<AnySpec>| spec.map(Table::Described);
         Ok(Self {
             table: match args.scheme {
-                TableArg::Sinusoidal => Table::Sinusoidal(sinusoidal(&args)?),
+                TableArg::Sinusoidal => described(sinusoidal(&args).map(AnySpec::Sinusoidal))?,
                 TableArg::Rotary => Table::Rotary(rotary(&args)?),
+                TableArg::Timestep => described(tables::timestep(&args))?,
+                TableArg::Grid => described(tables::grid(&args))?,
+                TableArg::Fourier => described(tables::fourier(&args))?,
+                TableArg::Alibi => described(tables::alibi(&args))?,
             },
             output: args.output,
         })
@@ -86,49 +96,6 @@ fn check_needs(args: &RotaryArgs) -> Result<(), BadUsage> {
     ])
 }
 
-/// Checks that no option of the other kind of table is given, which would be ignored.
-fn check_foreign(args: &ExportArgs) -> Result<(), BadUsage> {
-    let rotary = &args.rotary;
-    let (scheme, other, options) = match args.scheme {
-        TableArg::Sinusoidal => (
-            "sinusoidal",
-            "rotary",
-            &[
-                ("--config", rotary.config.is_some()),
-                ("--layer-type", rotary.layer_type.is_some()),
-                ("--unknown-keys", rotary.unknown_keys.is_some()),
-                ("--head-dim", rotary.head_dim.is_some()),
-                ("--rotary-dim", rotary.rotary_dim.is_some()),
-                ("--theta", rotary.theta.is_some()),
-                ("--scaling", rotary.scaling.is_some()),
-                ("--seq-len", rotary.seq_len.is_some()),
-            ][..],
-        ),
-        TableArg::Rotary => (
-            "rotary",
-            "sinusoidal",
-            &[
-                ("--d-model", args.d_model.is_some()),
-                ("--preset", args.preset.is_some()),
-                ("--base", args.base.is_some()),
-                ("--min-rate", args.min_rate.is_some()),
-                ("--layout", args.layout.is_some()),
-                ("--spacing", args.spacing.is_some()),
-                ("--odd-width", args.odd_width.is_some()),
-            ][..],
-        ),
-    };
-    let given = options.iter().filter(|(_, given)| *given);
-    let given: Vec<&str> = given.map(|(name, _)| *name).collect();
-    if given.is_empty() {
-        return Ok(());
-    }
-    Err(BadUsage(format!(
-        "not with --scheme {scheme}: {} (of --scheme {other})",
-        given.join(", ")
-    )))
-}
-
 /// Checks that a table ends within the positions there are.
 pub(super) fn check_positions(start: u64, rows: usize) -> Result<(), BadUsage> {
     let end = start.saturating_add(rows as u64);
@@ -139,6 +106,22 @@ pub(super) fn check_positions(start: u64, rows: usize) -> Result<(), BadUsage> {
         ))),
         false => Ok(()),
     }
+}
+
+/// Returns the preset, one of those of the scheme.
+fn preset<T: FromStr<Err = Error>>(args: &ExportArgs) -> Result<Option<T>, BadUsage> {
+    let parsed = args.preset.as_ref().map(|name| name.parse::<T>());
+    parsed.transpose().map_err(|error| {
+        let known = match error {
+            Error::UnknownName { known, .. } => known,
+            other => other.to_string(),
+        };
+        let name = args.preset.as_deref().unwrap_or_default();
+        let scheme = args.scheme.name();
+        BadUsage(format!(
+            "--preset {name} is not of --scheme {scheme}, whose presets are {known}"
+        ))
+    })
 }
 
 /// Returns the additive table that the options describe.
@@ -162,7 +145,7 @@ fn sinusoidal(args: &ExportArgs) -> Result<SinusoidalSpec> {
 
 /// Returns the preset's configuration, or the paper's, with the parts that options override.
 fn sinusoidal_config(args: &ExportArgs, d_model: usize) -> Result<SinusoidalConfig> {
-    let mut config = match args.preset {
+    let mut config = match preset::<Preset>(args)? {
         Some(preset) => preset.config(d_model),
         None => SinusoidalConfig::new(d_model),
     };
@@ -185,7 +168,7 @@ fn sinusoidal_config(args: &ExportArgs, d_model: usize) -> Result<SinusoidalConf
         let Some(recipe) = recipe.additive() else {
             bail!(BadUsage(
                 "--recipe hf-f32 is of --scheme rotary; that of --scheme sinusoidal is exact, \
-                 exp-f32 or pow-f32"
+                 exp-f32, pow-f32 or diffusers-f32"
                     .to_owned()
             ));
         };
@@ -200,8 +183,8 @@ fn explain_sinusoidal(
     config: &SinusoidalConfig,
     error: &Error,
 ) -> Option<String> {
-    let preset = match args.preset {
-        Some(preset) => format!("--preset {}", preset.name()),
+    let preset = match &args.preset {
+        Some(preset) => format!("--preset {preset}"),
         None => "the defaults".to_owned(),
     };
     let spacing = match config.spacing {
@@ -259,8 +242,8 @@ fn rotary(args: &ExportArgs) -> Result<RotaryTable> {
     let recipe = args.recipe.map(|recipe| {
         recipe.rotary().ok_or_else(|| {
             BadUsage(
-                "--recipe exp-f32 and pow-f32 are of --scheme sinusoidal; that of --scheme rotary \
-                 is exact or hf-f32"
+                "--recipe exp-f32, pow-f32 and diffusers-f32 are of --scheme sinusoidal; that of \
+                 --scheme rotary is exact or hf-f32"
                     .to_owned(),
             )
         })

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use pe_candle::checkpoint::{
-    self, Comparison, FileReport, RotarySpec, SinusoidalSpec, TensorReport,
-};
+use pe_candle::checkpoint::{AnySpec, Comparison, FileReport, TensorReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,41 +37,31 @@ enum Table<'a> {
         reason: Option<&'a str>,
         status: &'static str,
     },
-    Additive {
+    Compared {
         entries: u64,
-        first_wrong: Option<FirstWrong>,
+        first_wrong: Option<FirstWrong<'a>>,
         specification: Value,
         status: &'static str,
-        tensor: Option<&'a String>,
-        wrong: u64,
-    },
-    Rotary {
-        entries: u64,
-        first_wrong: Option<FirstWrongRotary>,
-        specification: Value,
-        status: &'static str,
-        tensors: [&'static str; 3],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tensor: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tensors: Option<Vec<&'static str>>,
         wrong: u64,
     },
 }
 
 #[derive(Serialize)]
-struct FirstWrong {
-    column: usize,
+struct FirstWrong<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
     expected: f64,
     found: f64,
-    position: Option<u64>,
-    row: usize,
-}
-
-#[derive(Serialize)]
-struct FirstWrongRotary {
-    expected: f64,
-    found: f64,
-    pair: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pair: Option<usize>,
     position: Option<u64>,
     row: Option<usize>,
-    tensor: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensor: Option<&'a str>,
 }
 
 impl<'a> Document<'a> {
@@ -98,63 +86,42 @@ impl<'a> Document<'a> {
                     reason: Some(why),
                     status: "invalid specification",
                 },
-                Verdict::Additive(spec, comparison) => additive(report, spec, comparison)?,
-                Verdict::Rotary(spec, comparison) => rotary(spec, comparison)?,
+                Verdict::Compared(spec, comparison) => compared(report, spec, comparison)?,
             },
             tensors: report.tensors.iter().map(tensor).collect(),
         })
     }
 }
 
-fn status(right: bool) -> &'static str {
-    match right {
-        true => "right",
-        false => "wrong",
-    }
-}
-
-fn additive<'a>(
+/// A table of one tensor has its name in the file, and a rotary one pairs instead of columns.
+fn compared<'a>(
     report: &'a FileReport,
-    spec: &SinusoidalSpec,
-    comparison: &Comparison,
+    spec: &AnySpec,
+    comparison: &'a Comparison,
 ) -> Result<Table<'a>> {
-    Ok(Table::Additive {
+    let tensors = Some(spec.tensors()).filter(|tensors| tensors.len() > 1);
+    let paired = matches!(spec, AnySpec::Rotary(_));
+    Ok(Table::Compared {
         entries: comparison.entries,
         first_wrong: comparison.first_wrong.as_ref().map(|first| FirstWrong {
-            column: first.column,
+            column: (!paired).then_some(first.column),
             expected: first.expected,
             found: first.found,
+            pair: paired.then_some(first.column),
             position: first.position,
-            row: first.row,
+            row: first.position.map(|_| first.row),
+            tensor: tensors.as_ref().map(|_| first.tensor.as_str()),
         }),
         specification: serde_json::from_str(&spec.to_json()?)?,
-        status: status(comparison.is_right()),
-        tensor: report.table.as_ref().ok(),
-        wrong: comparison.wrong,
-    })
-}
-
-fn rotary(spec: &RotarySpec, comparison: &Comparison) -> Result<Table<'static>> {
-    Ok(Table::Rotary {
-        entries: comparison.entries,
-        first_wrong: comparison
-            .first_wrong
-            .as_ref()
-            .map(|first| FirstWrongRotary {
-                expected: first.expected,
-                found: first.found,
-                pair: first.column,
-                position: first.position,
-                row: first.position.map(|_| first.row),
-                tensor: first.tensor.clone(),
-            }),
-        specification: serde_json::from_str(&spec.to_json()?)?,
-        status: status(comparison.is_right()),
-        tensors: [
-            checkpoint::COS_TENSOR,
-            checkpoint::SIN_TENSOR,
-            checkpoint::INV_FREQ_TENSOR,
-        ],
+        status: match comparison.is_right() {
+            true => "right",
+            false => "wrong",
+        },
+        tensor: match tensors {
+            None => report.table.as_deref().ok(),
+            Some(_) => None,
+        },
+        tensors,
         wrong: comparison.wrong,
     })
 }

@@ -20,6 +20,7 @@ pub(super) struct Document<'a> {
     not_understood: &'a [String],
     #[serde(flatten)]
     other: Option<Other>,
+    unrotated_temperature: Value,
 }
 
 /// The positions of a model without a rotary embedding.
@@ -52,6 +53,7 @@ struct LayerDocument<'a> {
     mrope: Value,
     pair_layout: PairLayout,
     sets: Vec<SetDocument<'a>>,
+    temperatures: Value,
     r#type: &'static str,
 }
 
@@ -88,6 +90,7 @@ impl<'a> Document<'a> {
             model_type: model.model_type.as_deref(),
             not_understood: &model.warnings,
             other: None,
+            unrotated_temperature: serde_json::to_value(model.unrotated_temperature)?,
         })
     }
 
@@ -108,6 +111,7 @@ impl<'a> Document<'a> {
                 note: positions.note,
                 schemes: schemes.collect(),
             }),
+            unrotated_temperature: Value::Null,
         }
     }
 }
@@ -131,6 +135,7 @@ fn layer<'a>((of, rates): &'a Layer<'_>) -> Result<LayerDocument<'a>> {
         mrope: serde_json::to_value(of.mrope)?,
         pair_layout: of.layout,
         sets: rates.sets.iter().map(set).collect(),
+        temperatures: serde_json::to_value(&of.temperatures)?,
         r#type: of.rotary.scaling.name(),
     })
 }

@@ -31,6 +31,10 @@ pub(super) fn page(source: &Source<'_>, model: &HfRotary, layers: &[Layer<'_>]) 
     for layer in layers {
         explain(&mut page, layer);
     }
+    if let Some(temperature) = &model.unrotated_temperature {
+        page.heading("Layers without a rotary embedding");
+        page.wrap("  ", &rotary::temperature(temperature));
+    }
     end(&mut page, &model.keys, &model.warnings);
     page
 }
@@ -122,6 +126,9 @@ fn explain(page: &mut Page, (layer, Rates { before, sets }): &Layer<'_>) {
     }
     if let Some(mrope) = &layer.mrope {
         page.wrap("  ", &axes(mrope));
+    }
+    for temperature in &layer.temperatures {
+        page.wrap("  ", &rotary::temperature(temperature));
     }
     if let Some(before) = before {
         page.wrap("  ", &sentence(&before.within, pairs));

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pe_core::MAX_D_MODEL;
 
-use super::numbers::{Scaling, positive, scaling, whole};
-use super::values::{base_help, input};
+use crate::cli::numbers::{Scaling, positive, scaling, whole};
+use crate::cli::values::{base_help, input};
 
 /// The kind of table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -16,6 +16,28 @@ pub(crate) enum TableArg {
     Sinusoidal,
     /// Cosines and sines that rotate queries and keys
     Rotary,
+    /// Embeddings of diffusion timesteps
+    Timestep,
+    /// Sines and cosines of the cells of a grid, such as the patches of an image
+    Grid,
+    /// Fourier features of the cells of a grid
+    Fourier,
+    /// ALiBi: the bias of each distance and head
+    Alibi,
+}
+
+impl TableArg {
+    /// Returns the name, as on the command line and in files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sinusoidal => "sinusoidal",
+            Self::Rotary => "rotary",
+            Self::Timestep => "timestep",
+            Self::Grid => "grid",
+            Self::Fourier => "fourier",
+            Self::Alibi => "alibi",
+        }
+    }
 }
 
 /// Treatment of keys of a config.json that would be ignored.

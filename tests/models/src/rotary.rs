@@ -1,0 +1,3 @@
+//! Models with rotary embeddings.
+
+pub mod llama;
