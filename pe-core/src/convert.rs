@@ -1,5 +1,6 @@
 //! Conventions of other libraries and model files, translated to specifications.
 
+pub(crate) mod columns;
 #[cfg(feature = "hf-config")]
 pub mod gguf;
 pub(crate) mod grid_preset;

@@ -149,6 +149,7 @@ mod table;
 pub mod text;
 mod turns;
 
+pub use convert::columns::convert_columns;
 #[cfg(feature = "hf-config")]
 pub use convert::gguf;
 pub use convert::grid_preset::GridPreset;

@@ -2,6 +2,7 @@
 //!
 //! Rules that need more than one option are the commands' own.
 
+mod convert;
 mod encode;
 mod export;
 mod identify;
@@ -17,6 +18,7 @@ mod shell;
 mod train;
 mod values;
 
+pub(crate) use convert::ConvertArgs;
 pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};

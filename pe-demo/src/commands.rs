@@ -1,5 +1,6 @@
 //! One command each: its options, the work, and what it prints.
 
+pub(crate) mod convert;
 pub(crate) mod encode;
 pub(crate) mod export;
 pub(crate) mod identify;

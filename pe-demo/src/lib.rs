@@ -8,6 +8,7 @@
 //!                   ├─► inspect ─► what a file holds, and whether it is right; what the
 //!                   │              rotary embedding of a config.json is
 //!                   ├─► identify ─► the convention of tables, from their numbers
+//!                   ├─► convert ─► a table in another convention, weights in the other pair layout
 //!                   ├─► resize ─► a learned grid of a safetensors file in another size
 //!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
 //!                   ├─► report ─► all figures on one page for a browser
@@ -52,7 +53,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use cli::{Command, VerbosityArgs};
-use commands::{encode, export, identify, inspect, plot, report, resize, shell, train};
+use commands::{convert, encode, export, identify, inspect, plot, report, resize, shell, train};
 use terminal::log::{Log, Verbosity};
 use terminal::outcome::BadUsage;
 use terminal::process::{self, Work};
@@ -161,6 +162,7 @@ fn dispatch(
     match command {
         Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
         Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
+        Command::Convert(args) => convert::run(&args, about_files),
         Command::Identify(args) => identify::run(&args, out),
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
         Command::Resize(args) => resize::run(&args, about_files),

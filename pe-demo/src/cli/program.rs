@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
+use super::convert::{CONVERT_EXAMPLES, ConvertArgs};
 use super::encode::{ENCODE_EXAMPLES, EncodeArgs};
 use super::export::{EXPORT_EXAMPLES, ExportArgs};
 use super::identify::{IDENTIFY_EXAMPLES, IdentifyArgs};
@@ -76,6 +77,9 @@ pub(crate) enum Command {
     /// Recognize the convention of tables from their numbers
     #[command(after_help = IDENTIFY_EXAMPLES)]
     Identify(IdentifyArgs),
+    /// Convert a table to another convention, or weights to the other pair layout
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
     /// Resize a learned grid of encodings in a safetensors file
     #[command(after_help = RESIZE_EXAMPLES)]
     Resize(ResizeArgs),

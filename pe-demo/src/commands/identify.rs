@@ -11,16 +11,19 @@ use pe_core::{Identification, Identified, identify};
 
 pub(super) use self::document::Document;
 use crate::cli::IdentifyArgs;
-use crate::sources::tensors::{self, Entries, Tensor};
+use crate::sources::tensors::{self, Entries, Tensor, Wanted};
 use crate::terminal::emit::{print, print_line};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
 
 pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
-    let wanted = |name: &str| args.tensor.as_deref().is_none_or(|wanted| wanted == name);
+    let wanted = Wanted {
+        name: args.tensor.as_deref(),
+        most_bytes: Wanted::MOST,
+    };
     let mut found = 0usize;
-    tensors::read(&args.file, &wanted, &mut |tensor| {
+    tensors::read(&args.file, wanted, &mut |tensor| {
         found += 1;
         let report = Report::new(&tensor)?;
         match args.json {
@@ -42,10 +45,14 @@ pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// The tensors of a file that follow a convention, without those that do not.
+/// The tensors of a file that follow a convention, without those that do not and those above 64 MiB.
 pub(super) fn conventions(file: &Path) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
-    tensors::read(file, &|_| true, &mut |tensor| {
+    let wanted = Wanted {
+        name: None,
+        most_bytes: 1 << 26,
+    };
+    tensors::read(file, wanted, &mut |tensor| {
         let report = Report::new(&tensor)?;
         if report.identification.agreement.is_some() {
             reports.push(report);

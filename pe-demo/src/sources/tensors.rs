@@ -13,15 +13,12 @@ use pe_core::{bf16, f16};
 use super::file;
 use crate::terminal::width::{clean, clean_path};
 
-/// Most bytes of a tensor that is read: larger ones are no tables of positions.
-pub(crate) const MOST_BYTES: u64 = 1 << 30;
-
 /// A tensor of a file.
 pub(crate) struct Tensor {
     pub(crate) name: String,
     pub(crate) dtype: String,
     pub(crate) shape: Vec<usize>,
-    /// `None` if the type has no floats, or the tensor is larger than [`MOST_BYTES`].
+    /// `None` if the type has no floats, or the tensor is larger than is wanted.
     pub(crate) entries: Option<Entries>,
 }
 
@@ -72,10 +69,25 @@ impl Float {
     }
 }
 
-/// What a visitor of tensors wants of one.
-type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+/// The tensors of a file that are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The only one. `None` for all.
+    pub(crate) name: Option<&'a str>,
+    /// Most bytes of one, which has no entries above that.
+    pub(crate) most_bytes: u64,
+}
 
-/// Reads the tensors of a file whose names are wanted, one after the other, in the file's order.
+impl Wanted<'_> {
+    /// Most bytes of a table of positions.
+    pub(crate) const MOST: u64 = 1 << 30;
+
+    fn takes(&self, name: &str) -> bool {
+        self.name.is_none_or(|wanted| wanted == name)
+    }
+}
+
+/// Reads the tensors of a file that are wanted, one after the other, in the file's order.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or has another format; the message names it.

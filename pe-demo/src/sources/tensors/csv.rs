@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use super::{Entries, MOST_BYTES, Tensor, Wanted};
+use super::{Entries, Tensor, Wanted};
 use crate::sources::file;
 
 /// Decimal digits from which a number is not one of 32 bits.
@@ -15,9 +15,9 @@ pub(super) fn read(
     wanted: Wanted<'_>,
     visit: &mut dyn FnMut(Tensor) -> Result<()>,
 ) -> Result<()> {
-    let text = file::text(path, MOST_BYTES, "a table of numbers")?;
+    let text = file::text(path, wanted.most_bytes, "a table of numbers")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    if !wanted(&name) {
+    if !wanted.takes(&name) {
         return Ok(());
     }
     let (mut entries, mut width, mut rows, mut digits) = (Vec::new(), None, 0usize, 0);

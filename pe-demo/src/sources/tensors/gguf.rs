@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use pe_candle::checkpoint::open_regular;
 use pe_core::gguf::GgufHeader;
 
-use super::{Float, MOST_BYTES, Tensor, Wanted};
+use super::{Float, Tensor, Wanted};
 
 pub(super) fn read(
     path: &Path,
@@ -19,7 +19,7 @@ pub(super) fn read(
     let header = GgufHeader::read(std::io::BufReader::new(&mut file), bytes)
         .map_err(|error| anyhow!("{error}"))?;
     for tensor in header.tensors {
-        if !wanted(&tensor.name) {
+        if !wanted.takes(&tensor.name) {
             continue;
         }
         let float = match tensor.kind {
@@ -30,7 +30,7 @@ pub(super) fn read(
             _ => None,
         };
         let size = |float: Float| tensor.elements.saturating_mul(float.bytes() as u64);
-        let entries = match float.filter(|(float, _)| size(*float) <= MOST_BYTES) {
+        let entries = match float.filter(|(float, _)| size(*float) <= wanted.most_bytes) {
             Some((float, _)) => {
                 file.seek(SeekFrom::Start(tensor.begin))?;
                 let mut data = Vec::new();

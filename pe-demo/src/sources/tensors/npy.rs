@@ -10,7 +10,7 @@ use flate2::read::DeflateDecoder;
 use pe_candle::checkpoint::open_regular;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::{Entries, FROM_TORCH, Float, MOST_BYTES, Tensor, Wanted};
+use super::{Entries, FROM_TORCH, Float, Tensor, Wanted};
 
 /// Longest header: shapes are short.
 const MOST_HEADER: usize = 1 << 16;
@@ -23,8 +23,8 @@ pub(super) fn read(
     let file = open_regular(path)?;
     let bytes = file.metadata()?.len();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    if wanted(&name) {
-        visit(array(&name, std::io::BufReader::new(file), bytes)?)?;
+    if wanted.takes(&name) {
+        visit(array(&name, std::io::BufReader::new(file), bytes, wanted)?)?;
     }
     Ok(())
 }
@@ -47,14 +47,14 @@ pub(super) fn read_archive(
         "a zip archive without arrays of NumPy"
     );
     for (index, name) in names.iter().enumerate() {
-        let Some(name) = name.strip_suffix(".npy").filter(|name| wanted(name)) else {
+        let Some(name) = name.strip_suffix(".npy").filter(|name| wanted.takes(name)) else {
             continue;
         };
         let entry = archive.by_index_raw(index)?;
         let size = entry.size();
         let tensor = match entry.compression() {
-            CompressionMethod::Stored => array(name, entry, size),
-            CompressionMethod::DEFLATE => array(name, DeflateDecoder::new(entry), size),
+            CompressionMethod::Stored => array(name, entry, size, wanted),
+            CompressionMethod::DEFLATE => array(name, DeflateDecoder::new(entry), size, wanted),
             other => Err(anyhow!("the compression {other:?} is not read")),
         };
         visit(tensor.with_context(|| format!("\"{}\"", name.escape_debug()))?)?;
@@ -63,7 +63,7 @@ pub(super) fn read_archive(
 }
 
 /// Reads an array of at most `bytes` bytes with its header.
-fn array(name: &str, mut reader: impl Read, bytes: u64) -> Result<Tensor> {
+fn array(name: &str, mut reader: impl Read, bytes: u64, wanted: Wanted<'_>) -> Result<Tensor> {
     let mut start = [0; 8];
     reader.read_exact(&mut start)?;
     ensure!(start.starts_with(b"\x93NUMPY"), "not an array of NumPy");
@@ -95,7 +95,7 @@ fn array(name: &str, mut reader: impl Read, bytes: u64) -> Result<Tensor> {
             let size = size(float).filter(|size| *size <= bytes);
             let size =
                 size.ok_or_else(|| anyhow!("shape {shape:?} needs more bytes than there are"))?;
-            if size > MOST_BYTES {
+            if size > wanted.most_bytes {
                 None
             } else {
                 let mut data = Vec::new();

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use pe_candle::checkpoint::open_regular;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 
-use super::{Float, MOST_BYTES, Tensor, Wanted};
+use super::{Float, Tensor, Wanted};
 
 /// Largest header, that of the format's own reader.
 const MOST_HEADER: u64 = 100_000_000;
@@ -30,14 +31,14 @@ pub(super) fn read(
         length <= MOST_HEADER.min(bytes - 8),
         "not a safetensors, .npy, .npz, .csv, or GGUF file"
     );
-    let mut header = prefix.to_vec();
+    let mut header = Vec::new();
     (&mut file).take(length).read_to_end(&mut header)?;
-    let (_, metadata) = SafeTensors::read_metadata(&header)?;
+    let metadata: Metadata = serde_json::from_slice(&header)?;
     let begin = 8 + length;
     let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
     tensors.sort_by_key(|(_, info)| info.data_offsets);
     for (name, info) in tensors {
-        if !wanted(&name) {
+        if !wanted.takes(&name) {
             continue;
         }
         let (from, to) = info.data_offsets;
@@ -54,7 +55,7 @@ pub(super) fn read(
             Dtype::BF16 => Some(Float::BF16),
             _ => None,
         };
-        let entries = match float.filter(|_| size <= MOST_BYTES) {
+        let entries = match float.filter(|_| size <= wanted.most_bytes) {
             Some(float) => {
                 file.seek(SeekFrom::Start(begin + from as u64))?;
                 let mut data = Vec::new();
