@@ -165,7 +165,7 @@ fn dispatch(
         Command::Convert(args) => convert::run(&args, about_files),
         Command::Identify(args) => identify::run(&args, out),
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
-        Command::Resize(args) => resize::run(&args, about_files),
+        Command::Resize(args) => resize::run(&resize::Options::new(args)?, about_files),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),
         Command::Plot(args) => plot::run(&plot::Options::new(args)?, about_files),
         Command::Report(args) => report::run(&report::Options::from(args), about_files),

@@ -8,6 +8,7 @@ use pe_core::{
     bf16, bias_from_hf_config, decomposed_index, f16, relative_distances, resize_rows,
     swin_v2_coordinates,
 };
+use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
 use serde_json::Value;
 
@@ -16,9 +17,7 @@ const FAR: i64 = 4096;
 
 fn golden() -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
-    GOLDEN.get_or_init(|| {
-        serde_json::from_str(include_str!("../golden/biases.json")).expect("biases.json")
-    })
+    GOLDEN.get_or_init(|| golden::json("biases.json"))
 }
 
 fn cases(key: &str) -> &'static [Value] {
@@ -31,12 +30,6 @@ fn number(value: &Value) -> u64 {
 
 fn size(value: &Value) -> usize {
     number(value) as usize
-}
-
-fn patterns(hex: &Value) -> Vec<u64> {
-    let hex = hex.as_array().unwrap().iter();
-    hex.map(|bits| u64::from_str_radix(bits.as_str().unwrap(), 16).unwrap())
-        .collect()
 }
 
 fn config(case: &Value) -> AlibiConfig {

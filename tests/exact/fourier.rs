@@ -3,15 +3,9 @@
 use pe_core::{
     AngleUnit, Element, FourierBands, FourierConfig, FourierFeatures, FourierPreset, bf16, f16,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
-
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        number => vec![number.as_f64().unwrap()],
-    }
-}
 
 fn features(case: &Value) -> FourierFeatures {
     let size = |name: &str| case[name].as_u64().unwrap() as usize;
@@ -32,7 +26,7 @@ fn same_bits<T: Element>(case: &Value, index: usize) {
         assert_eq!(wanted.len(), features.width());
         for (column, wanted) in wanted.iter().enumerate() {
             let wanted = wanted.as_str().unwrap().split('/').nth(index).unwrap();
-            let wanted = u64::from_str_radix(wanted, 16).unwrap();
+            let wanted = golden::hex(wanted);
             let found = rows.get(row, column).unwrap();
             // Zeros have either sign.
             let zero = wanted == 0 && found == T::default();
@@ -44,7 +38,7 @@ fn same_bits<T: Element>(case: &Value, index: usize) {
 
 #[test]
 fn every_feature_of_every_preset_is_the_nearest_float() {
-    let file: Value = serde_json::from_str(&golden::text("fourier.json")).unwrap();
+    let file: Value = golden::json("fourier.json");
     let mut seen = std::collections::BTreeSet::new();
     for case in file["cases"].as_array().unwrap() {
         seen.insert(case["preset"].as_str().unwrap());

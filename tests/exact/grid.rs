@@ -19,7 +19,7 @@ fn sizes(value: &Value) -> Vec<usize> {
 /// Every library on small grids. In f64 the definitions are equal; in f32 the libraries err.
 #[test]
 fn presets_give_the_numbers_of_their_libraries() {
-    let golden: Value = serde_json::from_str(&golden::text("grids.json")).unwrap();
+    let golden: Value = golden::json("grids.json");
     let mut seen = std::collections::BTreeMap::new();
     for case in golden["cases"].as_array().unwrap() {
         let preset: GridPreset = case["preset"].as_str().unwrap().parse().unwrap();

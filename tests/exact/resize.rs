@@ -25,7 +25,7 @@ fn configs() -> Vec<ResizeConfig> {
 /// 226 pairs of sizes and options, every weight by its bits.
 #[test]
 fn weights_are_the_nearest_floats_to_the_fractions() {
-    let golden: Value = serde_json::from_str(&golden::text("resize.json")).unwrap();
+    let golden: Value = golden::json("resize.json");
     let cases = golden["weights"].as_array().unwrap();
     assert_eq!(cases.len(), 226);
     for case in cases {
@@ -71,7 +71,7 @@ fn weights_are_the_nearest_floats_to_the_fractions() {
 }
 
 fn tap(tap: &Value) -> (u32, u64) {
-    let weight = u64::from_str_radix(tap[1].as_str().unwrap(), 16).unwrap();
+    let weight = golden::hex(tap[1].as_str().unwrap());
     (tap[0].as_u64().unwrap() as u32, weight)
 }
 
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
+    fn same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
         let config = configs()[which];
         // Antialiasing of aligned corners keeps torch's centers.
         prop_assume!(!(config.align_corners && side == 1 && which >= 5));

@@ -4,16 +4,12 @@ use pe_core::testing::{Rungs, entry_pair};
 use pe_core::{
     Element, Error, Preset, Recipe, Sinusoidal, Timestep, TimestepConfig, TimestepPreset, bf16, f16,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 fn file() -> Value {
-    serde_json::from_str(&golden::text("timestep_presets.json")).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    let number = |number: &Value| number.as_f64().unwrap();
-    value.as_array().unwrap().iter().map(number).collect()
+    golden::json("timestep_presets.json")
 }
 
 /// Compares rows in one type with the bits that a file states in this type, `index` among four.
@@ -22,7 +18,7 @@ fn same_bits<T: Element>(timestep: &Timestep, timesteps: &[f64], exact: &Value, 
     for (row, (wanted, t)) in exact.as_array().unwrap().iter().zip(timesteps).enumerate() {
         for (column, wanted) in wanted.as_array().unwrap().iter().enumerate() {
             let wanted = wanted.as_str().unwrap().split('/').nth(index).unwrap();
-            let wanted = u64::from_str_radix(wanted, 16).unwrap();
+            let wanted = golden::hex(wanted);
             let found = rows.get(row, column).unwrap();
             let config = timestep.config();
             assert_eq!(

@@ -54,7 +54,7 @@ fn request(from: &[usize], to: &[usize]) -> TableResize {
 
 /// Over types and axes: the entries are those of the layer, the rest is unchanged.
 #[test]
-fn the_grid_is_resized_and_nothing_else() -> Result<()> {
+fn grid_is_resized_and_nothing_else() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let out = folder.path().join("resized.safetensors");
@@ -120,7 +120,7 @@ fn equal_input_gives_equal_bytes_also_in_place() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_resized_is_named_and_nothing_is_written() -> Result<()> {
+fn tensors_that_cannot_be_resized_are_named_and_nothing_is_written() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let out = folder.path().join("resized.safetensors");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::table;
 
-/// A file, and what is read from it.
+/// A file and the facts read from it.
 pub struct Config {
     pub text: String,
     /// Names and values of the facts.

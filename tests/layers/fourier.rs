@@ -3,23 +3,17 @@
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
 use pe_candle::{FourierFeatures, FourierPreset};
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 use crate::util::{error_of, f64s};
 
 const CPU: &Device = &Device::Cpu;
 
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        number => vec![number.as_f64().unwrap()],
-    }
-}
-
 #[test]
 fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
-    let file: Value = serde_json::from_str(&golden::text("fourier.json")).unwrap();
+    let file: Value = golden::json("fourier.json");
     for case in file["cases"].as_array().unwrap() {
         let size = |name: &str| case[name].as_u64().unwrap() as usize;
         let name = case["preset"].as_str().unwrap();
@@ -91,7 +85,7 @@ fn points_of_every_type_and_shape() -> Result<()> {
 }
 
 #[test]
-fn a_matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
+fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let map = VarMap::new();
     let vb = VarBuilder::from_varmap(&map, DType::F32, CPU);
     let config = FourierPreset::Sam.config(2, 4);

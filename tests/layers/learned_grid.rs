@@ -2,12 +2,12 @@
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
-use half::{bf16, f16};
 use pe_candle::testing::{InstructionSet, Planned, Route};
 use pe_candle::{
     LearnedGrid, LearnedGridConfig, PatchGrid, PatchOrder, ResizeConfig, ResizeKernel,
     ResizePreset, TableAxes,
 };
+use pe_tests::layers::bits;
 use pe_tests::resize;
 use pe_tests::tolerance;
 
@@ -28,37 +28,6 @@ fn image(rows: u32, columns: u32) -> PatchGrid {
         frames: 1,
         rows,
         columns,
-    }
-}
-
-/// The bits of all elements.
-fn bits(xs: &Tensor) -> Vec<u64> {
-    let xs = xs.flatten_all().unwrap();
-    match xs.dtype() {
-        DType::F64 => xs
-            .to_vec1::<f64>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits())
-            .collect(),
-        DType::F16 => xs
-            .to_vec1::<f16>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
-        DType::BF16 => xs
-            .to_vec1::<bf16>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
-        _ => xs
-            .to_vec1::<f32>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
     }
 }
 

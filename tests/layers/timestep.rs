@@ -100,7 +100,7 @@ fn strided_fractional_scalar_and_empty_timesteps() -> Result<()> {
 }
 
 #[test]
-fn the_recipe_of_diffusers_is_available() -> Result<()> {
+fn recipe_of_diffusers_is_available() -> Result<()> {
     let config = TimestepConfig {
         recipe: Recipe::DiffusersF32,
         ..TimestepPreset::Flux.config(256)
@@ -122,7 +122,7 @@ fn loss(layer: &TimestepEmbedding, t: &Tensor, weights: &Tensor) -> Result<Tenso
 }
 
 #[test]
-fn the_gradient_equals_finite_differences() -> Result<()> {
+fn gradient_equals_finite_differences() -> Result<()> {
     for preset in TimestepPreset::ALL {
         let config = TimestepConfig {
             scale: 3.0,

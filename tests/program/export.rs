@@ -1,4 +1,4 @@
-//! `pe-demo export` writes what its options say.
+//! `pe-demo export` writes the table that its options specify.
 
 use std::path::Path;
 

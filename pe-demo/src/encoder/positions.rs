@@ -19,7 +19,7 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    /// Builds what the scheme of a checked config needs.
+    /// Builds the parts of the scheme of a checked config.
     pub(super) fn new(
         config: &EncoderConfig,
         sinusoidal: PositionalEncoding,

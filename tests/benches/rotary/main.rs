@@ -32,14 +32,14 @@ const LARGE: [(usize, usize, usize, usize); 2] = [(8, 32, 512, 128), (1, 32, 204
 
 type Work<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 
-/// What the names of the rows to measure contain, and whether one did.
+/// Part of the names of the rows to measure, and whether a row matched.
 #[derive(Default)]
 struct Filter {
     word: String,
     matched: Cell<bool>,
 }
 
-/// A row of the table: ours, and what it is held against.
+/// A row of the table: ours, and the contestants.
 struct Row<'a> {
     name: String,
     works: Vec<(&'static str, Work<'a>)>,

@@ -9,7 +9,7 @@ use pe_tests::{golden, tolerance};
 use serde_json::Value;
 
 fn all(key: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axes.json")).unwrap();
+    let all: Value = golden::json("rotary_axes.json");
     all[key].as_array().unwrap().clone()
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The cases of the golden file, with the layer of each.
 fn cases() -> Vec<(String, AxialRotary, Value)> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     let case = |case: &Value| {
         let name = case["preset"].as_str().unwrap();
         let preset: AxialRotaryPreset = name.parse().unwrap();
@@ -121,7 +121,7 @@ fn entries_are_the_nearest_of_four_types() {
                 let CosSin { cos, sin } = &tables[column];
                 for (table, function) in [(cos, 3), (sin, 4)] {
                     let text = entry[function][form].as_str().unwrap();
-                    let bits = u64::from_str_radix(text, 16).unwrap();
+                    let bits = golden::hex(text);
                     let found = table.get(row, pair).unwrap();
                     let zero = bits == 0 && found == T::default();
                     assert!(
@@ -355,7 +355,7 @@ fn pairs_are_where_the_pairing_places_them() {
 
 #[test]
 fn windows_are_those_of_the_model() {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     for case in all["windows"].as_array().unwrap() {
         let grids: Vec<[u32; 3]> = list(&case["grids"]);
         let grid = |[frames, rows, columns]: [u32; 3]| PatchGrid {
@@ -563,7 +563,7 @@ fn positions_that_cannot_be_used_are_errors() {
 /// The table in the documentation is that of the golden script.
 #[test]
 fn distances_of_the_models_are_those_documented() {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     let source = golden::path("../../pe-core/src/families/rotary/axial/preset.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let rows = all["errors"].as_array().unwrap();

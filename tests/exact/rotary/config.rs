@@ -1,4 +1,4 @@
-//! Reading `config.json`: what each key does, and what is reported.
+//! Reading `config.json`: the effect of each key, and the reports.
 
 use pe_core::hf_config::{self, HfLayer, HfModel, HfPositions, HfRotary, UnknownKeys};
 use pe_core::{Error, MropeArrangement, Result, RopeScaling, Rotary, RotaryConfig, YarnScaling};

@@ -28,7 +28,7 @@ struct Layer {
 }
 
 fn files() -> Vec<(File, Vec<u8>)> {
-    let files: Vec<File> = serde_json::from_str(&golden::text("gguf.json")).unwrap();
+    let files: Vec<File> = golden::json("gguf.json");
     let bytes = |text: &str| -> Vec<u8> {
         let pairs = (0..text.len()).step_by(2);
         pairs

@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use super::*;
 use pe_candle::position_ids_from_attention_mask;
+use pe_tests::golden::json;
 use pe_tests::tolerance::{BIAS_F32, BIAS_GRADIENT_F64, BIAS_RESIZED_F32, BIAS_SINUSOID_F32};
 use serde_json::Value;
 
 fn golden(key: &str) -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
-    let read = || serde_json::from_str(include_str!("../../golden/biases.json"));
-    let all = GOLDEN.get_or_init(|| read().expect("biases.json"));
-    &all[key]
+    &GOLDEN.get_or_init(|| json("biases.json"))[key]
 }
 
 fn layer(key: &str) -> &'static Value {

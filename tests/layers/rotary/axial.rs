@@ -66,7 +66,7 @@ const TOKENS: usize = 2 + 6 + 1;
 
 #[test]
 fn presets_rotate_as_the_models_do() -> Result<()> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     for case in all["cases"].as_array().unwrap() {
         let name = case["preset"].as_str().unwrap();
         let preset: AxialRotaryPreset = name.parse().unwrap();
@@ -205,7 +205,7 @@ fn every_path_has_the_same_bits() -> Result<()> {
     Ok(())
 }
 
-/// Without the axis of the batch.
+/// Removes the axis of the batch.
 #[test]
 fn three_axes_are_a_batch_of_one() -> Result<()> {
     for config in kinds() {

@@ -23,7 +23,7 @@ fn close(found: &Tensor, wanted: &[f64], tolerance: f64, what: &str) {
 /// Values and gradients, of the input and of the weights, as torch computes them in f64.
 #[test]
 fn values_and_gradients_are_those_of_torch() {
-    let all: Value = serde_json::from_str(&golden::text("learned_rotary.json")).unwrap();
+    let all: Value = golden::json("learned_rotary.json");
     for case in all["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
         let list = |key: &str| serde_json::from_value::<Vec<f64>>(case[key].clone()).unwrap();

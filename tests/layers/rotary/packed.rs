@@ -95,9 +95,9 @@ fn packed_calls_equal_those_with_a_batch() {
     }
 }
 
-/// In place, with one thread and with several, next to memory that must not change.
+/// Calls in place, with one thread and with several, next to memory that must not change.
 #[test]
-fn in_place_calls_change_only_their_parts() {
+fn inplace_calls_change_their_parts_alone() {
     for (tokens, width, rotary_dim) in [(7, 16, 10), (700, 128, 128)] {
         for dtype in [DType::F32, DType::BF16] {
             let rotary = layer(config(rotary_dim, width), dtype);
@@ -226,7 +226,7 @@ fn ids_that_were_checked_once_are_checked_against_every_table() {
 }
 
 #[test]
-fn no_tokens_are_no_work() {
+fn calls_without_tokens_do_nothing() {
     let rotary = layer(config(8, 8), DType::F32);
     let (q, k) = (
         Tensor::zeros((0, 3, 8), DType::F32, CPU).unwrap(),

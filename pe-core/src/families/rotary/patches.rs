@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_tokens_as_documented() {
+    fn tokens_are_as_many_as_documented() {
         assert!(check_tokens(1 << 28).is_ok());
         let error = check_tokens((1 << 28) + 1).unwrap_err();
         assert!(error.to_string().contains("268435457"), "{error}");
