@@ -2,30 +2,27 @@
 //!
 //! Rules that need more than one option are the commands' own.
 
-mod convert;
 mod encode;
 mod export;
-mod identify;
-mod inspect;
+mod files;
 mod mistake;
 pub(crate) mod needs;
 pub mod numbers;
 mod parse;
 mod plot;
 mod program;
-mod resize;
 mod shell;
 mod train;
 mod values;
 
-pub(crate) use convert::ConvertArgs;
 pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
-pub(crate) use identify::IdentifyArgs;
+pub(crate) use files::convert::ConvertArgs;
+pub(crate) use files::identify::IdentifyArgs;
+pub(crate) use files::resize::ResizeArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 pub(crate) use program::{Cli, Command, VerbosityArgs};
-pub(crate) use resize::ResizeArgs;
 pub(crate) use train::TrainArgs;

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::families::sinusoidal::{Sinusoidal, SinusoidalConfig};
 use crate::rows::columns::{Column, Columns};
+use crate::spec::recipe::Recipe;
 
 /// Returns, for each column of the convention `to`, the column of `from` with the same sines or cosines, or `None`
 /// for a column of zeros. The whole result is `None` if a column of `to` is not in `from`: the table then has to be
@@ -29,7 +30,7 @@ pub fn convert_columns(
     to: &SinusoidalConfig,
 ) -> Result<Option<Vec<Option<usize>>>> {
     let frequencies = |config: &SinusoidalConfig| -> Result<Vec<f64>> {
-        let recipe = crate::Recipe::Exact;
+        let recipe = Recipe::Exact;
         Ok(Sinusoidal::new(SinusoidalConfig { recipe, ..*config })?.inv_freq())
     };
     let (ours, theirs) = (frequencies(from)?, frequencies(to)?);

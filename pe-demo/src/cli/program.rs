@@ -2,13 +2,13 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use super::convert::{CONVERT_EXAMPLES, ConvertArgs};
 use super::encode::{ENCODE_EXAMPLES, EncodeArgs};
 use super::export::{EXPORT_EXAMPLES, ExportArgs};
-use super::identify::{IDENTIFY_EXAMPLES, IdentifyArgs};
-use super::inspect::{INSPECT_EXAMPLES, InspectArgs};
+use super::files::convert::{CONVERT_EXAMPLES, ConvertArgs};
+use super::files::identify::{IDENTIFY_EXAMPLES, IdentifyArgs};
+use super::files::inspect::{INSPECT_EXAMPLES, InspectArgs};
+use super::files::resize::{RESIZE_EXAMPLES, ResizeArgs};
 use super::plot::{PlotArgs, REPORT_EXAMPLES, ReportArgs, plot_help};
-use super::resize::{RESIZE_EXAMPLES, ResizeArgs};
 use super::shell::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 use super::train::{TRAIN_EXAMPLES, TrainArgs};
 

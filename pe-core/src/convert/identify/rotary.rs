@@ -4,6 +4,7 @@ use super::estimate::{cos_sin, rate_of_wave, snapped};
 use super::inv_freq::classify;
 use super::view::{View, compare};
 use super::{Agreement, Identified, RotaryColumns, RotaryPart};
+use crate::error::Result;
 use crate::families::rotary::{CosSin, Rotary, RotaryConfig, RotaryFrequencies};
 use crate::rows::element::Element;
 use crate::spec::recipe::RotaryRecipe;
@@ -158,7 +159,7 @@ fn table<T: Element>(
     factor: f64,
     part: RotaryPart,
     columns: RotaryColumns,
-) -> crate::Result<Vec<T>> {
+) -> Result<Vec<T>> {
     let half: Vec<T> = if factor == 1.0 {
         of_part(frequencies.tables::<T>(positions)?, part)
     } else {

@@ -6,10 +6,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pe_core::{PairLayout, Preset, SinusoidLayout};
 
-use super::numbers::whole;
-use super::values::{input, output, preset};
+use crate::cli::numbers::whole;
+use crate::cli::values::{input, output, preset};
 
-pub(super) const CONVERT_EXAMPLES: &str = "\
+pub(in crate::cli) const CONVERT_EXAMPLES: &str = "\
 Examples:
   pe-demo convert table.npy --to whisper -o whisper.safetensors
   pe-demo convert pe.safetensors --layout concatenated -o halves.safetensors

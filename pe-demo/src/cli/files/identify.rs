@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::input;
+use crate::cli::values::input;
 
-pub(super) const IDENTIFY_EXAMPLES: &str = "\
+pub(in crate::cli) const IDENTIFY_EXAMPLES: &str = "\
 Examples:
   pe-demo identify table.npy
   pe-demo identify model.safetensors --tensor embed_positions.weight

@@ -6,10 +6,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pe_core::{MAX_GRID_SIDE, ResizeKernel, ResizePreset};
 
-use super::numbers::whole;
-use super::values::{input, output};
+use crate::cli::numbers::whole;
+use crate::cli::values::{input, output};
 
-pub(super) const RESIZE_EXAMPLES: &str = "\
+pub(in crate::cli) const RESIZE_EXAMPLES: &str = "\
 Examples:
   pe-demo resize vit.safetensors --tensor pos_embed --from 14x14 --to 24x24 \\
       --preset timm -o vit-384.safetensors
