@@ -5,7 +5,6 @@ pub(crate) mod columns;
 pub mod gguf;
 pub(crate) mod grid_preset;
 #[cfg(feature = "hf-config")]
-pub(crate) mod hf_bias;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 pub(crate) mod identify;

@@ -154,8 +154,6 @@ pub use convert::columns::convert_columns;
 pub use convert::gguf;
 pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
-pub use convert::hf_bias::{HfBias, bias_from_hf_config};
-#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::identify::{
     Agreement, Identification, Identified, LearnedStatistics, RotaryColumns, RotaryPart, identify,
@@ -181,12 +179,12 @@ pub use families::fourier::{
 pub use families::grid::{
     AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };
-pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
+pub use families::resize::{AxisTaps, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
-    MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
-    RotaryFrequencies, ScoreTemperature, TokenOrder, VisionWindows, Xpos, XposConfig,
+    MropePositions, MropeSegment, PatchGrid, PatchOrder, PatchPositions, Rotary, RotaryAxis,
+    RotaryConfig, RotaryFrequencies, ScoreTemperature, VisionWindows, Xpos, XposConfig,
     mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};

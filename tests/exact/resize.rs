@@ -115,6 +115,32 @@ fn presets_agree_with_the_libraries_to_their_distance() {
     }
 }
 
+/// The windows of [`PatchPositions`](pe_core::PatchPositions), also at the edges of a resized grid.
+#[test]
+fn resized_rows_follow_windows() {
+    let order = PatchOrder::Windows {
+        merge: 2,
+        window: 2,
+    };
+    let [rows, columns] = [4, 6].map(|side| {
+        let kernel = ResizeConfig::new(ResizeKernel::Nearest);
+        kernel.taps(side, side).unwrap()
+    });
+    let mut taps = RowTaps::new(24);
+    taps.push_grid(&[&rows, &columns], 0, order).unwrap();
+    let grid = pe_core::PatchGrid {
+        frames: 1,
+        rows: 4,
+        columns: 6,
+    };
+    let patches = pe_core::PatchPositions::new(&[grid], order).unwrap();
+    let wanted = patches.rows.iter().zip(&patches.columns);
+    let wanted: Vec<u32> = wanted.map(|(row, column)| row * 6 + column).collect();
+    let found: Vec<u32> = (0..24).map(|row| taps.of(row).0[0]).collect();
+    assert_eq!(found, wanted);
+    assert_eq!(found[8..12], [12, 13, 18, 19]);
+}
+
 #[test]
 fn grids_follow_their_order_and_keep_rows() {
     let one = ResizeConfig::new(ResizeKernel::Nearest).taps(4, 4).unwrap();

@@ -397,7 +397,7 @@ fn presets_name_the_tensors_of_their_models() -> Result<()> {
         };
         let data = map.data().lock().unwrap();
         assert_eq!(data.keys().collect::<Vec<_>>(), [&full]);
-        let dims = if config.shape == LearnedShape::OneBatch {
+        let dims = if config.shape == LearnedShape::BatchOfRows {
             vec![1, rows, 4]
         } else {
             vec![rows, 4]

@@ -179,7 +179,7 @@ QWEN = {
 }
 
 
-def make_qwen3_vl():
+def make_qwen3_vl_vision():
     from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionConfig, Qwen3VLVisionModel
 
     config = {
@@ -188,14 +188,14 @@ def make_qwen3_vl():
         "deepstack_visual_indexes": [0], "in_channels": 3, "hidden_act": "gelu_pytorch_tanh",
     }
     outputs(
-        "qwen3_vl", config,
+        "qwen3_vl_vision", config,
         lambda: Qwen3VLVisionModel(eager(Qwen3VLVisionConfig, config)),
         lambda model, case: model(case["pixel_values"], case["grid_thw"]).pooler_output,
         QWEN,
     )
 
 
-def make_qwen2_vl():
+def make_qwen2_vl_vision():
     from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel, Qwen2VLVisionConfig
 
     config = {
@@ -203,7 +203,7 @@ def make_qwen2_vl():
         "temporal_patch_size": 2, "spatial_merge_size": 2, "in_channels": 3, "hidden_act": "quick_gelu",
     }
     outputs(
-        "qwen2_vl", config,
+        "qwen2_vl_vision", config,
         lambda: Qwen2VisionTransformerPretrainedModel(eager(Qwen2VLVisionConfig, config)),
         lambda model, case: model(case["pixel_values"], case["grid_thw"]).pooler_output,
         QWEN,

@@ -13,6 +13,7 @@ pub mod config;
 pub mod decoder;
 pub mod diffusion;
 pub mod rotary;
+pub mod tiny;
 pub mod vision;
 
 pub use batch::Batch;

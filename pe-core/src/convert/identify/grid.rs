@@ -19,7 +19,7 @@ pub(super) fn identify<T: Element>(
         let Ok(grid) = Grid::new(preset.config(view.width)) else {
             continue;
         };
-        let (prefix, count) = (grid.config().prefix_rows, grid.config().sides);
+        let (prefix, count) = (grid.config().prefix_rows, grid.config().num_sides);
         if prefix == 1 && view.zero_row != Some(0) {
             continue;
         }
@@ -69,7 +69,7 @@ fn agrees(view: &View<'_>, grid: &Grid, sides: &[usize]) -> bool {
     };
     let coordinates: Vec<Vec<f64>> = (0..sides.len()).map(along).collect();
     let lists: Vec<&[f64]> = coordinates.iter().map(Vec::as_slice).collect();
-    let Ok(table) = grid.table_at::<f64>(&lists) else {
+    let Ok(table) = grid.table_at_reals::<f64>(&lists) else {
         return false;
     };
     let largest = lists.concat().into_iter().fold(0.0, f64::max);

@@ -121,7 +121,7 @@ impl Document {
                 ..plain
             },
             Identified::Alibi { config, .. } => Self {
-                num_heads: Some(config.heads),
+                num_heads: Some(config.num_heads),
                 bias_max: Some(config.bias_max),
                 recipe: Some("exact"),
                 ..plain

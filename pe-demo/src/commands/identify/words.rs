@@ -114,7 +114,7 @@ pub(crate) fn convention(report: &Report) -> String {
                 Some(keys) => format!("biases over {keys} keys"),
                 None => "slopes".to_owned(),
             },
-            config.heads,
+            config.num_heads,
             config.bias_max
         ),
         Identified::Grid { preset, sides } => {

@@ -3,7 +3,8 @@
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Activation, Conv2d, VarBuilder};
 use pe_candle::{
-    LearnedGrid, LearnedGridConfig, RelativeTable, RelativeTableConfig, ResizePreset, ScoreMask,
+    LearnedGrid, LearnedGridConfig, RelativeRows, RelativeTable, RelativeTableConfig, ResizePreset,
+    ScoreMask,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,8 +79,9 @@ impl Beit {
         let tokens = xs.dim(1)?;
         for (layer, table) in &self.layers {
             let table = table.resized(&[2 * height - 1, 2 * width - 1])?;
-            let table =
-                RelativeTable::from_table(RelativeTableConfig::Beit { height, width }, &table)?;
+            let rows = RelativeRows::Beit { height, width };
+            let config = RelativeTableConfig::new(rows, table.dim(1)?);
+            let table = RelativeTable::from_table(config, table)?;
             let bias = table.bias(tokens, tokens, 0)?;
             xs = layer.forward(&xs, |q, k, v| {
                 attend((q, k, v), self.scale, Some(&bias), &ScoreMask::none())

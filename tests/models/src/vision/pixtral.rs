@@ -45,7 +45,7 @@ impl Pixtral {
         let config: Config = config::read(config)?;
         let (width, inner) = (config.hidden_size, config.intermediate_size);
         let head_dim = width / config.num_attention_heads;
-        let rotary = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Pixtral, head_dim)?;
+        let rotary = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Pixtral, head_dim);
         let layer = |index| {
             let vb = vb.pp(format!("transformer.layers.{index}"));
             let linear = |name, from, to| linear_no_bias(from, to, vb.pp(name));

@@ -100,7 +100,7 @@ impl QwenVision {
         let rotary = AxialRotaryEmbeddingConfig::from_preset(
             AxialRotaryPreset::Qwen2VlVision,
             width / cfg.num_heads,
-        )?;
+        );
         let merged = width * cfg.spatial_merge_size * cfg.spatial_merge_size;
         let (out, vb_merger) = (
             cfg.out_hidden_size.unwrap_or(cfg.hidden_size),

@@ -2,7 +2,10 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Activation, Conv2d, Conv2dConfig, VarBuilder, conv2d_no_bias};
-use pe_candle::{DecomposedBias, LearnedGrid, LearnedGridConfig, ScoreMask, TableAxes};
+use pe_candle::{
+    DecomposedBias, DecomposedBiasConfig, LearnedGrid, LearnedGridConfig, LearnedGridShape,
+    ScoreMask,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -57,8 +60,10 @@ impl Sam {
             let layer = Layer::new(names, sizes, (cfg.hidden_act, cfg.layer_norm_eps), &vb)?;
             let window = (!cfg.global_attn_indexes.contains(&index)).then_some(cfg.window_size);
             let side = window.unwrap_or(side);
-            let bias =
-                DecomposedBias::new((side, side), width / cfg.num_attention_heads, vb.pp("attn"))?;
+            let bias = DecomposedBias::new(
+                DecomposedBiasConfig::new([side, side], width / cfg.num_attention_heads),
+                vb.pp("attn"),
+            )?;
             Ok((layer, bias, window))
         };
         let neck = |part: usize, from, kernel: usize| {
@@ -82,7 +87,7 @@ impl Sam {
             Ok::<_, candle_core::Error>((conv, norm))
         };
         let grid = LearnedGridConfig {
-            axes: TableAxes::ChannelsLast,
+            shape: LearnedGridShape::ChannelsLast,
             tensor: "pos_embed".to_owned(),
             ..LearnedGridConfig::new([side, side], width)
         };

@@ -2,7 +2,7 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Activation, Conv2d, Linear, VarBuilder, linear_no_bias};
-use pe_candle::{AttentionBias, RelativeTable, RelativeTableConfig, ScoreMask};
+use pe_candle::{AttentionBias, RelativeRows, RelativeTable, RelativeTableConfig, ScoreMask};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -60,14 +60,12 @@ impl Swin {
             let layer = |index| {
                 let vb = vb.pp(format!("blocks.{index}"));
                 let layer = Layer::new(Names::vit(qkv), sizes, (cfg.hidden_act, eps), &vb)?;
-                let table = RelativeTableConfig::Swin {
+                let rows = RelativeRows::Swin {
                     height: window,
                     width: window,
                 };
-                Ok((
-                    layer,
-                    RelativeTable::new(table, num_heads, vb.pp("attention.self"))?,
-                ))
+                let table = RelativeTableConfig::new(rows, num_heads);
+                Ok((layer, RelativeTable::new(table, vb.pp("attention.self"))?))
             };
             let merge = || {
                 let norm = LayerNorm::new(4 * width, eps, vb.pp("downsample.norm"))?;

@@ -140,10 +140,10 @@ models! {
     pixtral: model("pixtral", "rotary, 2 axes", &[("one", "image"), ("packed", "packed images")], |config, vb, call| {
         vision::Pixtral::load(config, vb)?.forward(&call.get("pixel_values")?, &call.sizes()?)
     }, Some(upstream::pixtral));
-    qwen2_vl: model("qwen2_vl", "rotary, 2 axes", QWEN, |config, vb, call| {
+    qwen2_vl_vision: model("qwen2_vl_vision", "rotary, 2 axes", QWEN, |config, vb, call| {
         vision::load_qwen2_vl(config, vb)?.forward(&call.get("pixel_values")?, &call.grids()?)
     }, None);
-    qwen3_vl: model("qwen3_vl", "learned grid, resized; rotary, 2 axes", QWEN, |config, vb, call| {
+    qwen3_vl_vision: model("qwen3_vl_vision", "learned grid, resized; rotary, 2 axes", QWEN, |config, vb, call| {
         vision::load_qwen3_vl(config, vb)?.forward(&call.get("pixel_values")?, &call.grids()?)
     }, None);
     whisper: model("whisper", "sinusoids; learned table", &[("speech", "prompt, steps")], |config, vb, call| {
