@@ -74,7 +74,7 @@ pub(crate) struct ResizeArgs {
 pub(crate) struct Sides(pub(crate) Vec<usize>);
 
 /// Reads one to four sides, with an `x` between two.
-pub(super) fn sides(text: &str) -> Result<Sides, String> {
+pub(in crate::cli) fn sides(text: &str) -> Result<Sides, String> {
     const MOST: usize = 4;
     let side = whole::<usize>(1, MAX_GRID_SIDE as u64);
     let sides: Result<Vec<usize>, String> = text.split('x').take(MOST + 1).map(side).collect();
