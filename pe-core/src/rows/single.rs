@@ -99,31 +99,35 @@ pub(crate) fn fill_row<T: Lane>(
     }
     let frequencies = &frequencies[..columns.complete_pairs()];
     let mut pairs = columns.split(row);
+    let mut angles = [0; RUN];
     for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
         let first = index * RUN;
         let run = first..first + frequencies.len();
         let mut all = pairs.run(first, frequencies.len());
         let out = all.run(0, frequencies.len());
         let failed = match short.filter(|_| T::SINGLE) {
-            Some(Short {
-                negative: false,
-                mantissa,
-                shift: 0,
-            }) => {
-                let [_, high, middle, low] = &limbs.limbs;
-                arch.dispatch(Run {
-                    limbs: [&high[run.clone()], &middle[run.clone()], &low[run]],
-                    position: mantissa,
-                    factor: factor.value,
-                    error,
-                    out,
-                })
-            }
             Some(short) => {
+                let angles = &mut angles[..frequencies.len()];
                 let places = (short.shift / 32) as i32;
-                arch.dispatch(RealRun {
-                    limbs: [0, 1, 2, 3].map(|place| limbs.get(place - places, &run)),
-                    position: short,
+                let limb = |place: i32| limbs.get(place - places, &run);
+                match short {
+                    Short {
+                        negative: false,
+                        mantissa: position,
+                        shift: 0,
+                    } => arch.dispatch(IntegerAngles {
+                        limbs: [1, 2, 3].map(limb),
+                        position,
+                        angles,
+                    }),
+                    position => arch.dispatch(RealAngles {
+                        limbs: [0, 1, 2, 3].map(limb),
+                        position,
+                        angles,
+                    }),
+                }
+                arch.dispatch(Run {
+                    angles,
                     factor: factor.value,
                     error,
                     out,
@@ -148,11 +152,71 @@ pub(crate) fn fill_row<T: Lane>(
     true
 }
 
-/// A run of pairs on the chosen instruction set (`rows::recurrence` explains why this is a
-/// structure).
-struct Run<'a, T> {
+/// The angles of a run of pairs, in units of 2^-64 turns, at a position that is an integer (`rows::recurrence` explains why
+/// this is a structure).
+struct IntegerAngles<'a> {
     limbs: [&'a [u64]; 3],
     position: u32,
+    angles: &'a mut [u64],
+}
+
+impl WithSimd for IntegerAngles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let [high, middle, low] = self.limbs;
+        // A product needs half the instructions if both factors visibly have 32 bits.
+        let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
+        for (angle, (high, (middle, low))) in self
+            .angles
+            .iter_mut()
+            .zip(high.iter().zip(middle.iter().zip(low)))
+        {
+            // Modulo one turn: the bits beyond 64 are complete turns.
+            *angle = (times(*high) << 32)
+                .wrapping_add(times(*middle))
+                .wrapping_add(times(*low) >> 32);
+        }
+    }
+}
+
+/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
+/// frequencies are shifted to the right instead of the position.
+struct RealAngles<'a> {
+    /// The limb above the three that are used, and these.
+    limbs: [&'a [u64]; 4],
+    position: Short,
+    angles: &'a mut [u64],
+}
+
+impl WithSimd for RealAngles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let [above, high, middle, low] = self.limbs;
+        let right = self.position.shift % 32;
+        let left = 32 - right;
+        let times = |above: u64, limb: u64| {
+            let shifted = (above << left | limb >> right) & 0xffff_ffff;
+            shifted * u64::from(self.position.mantissa)
+        };
+        let sign = u64::from(self.position.negative).wrapping_neg();
+        let limbs = above.iter().zip(high).zip(middle.iter().zip(low));
+        for (angle, ((above, high), (middle, low))) in self.angles.iter_mut().zip(limbs) {
+            let sum = (times(*above, *high) << 32)
+                .wrapping_add(times(*high, *middle))
+                .wrapping_add(times(*middle, *low) >> 32);
+            // The negative angle for a negative position.
+            *angle = (sum ^ sign).wrapping_sub(sign);
+        }
+    }
+}
+
+/// The sines and cosines of a run of angles, multiplied by `factor`. Returns whether one failed the rounding test.
+struct Run<'a, T> {
+    angles: &'a [u64],
     factor: f64,
     error: f64,
     out: PairSlices<'a, T>,
@@ -163,74 +227,12 @@ impl<T: Lane> WithSimd for Run<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [high, middle, low] = self.limbs;
-        // A product needs half the instructions if both factors visibly have 32 bits.
-        let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
-        let angles = high.iter().zip(middle).zip(low).map(
+        let pairs = self.angles.iter().map(
             #[inline(always)]
-            |((high, middle), low)| {
-                // Modulo one turn: the bits beyond 64 are complete turns.
-                (times(*high) << 32)
-                    .wrapping_add(times(*middle))
-                    .wrapping_add(times(*low) >> 32)
-            },
+            |angle| single_f64::sin_cos::<S>(*angle).map(|value| value * self.factor),
         );
-        write_angles::<S, T>(angles, self.factor, self.error, self.out)
+        T::write(pairs, self.error, self.out)
     }
-}
-
-/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
-/// frequencies are shifted to the right instead of the position.
-struct RealRun<'a, T> {
-    /// The limb above the three that are used, and these.
-    limbs: [&'a [u64]; 4],
-    position: Short,
-    factor: f64,
-    error: f64,
-    out: PairSlices<'a, T>,
-}
-
-impl<T: Lane> WithSimd for RealRun<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [above, high, middle, low] = self.limbs;
-        let right = self.position.shift % 32;
-        let left = 32 - right;
-        let times = |above: u64, limb: u64| {
-            let shifted = (above << left | limb >> right) & 0xffff_ffff;
-            shifted * u64::from(self.position.mantissa)
-        };
-        let sign = u64::from(self.position.negative).wrapping_neg();
-        let angles = above.iter().zip(high).zip(middle.iter().zip(low)).map(
-            #[inline(always)]
-            |((above, high), (middle, low))| {
-                let angle = (times(*above, *high) << 32)
-                    .wrapping_add(times(*high, *middle))
-                    .wrapping_add(times(*middle, *low) >> 32);
-                // The negative angle for a negative position.
-                (angle ^ sign).wrapping_sub(sign)
-            },
-        );
-        write_angles::<S, T>(angles, self.factor, self.error, self.out)
-    }
-}
-
-/// Writes the sines and cosines of angles in units of 2^-64 turns, multiplied by `factor`. Returns whether one failed the
-/// rounding test.
-#[inline(always)]
-fn write_angles<S: Simd, T: Lane>(
-    angles: impl Iterator<Item = u64>,
-    factor: f64,
-    error: f64,
-    out: PairSlices<'_, T>,
-) -> bool {
-    let pairs = angles.map(
-        #[inline(always)]
-        |angle| single_f64::sin_cos::<S>(angle).map(|value| value * factor),
-    );
-    T::write(pairs, error, out)
 }
 
 /// Returns the phase of a pair at a position, with an error of less than 2^32 units.

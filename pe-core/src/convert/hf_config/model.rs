@@ -34,7 +34,7 @@ struct Common {
     original: Option<usize>,
 }
 
-/// What a file says about layers.
+/// Contents of a file about layers.
 pub(super) struct Layers {
     pub(super) rotated: Vec<HfLayer>,
     pub(super) types: LayerTypes,
