@@ -119,7 +119,7 @@ fn other_formats_are_named_and_cut_files_are_errors() {
         (
             "cut.npy",
             &array[..array.len() - 1],
-            "needs more bytes than there are",
+            "the file ends within the data",
         ),
         (
             "huge.npy",
