@@ -33,7 +33,7 @@ pub struct TableResize {
     pub rows_after: usize,
 }
 
-/// What [`resize`] has written.
+/// Result of [`resize`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResizedTable {
     /// Type of the entries.
