@@ -6,6 +6,7 @@
 //! can hold. Nothing is allocated.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -19,6 +20,10 @@ use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Phase};
 use crate::turns::position::Position;
 
+/// Frequencies in full width, computed when an entry first needs them.
+pub(crate) type Frequencies =
+    LazyLock<Vec<Frequency>, Box<dyn FnOnce() -> Vec<Frequency> + Send + Sync>>;
+
 /// Each frequency in turns, in 32-bit limbs, most significant first: the integer turns, then the top
 /// 96 bits of the fraction.
 #[derive(Debug, Clone)]
@@ -30,18 +35,23 @@ pub(crate) struct Limbs {
 
 impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
+        let complete = frequencies.iter().map(|f| f.complete_turns()).collect();
+        Self::with(complete, frequencies.len(), |pair| frequencies[pair].phase)
+    }
+
+    /// Creates the limbs of frequencies below one turn. Each phase may have an error of less than 2^-97.
+    pub(crate) fn of_phases(phases: &[Phase]) -> Self {
+        Self::with(vec![0; phases.len()], phases.len(), |pair| phases[pair])
+    }
+
+    fn with(complete: Vec<u64>, pairs: usize, phase: impl Fn(usize) -> Phase) -> Self {
         let limb = |shift: u32| {
-            let limb = |f: &Frequency| (f.phase.0 >> shift) as u64 & 0xffff_ffff;
-            frequencies.iter().map(limb).collect()
+            let limb = |pair| (phase(pair).0 >> shift) as u64 & 0xffff_ffff;
+            (0..pairs).map(limb).collect()
         };
         Self {
-            limbs: [
-                frequencies.iter().map(|f| f.complete_turns()).collect(),
-                limb(96),
-                limb(64),
-                limb(32),
-            ],
-            zeros: vec![0; frequencies.len()],
+            limbs: [complete, limb(96), limb(64), limb(32)],
+            zeros: vec![0; pairs],
         }
     }
 
@@ -83,7 +93,7 @@ impl Short {
 /// Returns `false`, and writes nothing, for a factor that lanes of this type do not accept.
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
-    frequencies: &[Frequency],
+    frequencies: &Frequencies,
     limbs: &Limbs,
     columns: &Columns,
     factor: &Factor,
@@ -97,17 +107,15 @@ pub(crate) fn fill_row<T: Lane>(
     if T::SINGLE && short.is_none() {
         return false;
     }
-    let frequencies = &frequencies[..columns.complete_pairs()];
     let mut pairs = columns.split(row);
     let mut angles = [0; RUN];
-    for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
-        let first = index * RUN;
-        let run = first..first + frequencies.len();
-        let mut all = pairs.run(first, frequencies.len());
-        let out = all.run(0, frequencies.len());
+    for first in (0..columns.complete_pairs()).step_by(RUN) {
+        let run = first..columns.complete_pairs().min(first + RUN);
+        let mut all = pairs.run(first, run.len());
+        let out = all.run(0, run.len());
         let failed = match short.filter(|_| T::SINGLE) {
             Some(short) => {
-                let angles = &mut angles[..frequencies.len()];
+                let angles = &mut angles[..run.len()];
                 let places = (short.shift / 32) as i32;
                 let limb = |place: i32| limbs.get(place - places, &run);
                 match short {
@@ -135,7 +143,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
             None => {
                 let mut reduced = Reduced::NONE;
-                for (at, frequency) in frequencies.iter().enumerate() {
+                for (at, frequency) in frequencies[run.clone()].iter().enumerate() {
                     reduced.set(at, phase_at(frequency, position));
                 }
                 arch.dispatch(PreciseRun {
@@ -146,7 +154,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
         };
         if failed {
-            fill_by_ladder(frequencies, factor, position, all);
+            fill_by_ladder(&frequencies[run], factor, position, all);
         }
     }
     true

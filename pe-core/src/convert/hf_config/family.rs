@@ -99,6 +99,8 @@ pub(super) struct Family {
     pub(super) odd: bool,
     /// Whether a head is twice as wide as the model's width divided by the number of heads.
     pub(super) twice: bool,
+    /// Whether `alpha` in a `dynamic` dictionary changes the base once, for all lengths.
+    pub(super) ntk_alpha: bool,
     /// Difference between this version and the model.
     pub(super) differs: Option<&'static str>,
 }
@@ -125,6 +127,7 @@ pub(super) const PLAIN: Family = Family {
     positions: None,
     odd: false,
     twice: false,
+    ntk_alpha: false,
     differs: None,
 };
 
@@ -264,6 +267,13 @@ impl Family {
     pub(super) const fn twice(self) -> Self {
         Self {
             twice: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn ntk_alpha(self) -> Self {
+        Self {
+            ntk_alpha: true,
             ..self
         }
     }

@@ -50,8 +50,8 @@ pub(super) fn tell(reader: &mut Reader, family: &Family, separate: bool, layers:
     let mut bases: Vec<_> = layers.iter().map(|l| l.rotary.base.to_string()).collect();
     bases.dedup();
     let used = format!("the base is {}", bases.join(", "));
-    // It multiplies the base.
-    if !reader.was_taken("rope_ratio") {
+    // They multiply the base.
+    if !reader.was_taken("rope_ratio") && !family.ntk_alpha {
         for key in BASES {
             check(reader, key, &used, |value| {
                 layers.iter().any(|layer| layer.rotary.base == value)
