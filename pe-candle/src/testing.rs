@@ -1,4 +1,4 @@
-//! Hooks for the tests and benchmarks of this workspace. They are no part of the public API.
+//! Hooks for the tests and benchmarks of this workspace. They are not part of the public API.
 
 use crate::kernel::Level;
 pub use crate::kernel::{Plan, Route};

@@ -135,7 +135,7 @@ pub enum Error {
     AxisPairs {
         /// The axis.
         axis: usize,
-        /// How often it is listed.
+        /// Number of times that it is listed.
         listed: usize,
         /// Number of its pairs.
         pairs: usize,

@@ -4,3 +4,4 @@ pub(crate) mod elementary;
 pub(crate) mod fixed;
 pub(crate) mod float;
 pub(crate) mod real;
+pub(crate) mod unit;

@@ -111,6 +111,7 @@ fn layers_of_gguf_files_rotate_with_their_factors() {
     );
     let divisors = factors.map(f64::from).to_vec();
     let scaling = RopeScaling::Divided {
+        yarn: None,
         divisors,
         attention_factor: 1.0,
     };

@@ -104,6 +104,14 @@ def cases():
             "qwen2.rope.scaling.factor": 4.0, "qwen2.rope.scaling.original_context_length": 32768}
     yield "qwen2 yarn", 3, keys, {}, [
         layer(angles(64, 1000000.0, 4.0, (32768, 32, 1)), mscale(4), layout="half-split", head_dim=64)]
+    divided = {**keys, "qwen2.rope.scaling.attn_factor": f32(1.19)}
+    yield "qwen2 yarn, attention factor", 3, divided, {}, [
+        layer(angles(64, 1000000.0, 4.0, (32768, 32, 1)), mscale(4) * mpf(f32(1.19)), layout="half-split", head_dim=64)]
+    yield "qwen2 yarn, factors of each pair", 3, divided, {"rope_freqs.weight": ("f", freqs)}, [
+        layer(angles(64, 1000000.0, 4.0, (32768, 32, 1), freqs), mscale(4) * mpf(f32(1.19)), layout="half-split", head_dim=64)]
+    linear = {**divided, "qwen2.rope.scaling.yarn_ext_factor": 0.0}
+    yield "qwen2 yarn without a ramp", 3, linear, {"rope_freqs.weight": ("f", freqs)}, [
+        layer(angles(64, 1000000.0, 4.0, divisors=freqs), f32(1.19), layout="half-split", head_dim=64)]
     keys = {**sizes("gpt-oss", 2880, 64, 131072), "gpt-oss.attention.key_length": 64, "gpt-oss.rope.freq_base": 150000.0,
             "gpt-oss.rope.scaling.type": "yarn", "gpt-oss.rope.scaling.factor": 32.0,
             "gpt-oss.rope.scaling.original_context_length": 4096, "gpt-oss.rope.scaling.yarn_beta_fast": 24.0}

@@ -363,6 +363,7 @@ VARIED = [
     {"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                          "original_max_position_embeddings": 1024, "rope_theta": 999.0}},
     {"rope_scaling": {"rope_type": "dynamic", "factor": 3.0}},
+    {"rope_scaling": {"type": "dynamic", "factor": 1.0, "alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0}},
 ]
 # Dictionaries of each type of layers, in classes that have several.
 VARIED_TYPES = [{"rope_type": "default"}, {"rope_type": "linear", "factor": 3.0, "rope_theta": 999.0}]

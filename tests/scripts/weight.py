@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Measures what pe-core and pe-candle cost a program that uses them.
 
-    python3 tests/scripts/weight.py [FOLDER]
+    python3 tests/scripts/weight.py [--check] [FOLDER]
 
 builds three programs in release mode in FOLDER (default: target/weight): one with candle-core and candle-nn alone, one
 with the additive layer, and one with the rotary layer. It prints their sizes without symbols, the CPU time of compiling
 each library by itself, and the machine code in each library by module. Dependencies are those of Cargo.lock.
+
+With --check it prints the sizes alone, and fails if a layer adds more to a program than LIMITS allow. Then something links
+a part of the libraries that the program does not need: `nm -CS --size-sort` of the program in the target folder shows it.
 """
 
 import collections
@@ -72,6 +75,9 @@ ROTARY = """    let config = pe_candle::RotaryEmbeddingConfig::new(64);
     let xs = layer.apply(&xs, 3)?;"""
 LIBRARIES = ("pe_core", "pe_candle")
 
+# Most megabytes without symbols that a layer may add to the program with Candle alone.
+LIMITS = {"additive": 0.95, "rotary": 0.75}
+
 
 def cargo(folder, *arguments):
     """Builds, and returns the seconds of CPU time that it took."""
@@ -96,7 +102,9 @@ def machine_code(library):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1] if sys.argv[1:] else ROOT / "target/weight").resolve()
+    arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
+    check = len(arguments) < len(sys.argv) - 1
+    folder = pathlib.Path(arguments[0] if arguments else ROOT / "target/weight").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Cargo.toml").write_text(MANIFEST.format(root=ROOT))
     shutil.copy(ROOT / "Cargo.lock", folder)
@@ -111,7 +119,12 @@ def main():
     for name, program in sizes.items():
         stripped = folder / f"{name}.stripped"
         subprocess.run(["strip", "-o", stripped, program], check=True)
-        print(f"{name:10} {stripped.stat().st_size / 1e6:6.2f} MB without symbols")
+        sizes[name] = stripped.stat().st_size / 1e6
+        added = sizes[name] - sizes["candle"]
+        print(f"{name:10} {sizes[name]:6.2f} MB without symbols, {added:.3f} MB above Candle alone")
+    if check:
+        heavy = [name for name, limit in LIMITS.items() if sizes[name] - sizes["candle"] > limit]
+        sys.exit(f"more than {LIMITS} MB: {', '.join(heavy)}" if heavy else 0)
     for library in LIBRARIES:
         package = library.replace("_", "-")
         os.utime(ROOT / package / "src/lib.rs")

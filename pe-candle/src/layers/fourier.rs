@@ -91,7 +91,7 @@ impl FourierFeaturesConfig {
 #[derive(Debug, Clone)]
 pub struct FourierFeatures {
     shared: Arc<Shared>,
-    /// `[axes, columns]`, or as it is stored.
+    /// `[axes, columns]`, or the stored shape.
     matrix: Option<Tensor>,
 }
 
@@ -227,7 +227,7 @@ impl FourierFeatures {
         }
         let count = leading.iter().product();
         check_size(count, width, shared.dtype)?;
-        // Candle's gradients are of float tensors; others are read as they are.
+        // Candle's gradients are of float tensors. Others are read unchanged.
         let host = match points.track_op() {
             true => points.to_device(&Device::Cpu)?.contiguous()?,
             false => Tensor::from_vec(reals::read("points", points)?, points.dims(), &Device::Cpu)?,

@@ -54,7 +54,7 @@ impl<T: Clone> Published<T> {
         Ok(found)
     }
 
-    /// Locks the value for reading. A poisoned lock is no problem, because values are replaced as a whole.
+    /// Locks the value for reading. A poisoned lock is harmless, because values are replaced as a whole.
     fn read(&self) -> RwLockReadGuard<'_, T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner)
     }

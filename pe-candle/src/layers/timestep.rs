@@ -209,7 +209,7 @@ impl Shared {
     }
 }
 
-/// Returns the values as row ids if all are integers below a limit and there are any.
+/// Returns the values as row ids if all are integers below a limit. Returns `None` for no values.
 fn integers(values: &[f64], limit: usize) -> Option<Vec<u32>> {
     let id = |value: &f64| {
         let id = *value as u32;

@@ -47,6 +47,7 @@ use crate::families::rotary::{Mrope, MropeArrangement, RotaryConfig};
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::scaling::{LongRopeScaling, RopeScaling, YarnScaling};
 
+use header::is_factors;
 pub use header::{GgufHeader, GgufTensor, GgufValue};
 
 /// Largest number of factors that is read from a file.
@@ -84,7 +85,7 @@ impl GgufFactors {
         let mut of = |name: &str| -> Result<Option<Vec<f32>>> {
             let mut found: Option<Vec<f32>> = None;
             for tensor in &header.tensors {
-                if !tensor.name.ends_with(name) {
+                if !(is_factors(&tensor.name) && tensor.name.ends_with(name)) {
                     continue;
                 }
                 let values = factors(tensor, reader)?;
@@ -123,6 +124,7 @@ fn factors(tensor: &GgufTensor, reader: &mut (impl Read + Seek)) -> Result<Vec<f
         elements,
         kind,
         begin,
+        ..
     } = tensor;
     if *elements > MAX_FACTORS {
         return Err(problem(format!(
@@ -399,17 +401,16 @@ fn scaling(
         "rope.scaling.finetuned",
         "describes how the model was trained; no effect",
     );
-    if kind == "yarn" {
-        if factors != &GgufFactors::default() || attention != 1.0 {
-            let why = "rope.scaling.type yarn with factors for each pair, or with an attn_factor, is not supported";
-            return Err(problem(why));
-        }
-        return yarn(keys, architecture, factor, original);
-    }
-    if !["none", "linear", "longrope"].contains(&kind) {
+    let ramp = match kind {
+        "yarn" => yarn(keys, architecture, factor, original)?,
+        _ => None,
+    };
+    if !["none", "linear", "longrope", "yarn"].contains(&kind) {
         let why = format!("rope.scaling.type is \"{kind}\"; known: none, linear, longrope, yarn");
         return Err(problem(why));
     }
+    // YaRN divides by the factor itself.
+    let factor = if ramp.is_some() { 1.0 } else { factor };
     // The product of two f32 values is exact.
     let divisors = |list: &[f32]| -> Result<Vec<f64>> {
         if list.len() != pairs {
@@ -431,6 +432,13 @@ fn scaling(
             ));
         }
         GgufFactors {
+            short_long: Some(_),
+            ..
+        } if ramp.is_some() => {
+            let why = "rope.scaling.type yarn with rope_factors_long.weight is not supported";
+            return Err(problem(why));
+        }
+        GgufFactors {
             short_long: Some((short, long)),
             ..
         } => {
@@ -445,22 +453,28 @@ fn scaling(
         } => RopeScaling::Divided {
             divisors: divisors(freqs)?,
             attention_factor: attention,
+            yarn: ramp,
         },
         _ if attention != 1.0 => RopeScaling::Divided {
             divisors: vec![factor; pairs],
             attention_factor: attention,
+            yarn: ramp,
         },
-        _ if factor != 1.0 => RopeScaling::Linear { factor },
-        _ => RopeScaling::Default,
+        _ => match ramp {
+            Some(yarn) => RopeScaling::Yarn(yarn),
+            None if factor != 1.0 => RopeScaling::Linear { factor },
+            None => RopeScaling::Default,
+        },
     })
 }
 
+/// Returns the ramp of YaRN, or `None` for a file without one, which divides all frequencies alike.
 fn yarn(
     keys: &mut Keys<'_>,
     architecture: &str,
     factor: f64,
     original: Option<usize>,
-) -> Result<RopeScaling> {
+) -> Result<Option<YarnScaling>> {
     let original =
         original.ok_or_else(|| problem("rope.scaling.original_context_length is missing"))?;
     let key = "rope.scaling.yarn_ext_factor";
@@ -476,7 +490,7 @@ fn yarn(
     )?;
     match ramp.filter(|ramp| *ramp >= 0.0) {
         None | Some(1.0) => {}
-        Some(0.0) => return Ok(RopeScaling::Linear { factor }),
+        Some(0.0) => return Ok(None),
         Some(other) => return Err(problem(format!("{key} is {other}, not 0 or 1"))),
     }
     keys.ignore(
@@ -496,7 +510,7 @@ fn yarn(
         "deepseek2" => multiplier,
         _ => multiplier.map(|_| 1.0),
     };
-    Ok(RopeScaling::Yarn(YarnScaling {
+    Ok(Some(YarnScaling {
         beta_fast: beta_fast.unwrap_or(defaults.beta_fast),
         beta_slow: beta_slow.unwrap_or(defaults.beta_slow),
         mscale: numerator,

@@ -47,7 +47,7 @@ pub struct FourierFeatures {
 #[derive(Debug)]
 struct Inner {
     config: FourierConfig,
-    /// Of each phase, for each coordinate that it uses: turns per unit.
+    /// Frequencies of each phase, one for each coordinate that it uses, in turns per unit.
     frequencies: Vec<Number>,
     /// The same in radians, rounded.
     rates: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Resizing of learned grids: which rows contribute to a row of the resized grid, with which weights.
+//! Resizing of learned grids: the rows that contribute to a row of the resized grid, and their weights.
 
 mod axis;
 mod rows;
@@ -129,7 +129,7 @@ impl ResizeBy {
     }
 }
 
-/// How a grid is resized: plain data, checked by [`AxisTaps::new`].
+/// Specification of the resizing of a grid: plain data, checked by [`AxisTaps::new`].
 ///
 /// Position `i` of the resized grid is at the coordinate
 ///

@@ -29,7 +29,7 @@ use crate::num::real::Real;
 use crate::sincos::factor::Factor;
 use crate::spec::direction::Direction;
 use crate::spec::recipe::RotaryRecipe;
-use crate::turns::scaling::{self, Context, RopeScaling};
+use crate::turns::scaling::{self, Context, Quick, RopeScaling};
 
 pub use axes::{Mrope, MropeArrangement};
 pub use axial::{
@@ -110,16 +110,20 @@ impl RotaryConfig {
         }
     }
 
-    /// Computes the frequencies at a sequence length.
-    fn frequencies(&self, seq_len: usize, ln_base: Option<Real>) -> Result<RotaryFrequencies> {
-        let context = Context {
+    fn context(&self, seq_len: usize, ln_base: Option<Real>) -> Context {
+        Context {
             ln_base,
             rotary_dim: self.exponent_dim.unwrap_or(self.rotary_dim),
             pairs: self.rotary_dim / 2,
             base: self.base,
             max_position_embeddings: self.max_position_embeddings,
             seq_len,
-        };
+        }
+    }
+
+    /// Computes the frequencies at a sequence length.
+    fn frequencies(&self, seq_len: usize, ln_base: Option<Real>) -> Result<RotaryFrequencies> {
+        let context = self.context(seq_len, ln_base);
         let (set, factor) = scaling::frequencies(&self.scaling, self.recipe, &context)?;
         Ok(RotaryFrequencies::new(set, Factor::from(factor))?.rotating(self.direction))
     }
@@ -151,6 +155,8 @@ struct Inner {
     first: RotaryFrequencies,
     /// ln(base), if there are others.
     ln_base: Option<Real>,
+    /// What computes them at once.
+    quick: Option<Arc<Quick>>,
 }
 
 impl PartialEq for Rotary {
@@ -179,14 +185,20 @@ impl Rotary {
         {
             return Err(Error::ExponentDim { exponent_dim });
         }
-        let first = config.frequencies(0, None)?;
+        let mut first = config.frequencies(0, None)?;
         let depends = config.scaling.depends_on_seq_len();
         let ln_base = depends.then(|| Real::from(config.base).ln());
+        let context = config.context(0, ln_base);
+        let quick = config.scaling.quick(config.recipe, &context).map(Arc::new);
+        if let (Some(quick), Some(trained)) = (&quick, config.max_position_embeddings) {
+            first = first.of_length(quick, trained);
+        }
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 first,
                 ln_base,
+                quick,
             }),
         })
     }
@@ -261,12 +273,24 @@ impl Rotary {
             config,
             first,
             ln_base,
+            quick,
         } = self.inner.as_ref();
         match config
             .scaling
             .first_set_until(config.max_position_embeddings)
         {
-            Some(longest) if seq_len > longest => config.frequencies(seq_len, *ln_base),
+            Some(longest) if seq_len > longest => {
+                let at_once = quick.as_ref().and_then(|quick| {
+                    let (scaling, context) =
+                        (config.scaling.clone(), config.context(seq_len, *ln_base));
+                    let radians = move || scaling::radians(&scaling, &context);
+                    RotaryFrequencies::at_once(quick, seq_len, radians)
+                });
+                match at_once {
+                    Some(frequencies) => Ok(frequencies.rotating(config.direction)),
+                    None => config.frequencies(seq_len, *ln_base),
+                }
+            }
             _ => Ok(first.clone()),
         }
     }

@@ -80,8 +80,8 @@ impl TimestepConfig {
 /// |---|---|---|---|---|
 /// | `diffusers` | DDPM, `get_timestep_embedding` by default | sines, cosines | 10000^(-i/(n-1)) | 1 |
 /// | `stable-diffusion` | Stable Diffusion 1 to XL, DiT, PixArt, Wan, guided-diffusion, GLIDE | cosines, sines | 10000^(-i/n) | 1 |
-/// | `sd3` | Stable Diffusion 3 (MMDiT), whose timesteps are 0 .. 1000 | as `stable-diffusion` | | 1 |
-/// | `flux` | FLUX.1, Qwen-Image, whose timesteps are 0 .. 1 | cosines, sines | 10000^(-i/n) | 1000 |
+/// | `sd3` | Stable Diffusion 3 (MMDiT), timesteps 0 .. 1000 | as `stable-diffusion` | | 1 |
+/// | `flux` | FLUX.1, Qwen-Image, timesteps 0 .. 1 | cosines, sines | 10000^(-i/n) | 1000 |
 /// | `wuerstchen` | Wuerstchen, Stable Cascade | sines, cosines | 10000^(-i/(n-1)) | 10000 |
 /// | `mlx` | MLX's `SinusoidalPositionalEncoding`, entries times sqrt(2/width) | sines, cosines | 10000^(-i/(n-1)) | 1 |
 ///

@@ -103,7 +103,7 @@ impl RotaryFrequencies {
 
     fn is_same_set(&self, other: &Self) -> bool {
         let same = match (&self.inner.source, &other.inner.source) {
-            (Source::Exact { radians: a }, Source::Exact { radians: b }) => a == b,
+            (Source::Exact { radians: a }, Source::Exact { radians: b }) => **a == **b,
             (Source::F32(a), Source::F32(b)) => a == b,
             _ => false,
         };

@@ -6,6 +6,7 @@
 //! can hold. Nothing is allocated.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -19,6 +20,10 @@ use crate::turns::frequency::Frequency;
 use crate::turns::phase::{self, Phase};
 use crate::turns::position::Position;
 
+/// Frequencies in full width, computed when an entry first needs them.
+pub(crate) type Frequencies =
+    LazyLock<Vec<Frequency>, Box<dyn FnOnce() -> Vec<Frequency> + Send + Sync>>;
+
 /// Each frequency in turns, in 32-bit limbs, most significant first: the integer turns, then the top
 /// 96 bits of the fraction.
 #[derive(Debug, Clone)]
@@ -30,18 +35,23 @@ pub(crate) struct Limbs {
 
 impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
+        let complete = frequencies.iter().map(|f| f.complete_turns()).collect();
+        Self::with(complete, frequencies.len(), |pair| frequencies[pair].phase)
+    }
+
+    /// Creates the limbs of frequencies below one turn. Each phase may have an error of less than 2^-97.
+    pub(crate) fn of_phases(phases: &[Phase]) -> Self {
+        Self::with(vec![0; phases.len()], phases.len(), |pair| phases[pair])
+    }
+
+    fn with(complete: Vec<u64>, pairs: usize, phase: impl Fn(usize) -> Phase) -> Self {
         let limb = |shift: u32| {
-            let limb = |f: &Frequency| (f.phase.0 >> shift) as u64 & 0xffff_ffff;
-            frequencies.iter().map(limb).collect()
+            let limb = |pair| (phase(pair).0 >> shift) as u64 & 0xffff_ffff;
+            (0..pairs).map(limb).collect()
         };
         Self {
-            limbs: [
-                frequencies.iter().map(|f| f.complete_turns()).collect(),
-                limb(96),
-                limb(64),
-                limb(32),
-            ],
-            zeros: vec![0; frequencies.len()],
+            limbs: [complete, limb(96), limb(64), limb(32)],
+            zeros: vec![0; pairs],
         }
     }
 
@@ -83,7 +93,7 @@ impl Short {
 /// Returns `false`, and writes nothing, for a factor that lanes of this type do not accept.
 pub(crate) fn fill_row<T: Lane>(
     arch: Arch,
-    frequencies: &[Frequency],
+    frequencies: &Frequencies,
     limbs: &Limbs,
     columns: &Columns,
     factor: &Factor,
@@ -97,33 +107,35 @@ pub(crate) fn fill_row<T: Lane>(
     if T::SINGLE && short.is_none() {
         return false;
     }
-    let frequencies = &frequencies[..columns.complete_pairs()];
     let mut pairs = columns.split(row);
-    for (index, frequencies) in frequencies.chunks(RUN).enumerate() {
-        let first = index * RUN;
-        let run = first..first + frequencies.len();
-        let mut all = pairs.run(first, frequencies.len());
-        let out = all.run(0, frequencies.len());
+    let mut angles = [0; RUN];
+    for first in (0..columns.complete_pairs()).step_by(RUN) {
+        let run = first..columns.complete_pairs().min(first + RUN);
+        let mut all = pairs.run(first, run.len());
+        let out = all.run(0, run.len());
         let failed = match short.filter(|_| T::SINGLE) {
-            Some(Short {
-                negative: false,
-                mantissa,
-                shift: 0,
-            }) => {
-                let [_, high, middle, low] = &limbs.limbs;
-                arch.dispatch(Run {
-                    limbs: [&high[run.clone()], &middle[run.clone()], &low[run]],
-                    position: mantissa,
-                    factor: factor.value,
-                    error,
-                    out,
-                })
-            }
             Some(short) => {
+                let angles = &mut angles[..run.len()];
                 let places = (short.shift / 32) as i32;
-                arch.dispatch(RealRun {
-                    limbs: [0, 1, 2, 3].map(|place| limbs.get(place - places, &run)),
-                    position: short,
+                let limb = |place: i32| limbs.get(place - places, &run);
+                match short {
+                    Short {
+                        negative: false,
+                        mantissa: position,
+                        shift: 0,
+                    } => arch.dispatch(IntegerAngles {
+                        limbs: [1, 2, 3].map(limb),
+                        position,
+                        angles,
+                    }),
+                    position => arch.dispatch(RealAngles {
+                        limbs: [0, 1, 2, 3].map(limb),
+                        position,
+                        angles,
+                    }),
+                }
+                arch.dispatch(Run {
+                    angles,
                     factor: factor.value,
                     error,
                     out,
@@ -131,7 +143,7 @@ pub(crate) fn fill_row<T: Lane>(
             }
             None => {
                 let mut reduced = Reduced::NONE;
-                for (at, frequency) in frequencies.iter().enumerate() {
+                for (at, frequency) in frequencies[run.clone()].iter().enumerate() {
                     reduced.set(at, phase_at(frequency, position));
                 }
                 arch.dispatch(PreciseRun {
@@ -142,17 +154,77 @@ pub(crate) fn fill_row<T: Lane>(
             }
         };
         if failed {
-            fill_by_ladder(frequencies, factor, position, all);
+            fill_by_ladder(&frequencies[run], factor, position, all);
         }
     }
     true
 }
 
-/// A run of pairs on the chosen instruction set (`rows::recurrence` explains why this is a
-/// structure).
-struct Run<'a, T> {
+/// The angles of a run of pairs, in units of 2^-64 turns, at a position that is an integer (`rows::recurrence` explains why
+/// this is a structure).
+struct IntegerAngles<'a> {
     limbs: [&'a [u64]; 3],
     position: u32,
+    angles: &'a mut [u64],
+}
+
+impl WithSimd for IntegerAngles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let [high, middle, low] = self.limbs;
+        // A product needs half the instructions if both factors visibly have 32 bits.
+        let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
+        for (angle, (high, (middle, low))) in self
+            .angles
+            .iter_mut()
+            .zip(high.iter().zip(middle.iter().zip(low)))
+        {
+            // Modulo one turn: the bits beyond 64 are complete turns.
+            *angle = (times(*high) << 32)
+                .wrapping_add(times(*middle))
+                .wrapping_add(times(*low) >> 32);
+        }
+    }
+}
+
+/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
+/// frequencies are shifted to the right instead of the position.
+struct RealAngles<'a> {
+    /// The limb above the three that are used, and these.
+    limbs: [&'a [u64]; 4],
+    position: Short,
+    angles: &'a mut [u64],
+}
+
+impl WithSimd for RealAngles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let [above, high, middle, low] = self.limbs;
+        let right = self.position.shift % 32;
+        let left = 32 - right;
+        let times = |above: u64, limb: u64| {
+            let shifted = (above << left | limb >> right) & 0xffff_ffff;
+            shifted * u64::from(self.position.mantissa)
+        };
+        let sign = u64::from(self.position.negative).wrapping_neg();
+        let limbs = above.iter().zip(high).zip(middle.iter().zip(low));
+        for (angle, ((above, high), (middle, low))) in self.angles.iter_mut().zip(limbs) {
+            let sum = (times(*above, *high) << 32)
+                .wrapping_add(times(*high, *middle))
+                .wrapping_add(times(*middle, *low) >> 32);
+            // The negative angle for a negative position.
+            *angle = (sum ^ sign).wrapping_sub(sign);
+        }
+    }
+}
+
+/// The sines and cosines of a run of angles, multiplied by `factor`. Returns whether one failed the rounding test.
+struct Run<'a, T> {
+    angles: &'a [u64],
     factor: f64,
     error: f64,
     out: PairSlices<'a, T>,
@@ -163,74 +235,12 @@ impl<T: Lane> WithSimd for Run<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [high, middle, low] = self.limbs;
-        // A product needs half the instructions if both factors visibly have 32 bits.
-        let times = |limb: u64| (limb & 0xffff_ffff) * u64::from(self.position);
-        let angles = high.iter().zip(middle).zip(low).map(
+        let pairs = self.angles.iter().map(
             #[inline(always)]
-            |((high, middle), low)| {
-                // Modulo one turn: the bits beyond 64 are complete turns.
-                (times(*high) << 32)
-                    .wrapping_add(times(*middle))
-                    .wrapping_add(times(*low) >> 32)
-            },
+            |angle| single_f64::sin_cos::<S>(*angle).map(|value| value * self.factor),
         );
-        write_angles::<S, T>(angles, self.factor, self.error, self.out)
+        T::write(pairs, self.error, self.out)
     }
-}
-
-/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
-/// frequencies are shifted to the right instead of the position.
-struct RealRun<'a, T> {
-    /// The limb above the three that are used, and these.
-    limbs: [&'a [u64]; 4],
-    position: Short,
-    factor: f64,
-    error: f64,
-    out: PairSlices<'a, T>,
-}
-
-impl<T: Lane> WithSimd for RealRun<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
-        let [above, high, middle, low] = self.limbs;
-        let right = self.position.shift % 32;
-        let left = 32 - right;
-        let times = |above: u64, limb: u64| {
-            let shifted = (above << left | limb >> right) & 0xffff_ffff;
-            shifted * u64::from(self.position.mantissa)
-        };
-        let sign = u64::from(self.position.negative).wrapping_neg();
-        let angles = above.iter().zip(high).zip(middle.iter().zip(low)).map(
-            #[inline(always)]
-            |((above, high), (middle, low))| {
-                let angle = (times(*above, *high) << 32)
-                    .wrapping_add(times(*high, *middle))
-                    .wrapping_add(times(*middle, *low) >> 32);
-                // The negative angle for a negative position.
-                (angle ^ sign).wrapping_sub(sign)
-            },
-        );
-        write_angles::<S, T>(angles, self.factor, self.error, self.out)
-    }
-}
-
-/// Writes the sines and cosines of angles in units of 2^-64 turns, multiplied by `factor`. Returns whether one failed the
-/// rounding test.
-#[inline(always)]
-fn write_angles<S: Simd, T: Lane>(
-    angles: impl Iterator<Item = u64>,
-    factor: f64,
-    error: f64,
-    out: PairSlices<'_, T>,
-) -> bool {
-    let pairs = angles.map(
-        #[inline(always)]
-        |angle| single_f64::sin_cos::<S>(angle).map(|value| value * factor),
-    );
-    T::write(pairs, error, out)
 }
 
 /// Returns the phase of a pair at a position, with an error of less than 2^32 units.

@@ -8,7 +8,7 @@ use crate::rows::f32_recipe;
 use crate::rows::lane::Lane;
 use crate::rows::plan::{Method, Plan};
 use crate::rows::recurrence::{BLOCK, Recurrence};
-use crate::rows::single::{self, Limbs};
+use crate::rows::single::{self, Frequencies, Limbs};
 use crate::rows::threads;
 use crate::sincos::factor::Factor;
 use crate::sincos::{self, Rungs};
@@ -27,7 +27,7 @@ pub(crate) enum Positions<'a> {
 #[derive(Debug)]
 pub(crate) enum Source {
     Exact {
-        frequencies: Vec<Frequency>,
+        frequencies: Frequencies,
         limbs: Limbs,
     },
     Recipe {
@@ -52,12 +52,16 @@ pub(crate) struct Rows {
 impl Rows {
     /// Creates the rows of exact frequencies, without a factor and without a row of zeros.
     pub(crate) fn exact(frequencies: Vec<Frequency>, columns: Columns) -> Self {
+        let limbs = Limbs::new(&frequencies);
+        let frequencies = Frequencies::new(Box::new(move || frequencies));
+        Self::exact_later(frequencies, limbs, columns)
+    }
+
+    /// The same with frequencies that are computed when they are needed.
+    pub(crate) fn exact_later(frequencies: Frequencies, limbs: Limbs, columns: Columns) -> Self {
         Self {
             columns,
-            source: Source::Exact {
-                limbs: Limbs::new(&frequencies),
-                frequencies,
-            },
+            source: Source::Exact { frequencies, limbs },
             factor: Factor::ONE,
             padding_idx: None,
         }

@@ -17,6 +17,7 @@ use crate::num::real::Real;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::count::count;
 
+pub(crate) use dynamic::Quick;
 pub use llama3::Llama3Scaling;
 pub use longrope::LongRopeScaling;
 pub use yarn::YarnScaling;
@@ -76,8 +77,14 @@ pub enum RopeScaling {
     Divided {
         /// The divisors, one for each pair.
         divisors: Vec<f64>,
-        /// Factor of the cosines and sines.
+        /// Factor of the cosines and sines. With YaRN it multiplies YaRN's own.
         attention_factor: f64,
+        /// Scaling before the division.
+        #[cfg_attr(
+            feature = "serde",
+            serde(default, skip_serializing_if = "Option::is_none")
+        )]
+        yarn: Option<YarnScaling>,
     },
     /// Caller-supplied frequencies, used unchanged: in exact mode the exact value of each `f64`,
     /// with the recipe [`RotaryRecipe::HfF32`] the nearest `f32`. The base is not used.
@@ -109,6 +116,15 @@ impl RopeScaling {
         matches!(self, Self::Dynamic { .. } | Self::LongRope(_))
     }
 
+    /// Returns what computes the phases of a length at once, for dynamic scaling without roundings of
+    /// transformers.
+    pub(crate) fn quick(&self, recipe: RotaryRecipe, context: &Context) -> Option<Quick> {
+        match (self, recipe) {
+            (Self::Dynamic { factor }, RotaryRecipe::Exact) => Quick::new(*factor, context),
+            _ => None,
+        }
+    }
+
     /// Returns the longest sequence that has the frequencies of the shortest one, or `None` if all
     /// sequences have the same.
     pub(crate) fn first_set_until(&self, max_position_embeddings: Option<usize>) -> Option<usize> {
@@ -131,6 +147,7 @@ pub(crate) enum Set {
 }
 
 /// The part of the specification that every scaling needs.
+#[derive(Clone)]
 pub(crate) struct Context {
     /// Width in the exponents.
     pub(crate) rotary_dim: usize,
@@ -164,6 +181,16 @@ impl Context {
     fn f32_powers(&self) -> Vec<f32> {
         powers::f32(self.base as f32, self.rotary_dim, self.pairs())
     }
+}
+
+/// Returns the frequencies of dynamic scaling that [`Quick`] accepts, which are in range.
+pub(crate) fn radians(scaling: &RopeScaling, context: &Context) -> Vec<BigFloat> {
+    count();
+    let set = exact(scaling, context).map(|(inv_freq, _)| inv_freq);
+    set.unwrap_or_default()
+        .into_iter()
+        .map(Real::at_least_zero)
+        .collect()
 }
 
 /// Returns the frequencies and the attention factor.
@@ -222,11 +249,16 @@ fn exact(scaling: &RopeScaling, context: &Context) -> Result<(Vec<Real>, Real)> 
         RopeScaling::Divided {
             divisors,
             attention_factor,
+            yarn,
         } => {
             check_divided(divisors, *attention_factor, context)?;
-            let powers = context.exact_powers()?.into_iter().zip(divisors);
-            let divided = powers.map(|(f, divisor)| f / Real::from(*divisor));
-            (divided.collect(), Real::from(*attention_factor))
+            let (inv_freq, derived) = match yarn {
+                Some(yarn) => yarn.exact(context)?,
+                None => (context.exact_powers()?, one),
+            };
+            let pairs = inv_freq.into_iter().zip(divisors);
+            let divided = pairs.map(|(f, divisor)| f / Real::from(*divisor));
+            (divided.collect(), derived * Real::from(*attention_factor))
         }
     })
 }
@@ -255,11 +287,16 @@ fn f32(scaling: &RopeScaling, context: &Context) -> Result<(Vec<f32>, f64)> {
         RopeScaling::Divided {
             divisors,
             attention_factor,
+            yarn,
         } => {
             check_divided(divisors, *attention_factor, context)?;
-            let inv_freq = inverse(context.f32_powers()).into_iter().zip(divisors);
-            let divided = inv_freq.map(|(f, divisor)| f / *divisor as f32);
-            (divided.collect(), *attention_factor)
+            let (inv_freq, derived) = match yarn {
+                Some(yarn) => yarn.f32(context)?,
+                None => (inverse(context.f32_powers()), 1.0),
+            };
+            let pairs = inv_freq.into_iter().zip(divisors);
+            let divided = pairs.map(|(f, divisor)| f / *divisor as f32);
+            (divided.collect(), derived * attention_factor)
         }
     })
 }

@@ -1,8 +1,8 @@
 //! Cosine and sine tables: parity of the paths that compute them.
 
 use pe_core::{
-    Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, SinusoidLayout, Sinusoidal,
-    SinusoidalConfig, bf16, f16,
+    Direction, Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, SinusoidLayout,
+    Sinusoidal, SinusoidalConfig, bf16, f16,
     testing::{Backend, Method, Plan, Rungs, fill_cos_sin},
 };
 
@@ -224,5 +224,59 @@ fn ranges_cut_anywhere_give_the_same_bits() {
         for (row, found) in list.cos.iter_rows().enumerate() {
             assert_eq!(Some(found), whole.cos.row(699 - row));
         }
+    }
+}
+
+/// Rows of a new length are written before its frequencies are computed in full width.
+#[test]
+fn single_rows_of_each_length_are_those_of_its_table() {
+    fn check<T: Element>(rotary: &Rotary, length: usize) {
+        let position = length as u32 - 1;
+        let at_once = rotary.frequencies(length).unwrap();
+        let row = at_once.tables_at::<T>(&[position]).unwrap();
+        let others = at_once
+            .tables_at_reals::<T>(&[f64::from(position) - 0.5])
+            .unwrap();
+        // Their table needs the full width.
+        let wide = rotary.frequencies(length).unwrap();
+        let start = u64::from(position) - 299;
+        let table = wide.tables::<T>(start..u64::from(position) + 1).unwrap();
+        let name = format!("{} {length} {:?}", T::NAME, rotary.config());
+        assert!(table.cos.row(299) == row.cos.row(0), "{name}");
+        assert!(table.sin.row(299) == row.sin.row(0), "{name}");
+        let again = wide
+            .tables_at_reals::<T>(&[f64::from(position) - 0.5])
+            .unwrap();
+        assert!(again == others, "{name}");
+        assert_eq!(at_once, wide);
+        assert_eq!(at_once.inv_freq(), wide.inv_freq());
+    }
+    for (rotary_dim, base, factor, direction) in [
+        (128, 10_000.0, 4.0, Direction::Counterclockwise),
+        (64, 500_000.0, 1.0, Direction::Clockwise),
+        (6, 1e30, 2.5, Direction::Counterclockwise),
+        (10, 0.5, 2.0, Direction::Counterclockwise),
+    ] {
+        let rotary = Rotary::new(RotaryConfig {
+            base,
+            scaling: RopeScaling::Dynamic { factor },
+            max_position_embeddings: Some(1024),
+            direction,
+            ..RotaryConfig::new(rotary_dim)
+        })
+        .unwrap();
+        for length in (1000..1200).chain([4095, 4096, 131_072, 10_000_019]) {
+            check::<f32>(&rotary, length);
+            check::<bf16>(&rotary, length);
+        }
+        for length in [1025, 131_072] {
+            check::<f16>(&rotary, length);
+            check::<f64>(&rotary, length);
+        }
+        let of = |length| rotary.frequencies(length).unwrap();
+        assert_eq!(of(1), of(1024));
+        assert_ne!(of(1024), of(1025));
+        assert_ne!(of(1025), of(1026));
+        assert_eq!(of(1026), of(1026));
     }
 }

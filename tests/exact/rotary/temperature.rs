@@ -140,7 +140,7 @@ fn config_files_state_the_temperatures_of_the_attention_layers() {
         softmax: f64,
         queries: Vec<f64>,
     }
-    let golden: Golden = serde_json::from_str(&golden::text("score_temperatures.json")).unwrap();
+    let golden: Golden = golden::json("score_temperatures.json");
     let (mut by_position, mut by_softmax) = (0, 0);
     for layer in &golden.layers {
         let mut config = layer.keys.clone();

@@ -289,7 +289,7 @@ fn wrong_calls_are_named() {
         of(base) => "…base -1.0 is not a positive finite number…",
         of(LearnedRotaryConfig::scaled(dynamic)) => "…not defined for dynamic scaling…",
         of(LearnedRotaryConfig::scaled(RotaryConfig::new(7))) => "…rotary_dim 7…",
-        error_of(rope.angles(2, &zeros(&[4, 2]))) => "…block 2 does not exist: there are 2…",
+        error_of(rope.angles(2, &zeros(&[4, 2]))) => "…block 2 does not exist: the table has 2…",
         error_of(rope.angles(0, &zeros(&[4, 3]))) => "…positions must have shape [patches, 2], got [4, 3]…",
         rotate(&xs, &zeros(&[4, 4])) => "…angles must have shape [5, pairs], [1, 5, pairs] or [1, 3, 5, pairs], got [4, 4]…",
         rotate(&xs, &zeros(&[5, 5])) => "…angles have 5 columns: the input of head_dim 8 takes 1..=4…",

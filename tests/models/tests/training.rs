@@ -179,7 +179,7 @@ fn train(rope: Rope) -> Result<(f64, f64, usize)> {
 }
 
 #[test]
-fn a_language_model_learns_with_positions() -> Result<()> {
+fn language_model_learns_with_positions() -> Result<()> {
     let (first, last, variables) = train(Rope::ours(16, DType::F32)?)?;
     println!("pe-candle: {first:.3} to {last:.3}, {variables} variables with a gradient");
     assert!(last < 0.1 * first, "{first} to {last}");

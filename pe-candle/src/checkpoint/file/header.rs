@@ -78,11 +78,11 @@ impl Header {
             serde_json::from_str(text).map_err(|error| invalid(&error.to_string()))?;
         let names = object.tensors.iter().map(|(name, _)| name.as_str());
         if let Some(name) = repeated(names) {
-            return Err(invalid(&format!("the key {} stands twice", quoted(name))));
+            return Err(invalid(&format!("the key {} occurs twice", quoted(name))));
         }
         let keys = object.metadata.iter().map(|(key, _)| key.as_str());
         if let Some(key) = repeated(keys) {
-            let reason = format!("the metadata key {} stands twice", quoted(key));
+            let reason = format!("the metadata key {} occurs twice", quoted(key));
             return Err(invalid(&reason));
         }
         let mut tensors = Vec::with_capacity(object.tensors.len());
@@ -238,7 +238,7 @@ impl<'de> Deserialize<'de> for Entries {
                         let strings: Option<Strings> = map.next_value()?;
                         let pairs = strings.map_or_else(Vec::new, |strings| strings.0);
                         if metadata.replace(pairs).is_some() {
-                            let reason = format!("the key {METADATA:?} stands twice");
+                            let reason = format!("the key {METADATA:?} occurs twice");
                             return Err(A::Error::custom(reason));
                         }
                     } else if tensors.len() == MAX_TENSORS {

@@ -13,7 +13,7 @@ use crate::kernel::raw::share_out;
 use crate::kernel::token_rows::TokenRows;
 use crate::tensors::axes::HeadOrder;
 
-/// Rotates heads by angles, whose cosines and sines the rotation has. Its operands are the heads and the
+/// Rotates heads by angles. The rotation has their cosines and sines. Its operands are the heads and the
 /// angles: gradients of both are computed, those of the heads to any order.
 ///
 /// ```text
@@ -173,7 +173,7 @@ fn slice<'a, T>(all: &'a [T], layout: &Layout) -> Result<&'a [T]> {
 /// Rows of a tile: their sums stay in the nearest cache.
 const TILE: usize = 32;
 
-/// Elements from which on a second thread pays: as for rotations.
+/// Number of elements at which a second thread pays, as for rotations.
 const PARALLEL: usize = 1 << 18;
 
 /// Sizes and strides of contiguous heads. Groups have angles of their own.

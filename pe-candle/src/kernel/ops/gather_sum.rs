@@ -13,7 +13,7 @@ use crate::kernel::element::{Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work};
 use crate::kernel::raw::{Stream, fresh, threads};
 
-/// Products from which on a second thread pays: 64 Ki take 10 to 40 us on one.
+/// Number of products at which a second thread pays: 64 Ki take 10 to 40 us on one.
 const PARALLEL: usize = 1 << 17;
 
 /// Planes that are kept while the rows of a piece are written. Merged squares of patches use one for each of their rows.

@@ -21,7 +21,7 @@ pub(crate) fn advise_huge_pages<T>(memory: &mut [T]) {
         return;
     }
     // SAFETY: the range lies within `memory`: `before + inside <= bytes`. The advice changes no
-    // byte and no access right. An error is no harm: the pages stay small.
+    // byte and no access right. An error is harmless: the pages stay small.
     unsafe {
         libc::madvise(start.add(before).cast(), inside, libc::MADV_HUGEPAGE);
     }

@@ -172,15 +172,11 @@ impl DecomposedBias {
             keys: tall,
             width: wide,
         };
-        let kv_len = tall * wide;
-        let rows = rows.reshape((batch, heads, q_len * tall))?;
-        let mut bias = AttentionBias::of(&rows, read, q_len, kv_len)?;
-        let values = columns.reshape((batch, heads, q_len * wide))?;
-        let term = Term {
-            own: [batch > 1, heads > 1],
-            len: q_len * wide,
-            read: Read::KeyColumns { width: wide },
-        };
+        let (owners, kv_len) = ([batch, heads], tall * wide);
+        let term = Term::new(owners, q_len * tall, read);
+        let mut bias = AttentionBias::of(rows, term, q_len, kv_len)?;
+        let term = Term::new(owners, q_len * wide, Read::KeyColumns { width: wide });
+        let values = columns.clone();
         bias.parts.push(Part { values, term });
         Ok(bias)
     }

@@ -168,7 +168,7 @@ impl T5Bias {
     /// does this for tokens and for the coordinates of their boxes. The result has all of `[batch, heads, len, len]`.
     ///
     /// # Errors
-    /// Returns an error if the positions have another shape or type, or there are too many.
+    /// Returns an error if the positions have another shape or type, or are too many.
     pub fn bias_with_positions(&self, positions: &Tensor) -> Result<AttentionBias> {
         let (batch, len) = positions.dims2()?;
         if !matches!(positions.dtype(), DType::U32 | DType::I64) {

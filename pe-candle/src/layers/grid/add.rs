@@ -29,8 +29,8 @@ pub(crate) fn check_input(xs: &Tensor, table: &Tensor) -> Result<()> {
     memory::for_result("the result", xs)
 }
 
-/// Adds rows to `xs`: `[B, rows, width]`, or with the given sides, if there are no other rows than those
-/// of the grid.
+/// Adds rows to `xs`: `[B, rows, width]`, or with the given sides, if all rows are those of
+/// the grid.
 pub(crate) fn add(
     plan: &Plan,
     xs: &Tensor,

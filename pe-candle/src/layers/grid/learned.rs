@@ -30,7 +30,7 @@ const KNOWN: usize = 32;
 ///
 /// [`ResizeConfig`](pe_core::ResizeConfig) defines the weights. They are computed in exact arithmetic and
 /// rounded to `f64` once, and the weights of the last 32 requests are kept, so that a model which sees the same
-/// sizes again computes them once. If the table is no variable, its resized rows are kept as well.
+/// sizes again computes them once. If the table is not a variable, its resized rows are kept as well.
 ///
 /// # Types
 /// The table and the resized rows have any float type. Sums of `f32` and `f64` are computed in `f64`, and
@@ -72,7 +72,7 @@ struct Shared {
     known: Published<Vec<Arc<Known>>>,
 }
 
-/// A request with its weights, and the rows if the table is no variable.
+/// A request with its weights, and the rows if the table is not a variable.
 #[derive(Debug)]
 struct Known {
     request: Request,

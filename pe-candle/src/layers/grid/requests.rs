@@ -6,7 +6,7 @@ use pe_core::{AxisTaps, Error, PatchGrid, RowTaps};
 
 use crate::layers::grid::config::LearnedGridConfig;
 
-/// What a call asks for.
+/// Sizes that a call requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     /// One grid of these sides, with the rows before and after it.

@@ -112,8 +112,8 @@ impl LearnedPositionalConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LearnedRows {
-    /// Position `p` uses row `p + n`. Position ids are positions. 0 in most models, 2 in OPT and BART,
-    /// whose first rows are left from a numbering by padding.
+    /// Position `p` uses row `p + n`. Position ids are positions. 0 in most models, 2 in OPT and BART.
+    /// Their first rows are left from a numbering by padding.
     Offset(usize),
     /// The rows of fairseq and RoBERTa, for a padding token with this id: without ids, position `p` uses
     /// row `p + padding_idx + 1`. Position ids are rows, as
@@ -180,7 +180,7 @@ pub enum LearnedPreset {
     Bert,
     /// RoBERTa and its relatives, which number tokens from `padding_idx + 1 = 2`.
     Roberta,
-    /// OPT and BART, whose rows begin at 2.
+    /// OPT and BART, with rows that begin at 2.
     Opt,
     /// GPT-2.
     Gpt2,

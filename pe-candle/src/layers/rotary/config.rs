@@ -124,6 +124,9 @@ impl RotaryEmbeddingConfig {
     /// context length. `layer_type` selects `"full_attention"` or `"sliding_attention"` in models with two
     /// bases. The others need `None`.
     ///
+    /// The reader is read from its start. It may be the one of Candle's `gguf_file::Content`, whose tensors
+    /// can be read before and after.
+    ///
     /// # Errors
     /// Returns an error if
     /// - the file is malformed, or reading fails,

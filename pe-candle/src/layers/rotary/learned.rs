@@ -323,7 +323,7 @@ impl LearnedRotary {
         }
         let depth = weights.dim(1)?;
         if block >= depth {
-            bail!("block {block} does not exist: there are {depth}");
+            bail!("block {block} does not exist: the table has {depth}");
         }
         if !matches!(positions.dims(), [_, 2]) {
             bail!(

@@ -16,7 +16,7 @@ use crate::tensors::dtypes::{TableKind, check_dtypes};
 use crate::tensors::memory;
 use crate::tensors::positions::{CheckedIds, bounds};
 
-/// Axes of packed inputs, with a batch of one in front where there is none.
+/// Axes of packed inputs, with a batch of one in front if they have no batch.
 const ORDER: HeadOrder = HeadOrder::TimeFirst;
 
 impl RotaryEmbedding {

@@ -9,7 +9,7 @@ use crate::layers::reference::Paths;
 use crate::tensors::axes::HeadOrder;
 use crate::tensors::memory;
 
-/// The rotation of a call. Where there is nothing to rotate, calls have `None`.
+/// The rotation of a call, `None` for empty inputs.
 impl Rotation {
     pub(super) fn new(
         angles: Angles,

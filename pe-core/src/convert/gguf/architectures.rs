@@ -1,6 +1,6 @@
-//! How the architectures of llama.cpp rotate.
+//! Rotary embeddings of llama.cpp's architectures.
 //!
-//! From `llama_model_rope_type` in llama.cpp's `src/llama-model.cpp`, with the names of
+//! The source is `llama_model_rope_type` in llama.cpp's `src/llama-model.cpp`, with the names of
 //! `src/llama-arch.cpp`, and from the graphs of the models for those that do not rotate where the
 //! function names a type.
 

@@ -14,6 +14,7 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         "modernbert" | "modernbert-decoder" => {
             class(model_type)?.two_sets(Sets::ScaledBoth(10_000.0))
         }
+        "hunyuan_v1_dense" | "hunyuan_v1_moe" => class(model_type)?.ntk_alpha(),
         // Dictionaries of several types of layers.
         "neomme" => class(model_type)?.sets(Sets::Completed),
         "dots3_note_text" => class(model_type)?.sets(Sets::Each),

@@ -1,4 +1,4 @@
-//! What a model type can imply where its `config.json` is silent.
+//! Defaults of a model type, for keys that its `config.json` leaves out.
 
 use serde_json::{Map, Value};
 
@@ -80,7 +80,7 @@ pub(super) struct Family {
     pub(super) sets: Sets,
     /// The rope parameters of a file that has none, as JSON.
     pub(super) parameters: Option<&'static str>,
-    /// How pairs follow time, height, and width, with the default sections.
+    /// Arrangement of the pairs of time, height, and width, with the default sections.
     pub(super) mrope: Option<Mrope>,
     /// The keys among those of `unread.rs` that transformers uses for this model type, if that is
     /// known. The others have no effect.
@@ -99,7 +99,9 @@ pub(super) struct Family {
     pub(super) odd: bool,
     /// Whether a head is twice as wide as the model's width divided by the number of heads.
     pub(super) twice: bool,
-    /// What this version does not do as the model does.
+    /// Whether `alpha` in a `dynamic` dictionary changes the base once, for all lengths.
+    pub(super) ntk_alpha: bool,
+    /// Difference between this version and the model.
     pub(super) differs: Option<&'static str>,
 }
 
@@ -125,6 +127,7 @@ pub(super) const PLAIN: Family = Family {
     positions: None,
     odd: false,
     twice: false,
+    ntk_alpha: false,
     differs: None,
 };
 
@@ -264,6 +267,13 @@ impl Family {
     pub(super) const fn twice(self) -> Self {
         Self {
             twice: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn ntk_alpha(self) -> Self {
+        Self {
+            ntk_alpha: true,
             ..self
         }
     }

@@ -8,7 +8,7 @@ use super::family::{Family, Unrotated};
 use super::reader::{self, Reader, error};
 use crate::error::Result;
 
-/// Names of types in models whose layers all attend. Files without `layer_types` may be asked for
+/// Names of types in models with attention in all layers. Files without `layer_types` may be asked for
 /// them.
 pub(super) const USUAL: [&str; 3] = ["full_attention", "sliding_attention", "chunked_attention"];
 
@@ -114,7 +114,7 @@ fn count(reader: &mut Reader, family: Family) -> Result<Option<usize>> {
     }
 }
 
-/// Returns the types of layers of which each `period`-th sees the whole sequence.
+/// Returns the types of layers where each `period`-th sees the whole sequence.
 fn by_period(
     reader: &mut Reader,
     family: Family,
@@ -162,7 +162,7 @@ fn listed(reader: &mut Reader, family: Family, period: usize) -> Result<Vec<usiz
     zeros((0..count).map(|index| Ok(rotates(index))))
 }
 
-/// Returns the layers of which `layer_rope_theta` is 0. Without it, these are the last layer and each
+/// Returns the layers with a `layer_rope_theta` of 0. Without it, these are the last layer and each
 /// `period`-th before it.
 fn by_base(reader: &mut Reader, family: Family, period: usize) -> Result<Vec<usize>> {
     const KEY: &str = "layer_rope_theta";

@@ -13,7 +13,7 @@ use super::reader::{self, Reader, error};
 use super::temperature;
 use super::unread;
 use crate::error::Result;
-use crate::families::rotary::{RotaryConfig, ScoreTemperature};
+use crate::families::rotary::{RotaryConfig, ScoreTemperature, ntk_base};
 use crate::spec::pair_layout::PairLayout;
 use crate::spec::recipe::RotaryRecipe;
 use crate::turns::scaling::RopeScaling;
@@ -34,7 +34,7 @@ struct Common {
     original: Option<usize>,
 }
 
-/// What a file says about layers.
+/// Contents of a file about layers.
 pub(super) struct Layers {
     pub(super) rotated: Vec<HfLayer>,
     pub(super) types: LayerTypes,
@@ -546,6 +546,13 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         // transformers sets it in this model type.
         yarn.attention_factor = yarn.attention_factor.or(Some(1.0));
     }
+    let alpha = match scaling {
+        RopeScaling::Dynamic { .. } if common.family.ntk_alpha => parameters.ntk_alpha(reader)?,
+        _ => None,
+    };
+    if alpha.is_some() {
+        scaling = RopeScaling::Default;
+    }
     let mrope = parameters.mrope(reader, common.family.mrope)?;
     let family = &common.family;
     let temperatures = temperature::rotated(reader, &mut parameters, family, &scaling, &around)?;
@@ -600,7 +607,10 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         layout: common.layout,
         rotary: RotaryConfig {
             rotary_dim,
-            base: base.unwrap_or(set.theta),
+            base: match alpha {
+                Some(alpha) => ntk_base(base.unwrap_or(set.theta), alpha, rotary_dim)?,
+                None => base.unwrap_or(set.theta),
+            },
             scaling,
             max_position_embeddings: longest,
             recipe: RotaryRecipe::Exact,

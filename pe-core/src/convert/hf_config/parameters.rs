@@ -267,6 +267,19 @@ impl<'a> Parameters<'a> {
         })
     }
 
+    /// Reads `alpha`, by which HunYuan's `dynamic` scales the base. The keys next to it have no effect then.
+    pub(super) fn ntk_alpha(&mut self, reader: &mut Reader) -> Result<Option<f64>> {
+        let meaning = "scales the base: base x alpha^(width / (width - 2)), for all lengths";
+        let alpha = self.number(reader, "alpha", meaning)?;
+        let alpha = alpha.filter(|alpha| *alpha != 0.0);
+        if alpha.is_some() {
+            for key in ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"] {
+                self.take(reader, key, "no effect beside alpha");
+            }
+        }
+        Ok(alpha)
+    }
+
     /// Reads the split of the pairs between time, height, and width.
     pub(super) fn mrope(
         &mut self,

@@ -1,4 +1,4 @@
-//! Keys of a file that its model type does not use, and whose value is not what is used.
+//! Keys of a file that its model type does not use, with another value than the one that is used.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub(super) fn own_fraction(family: &Family) -> Option<f64> {
     family.own().get("partial_rotary_factor")?.as_f64()
 }
 
-/// Warns of each key whose value no layer has.
+/// Warns of each key with a value that no layer has.
 pub(super) fn tell(reader: &mut Reader, family: &Family, separate: bool, layers: &[HfLayer]) {
     let Some(first) = layers.first() else {
         return;
@@ -50,8 +50,8 @@ pub(super) fn tell(reader: &mut Reader, family: &Family, separate: bool, layers:
     let mut bases: Vec<_> = layers.iter().map(|l| l.rotary.base.to_string()).collect();
     bases.dedup();
     let used = format!("the base is {}", bases.join(", "));
-    // It multiplies the base.
-    if !reader.was_taken("rope_ratio") {
+    // They multiply the base.
+    if !reader.was_taken("rope_ratio") && !family.ntk_alpha {
         for key in BASES {
             check(reader, key, &used, |value| {
                 layers.iter().any(|layer| layer.rotary.base == value)

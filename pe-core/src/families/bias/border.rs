@@ -2,7 +2,7 @@
 
 use crate::num::real::Real;
 
-/// Where `low (high / low)^(numerator / denominator)` lies between integers.
+/// Integers around `low (high / low)^(numerator / denominator)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Border {
     /// The largest integer that is not above it.

@@ -79,7 +79,7 @@ impl T5BucketsConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct T5Buckets {
     config: T5BucketsConfig,
-    /// The distance with which each bucket of a side begins, from the second on.
+    /// First distance of each bucket of a side, starting with the second.
     begins: Vec<u64>,
 }
 

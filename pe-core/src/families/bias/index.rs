@@ -77,7 +77,7 @@ impl RelativeIndex {
     }
 
     /// Builds the index of LeViT for queries on a grid of `q_size x q_size` patches, `stride` apart, and keys on one of
-    /// `kv_size x kv_size`: rows are numbered by `(|dy|, |dx|)` in the order in which they are first seen. Attention without
+    /// `kv_size x kv_size`: rows are numbered by `(|dy|, |dx|)` in the order of their first appearance. Attention without
     /// subsampling has equal sizes and a stride of 1.
     ///
     /// # Errors

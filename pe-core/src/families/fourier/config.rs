@@ -28,7 +28,7 @@ pub struct FourierConfig {
     pub bands: FourierBands,
     /// Angle of a phase of 1: a turn, half a turn, or a radian.
     pub unit: AngleUnit,
-    /// What the coordinates become before they are multiplied.
+    /// Transformation of the coordinates before they are multiplied.
     pub coordinates: FourierCoordinates,
     /// Order of the features.
     pub layout: FourierLayout,
@@ -89,7 +89,7 @@ pub enum AngleUnit {
     Radians,
 }
 
-/// What coordinates become before they are multiplied by frequencies.
+/// Transformation of coordinates before they are multiplied by frequencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]

@@ -71,14 +71,14 @@ impl AxisCoordinates {
     }
 }
 
-/// What DETR adds to the largest count, against divisions by zero.
+/// Addend of DETR's largest count, against divisions by zero.
 const EPSILON: f64 = 1e-6;
 
 /// Computes the coordinates of the cells of an image with padding as DETR does: along each side, the
 /// number of cells without padding up to a cell, divided by that of the last one with
 /// [`Normalized`](AxisCoordinates::Normalized).
 ///
-/// `mask` has `rows` x `columns` cells, `true` where there is no padding. The result has a list for the
+/// `mask` has `rows` x `columns` cells, `false` for padding. The result has a list for the
 /// rows and one for the columns. Cells without any predecessor have the coordinate 0.
 ///
 /// ```

@@ -227,7 +227,7 @@ impl RowTaps {
     ///
     /// # Errors
     /// Returns an error if
-    /// - there are no axes, or fewer than two with an order of squares,
+    /// - `axes` is empty, or has fewer than two axes with an order of squares,
     /// - the table does not have the rows of the grid,
     /// - the last two axes cannot be divided into squares,
     /// - the result would have more than 2^28 rows or weights.

@@ -1,16 +1,17 @@
 //! One set of frequencies with its attention factor.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::error::{Error, Result};
 use crate::num::float::BigFloat;
 use crate::round::{to_f32, to_f64};
 use crate::rows::columns::Columns;
+use crate::rows::single::{Frequencies, Limbs};
 use crate::rows::writer::Rows;
 use crate::sincos::factor::Factor;
 use crate::spec::direction::Direction;
 use crate::turns::frequency::Frequency;
-use crate::turns::scaling::Set;
+use crate::turns::scaling::{Quick, Set};
 
 /// Frequencies of a rotary embedding and its attention factor, the builder of tables.
 ///
@@ -38,11 +39,16 @@ pub struct RotaryFrequencies {
 pub(crate) struct Inner {
     pub(crate) source: Source,
     pub(crate) rows: Rows,
+    /// Of dynamic scaling: the specification, and the sequence length, which determines the frequencies.
+    origin: Option<(Arc<Quick>, usize)>,
 }
+
+/// Numbers in full width, computed when they are first needed.
+pub(crate) type Radians = LazyLock<Vec<BigFloat>, Box<dyn FnOnce() -> Vec<BigFloat> + Send + Sync>>;
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    Exact { radians: Vec<BigFloat> },
+    Exact { radians: Radians },
     F32(Vec<f32>),
 }
 
@@ -51,14 +57,16 @@ impl PartialEq for RotaryFrequencies {
     fn eq(&self, other: &Self) -> bool {
         self.direction == other.direction
             && (Arc::ptr_eq(&self.inner, &other.inner)
-                || self.factor() == other.factor()
-                    && match (&self.inner.source, &other.inner.source) {
-                        (Source::Exact { radians }, Source::Exact { radians: others }) => {
-                            radians == others
+                || self.of_one_length(other).unwrap_or_else(|| {
+                    self.factor() == other.factor()
+                        && match (&self.inner.source, &other.inner.source) {
+                            (Source::Exact { radians }, Source::Exact { radians: others }) => {
+                                **radians == **others
+                            }
+                            (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
+                            _ => false,
                         }
-                        (Source::F32(inv_freq), Source::F32(others)) => inv_freq == others,
-                        _ => false,
-                    })
+                }))
     }
 }
 
@@ -92,9 +100,54 @@ impl RotaryFrequencies {
         };
         let rows = Rows { factor, ..rows };
         Ok(Self {
-            inner: Arc::new(Inner { source, rows }),
+            inner: Arc::new(Inner {
+                source,
+                rows,
+                origin: None,
+            }),
             direction: Direction::default(),
         })
+    }
+
+    /// Returns the frequencies of a length with dynamic scaling, of which `radians` computes the full width when it is
+    /// needed. Returns `None` for a length beyond the range of `quick`.
+    pub(crate) fn at_once(
+        quick: &Arc<Quick>,
+        length: usize,
+        radians: impl Fn() -> Vec<BigFloat> + Clone + Send + Sync + 'static,
+    ) -> Option<Self> {
+        let phases = quick.phases(length)?;
+        let columns = Columns::apart(phases.len(), phases.len());
+        let wide = radians.clone();
+        let frequencies =
+            Box::new(move || wide().into_iter().map(Frequency::from_radians).collect());
+        let limbs = Limbs::of_phases(&phases);
+        Some(Self {
+            inner: Arc::new(Inner {
+                source: Source::Exact {
+                    radians: Radians::new(Box::new(radians)),
+                },
+                rows: Rows::exact_later(Frequencies::new(frequencies), limbs, columns),
+                origin: Some((Arc::clone(quick), length)),
+            }),
+            direction: Direction::default(),
+        })
+    }
+
+    /// Returns the same frequencies, with the length that they are those of.
+    pub(crate) fn of_length(mut self, quick: &Arc<Quick>, length: usize) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.origin = Some((Arc::clone(quick), length));
+        }
+        self
+    }
+
+    /// Returns whether two sets of one specification with dynamic scaling are those of one length. Each
+    /// length has its own.
+    fn of_one_length(&self, other: &Self) -> Option<bool> {
+        let (quick, length) = self.inner.origin.as_ref()?;
+        let (others, other) = other.inner.origin.as_ref()?;
+        Arc::ptr_eq(quick, others).then_some(length == other)
     }
 
     /// Returns the same frequencies with another direction.
@@ -172,5 +225,7 @@ fn exact(radians: Vec<BigFloat>, mut frequencies: Vec<Frequency>) -> Result<(Sou
     let rotated = radians.iter().rposition(|f| !f.is_zero());
     frequencies.truncate(rotated.map_or(0, |last| last + 1));
     let columns = Columns::apart(radians.len(), frequencies.len());
-    Ok((Source::Exact { radians }, Rows::exact(frequencies, columns)))
+    let rows = Rows::exact(frequencies, columns);
+    let radians = Radians::new(Box::new(move || radians));
+    Ok((Source::Exact { radians }, rows))
 }

@@ -184,7 +184,7 @@ impl PatchPositions {
 /// Windows of a vision model's attention: the order of its merged tokens, and where the windows end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VisionWindows {
-    /// For each place, the merged token that comes there (`window_index`).
+    /// Merged token at each place (`window_index`).
     pub index: Vec<u32>,
     /// Ends of the windows in patches, after a zero (`cu_window_seqlens`).
     pub cu_seqlens: Vec<u32>,

@@ -1,4 +1,4 @@
-//! xPos: rotary embeddings whose scores decay with the distance.
+//! xPos: rotary embeddings with scores that decay with the distance.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl XposConfig {
     }
 }
 
-/// A rotary embedding whose scores decay with the distance (Y. Sun et al.: "A Length-Extrapolatable
+/// A rotary embedding with scores that decay with the distance (Y. Sun et al.: "A Length-Extrapolatable
 /// Transformer", 2022).
 ///
 /// Pair `i` of a query is rotated as ever and multiplied by a power of its `zeta`, that of a key by the

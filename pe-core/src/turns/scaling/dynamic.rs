@@ -2,7 +2,85 @@
 
 use super::{Context, length, positive, powers};
 use crate::error::{Error, Result};
+use crate::num::float::BigFloat;
 use crate::num::real::Real;
+use crate::num::unit;
+use crate::turns::phase::Phase;
+
+/// The part of the computation that does not depend on the length, for the phases of a length at once.
+#[derive(Debug)]
+pub(crate) struct Quick {
+    factor: Real,
+    /// (factor - 1) x M.
+    less: Real,
+    /// ln(base^(2 / d)) - 2 / (d - 2) x ln M, in units of 2^-120.
+    constant: i128,
+    dim: usize,
+    pairs: usize,
+}
+
+impl Quick {
+    /// Returns `None` for settings whose frequencies may rise, and for those that [`exact`] rejects.
+    pub(crate) fn new(factor: f64, context: &Context) -> Option<Self> {
+        let (trained, _) = lengths(factor, context).ok()?;
+        let (dim, of) = (context.rotary_dim, |count: usize| Real::from(count as u64));
+        if factor < 1.0 || context.base < 1.0 || dim < 4 || context.pairs > 4096 {
+            return None;
+        }
+        let factor = Real::from(factor);
+        let (two, trained) = (Real::from(2.0), of(trained));
+        let constant = context.ln_base() * two / of(dim) - trained.ln() * two / of(dim - 2);
+        // Below 2^7 in magnitude, so that sums fit.
+        if constant.size.exponent > 7 {
+            return None;
+        }
+        let size = unit::fixed(constant, unit::LN_BITS) as i128;
+        Some(Self {
+            less: (factor - Real::one()) * trained,
+            factor,
+            constant: if constant.negative { -size } else { size },
+            dim,
+            pairs: context.pairs,
+        })
+    }
+
+    /// Returns the phase of each pair after one position, with an error below 2^-100 turns, for a length of at least
+    /// the trained one. Returns `None` for a length beyond its range.
+    ///
+    /// The errors: of the logarithms and the constant together below 2^9 units of 2^-120, which is 2^-111 of
+    /// the ratio and 2^-99 x 1 / (2 pi) of its 4096th power. Each product adds less than 2^-128.
+    pub(crate) fn phases(&self, length: usize) -> Option<Vec<Phase>> {
+        // growth = (factor x L - (factor - 1) x M) / M.
+        let grown = self.factor * Real::from(length as u64) - self.less;
+        if grown.negative || !(1..=100).contains(&grown.size.exponent) {
+            return None;
+        }
+        let ln = 2 * unit::ln(grown) / (self.dim as u128 - 2);
+        let exponent = self.constant.checked_add(i128::try_from(ln).ok()?)?;
+        if !(1..8 << unit::LN_BITS).contains(&exponent) {
+            return None;
+        }
+        let ratio = unit::exp_of_negative(exponent.unsigned_abs());
+        if ratio == 0 {
+            return None;
+        }
+        // Four pairs at a time, because each product waits for the one before it.
+        let mut phases = vec![Phase(0); self.pairs];
+        let mut four = [Phase::from_wide(BigFloat::inv_two_pi()).0; 4];
+        for place in 1..4 {
+            four[place] = unit::mul(four[place - 1], ratio);
+        }
+        let square = unit::mul(ratio, ratio);
+        let step = unit::mul(square, square);
+        for out in phases.chunks_mut(4) {
+            for (out, phase) in out.iter_mut().zip(&mut four) {
+                out.0 = *phase;
+                *phase = unit::mul(*phase, step);
+            }
+        }
+        Some(phases)
+    }
+}
 
 /// Returns (M, L): the trained length, and the effective length.
 fn lengths(factor: f64, context: &Context) -> Result<(usize, usize)> {
@@ -42,4 +120,68 @@ pub(super) fn f32(factor: f64, context: &Context) -> Result<Vec<f32>> {
     let base = context.base * power.map_or(f64::INFINITY, Real::to_f64);
     positive("base in f32", f64::from(base as f32))?;
     Ok(powers::f32(base as f32, dim, context.pairs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::turns::frequency::Frequency;
+
+    #[test]
+    fn phases_at_once_are_those_of_wide_frequencies() {
+        let mut compared = 0;
+        for (dim, pairs) in [(4, 2), (6, 3), (21, 11), (64, 32), (128, 64), (1024, 512)] {
+            for base in [1.0, 1.5, 100.0, 10_000.0, 5e6, 1e30] {
+                for factor in [1.0, 1.5, 4.0, 1000.0] {
+                    for length in [1024, 1025, 2000, 131_072, 1 << 32] {
+                        let context = Context {
+                            rotary_dim: dim,
+                            pairs,
+                            base,
+                            max_position_embeddings: Some(1024),
+                            seq_len: length,
+                            ln_base: None,
+                        };
+                        let quick = Quick::new(factor, &context).unwrap();
+                        let Some(phases) = quick.phases(length) else {
+                            // Exponents of 8 and more, and of 0.
+                            assert!(dim < 64 || base == 1.0, "{dim} {base} {length}");
+                            continue;
+                        };
+                        let exact = exact(factor, &context).unwrap();
+                        for (pair, (phase, radians)) in phases.iter().zip(exact).enumerate() {
+                            let wanted = Frequency::from_radians(radians.size).phase.0;
+                            let off = phase.0.abs_diff(wanted);
+                            let about = format!("{dim} {base} {factor} {length} {pair}");
+                            assert!(off < 1 << 28, "{about}: off by {off} x 2^-128");
+                            compared += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(compared > 50_000, "{compared}");
+    }
+
+    #[test]
+    fn settings_of_rising_frequencies_are_left_to_wide_numbers() {
+        let context = |base, rotary_dim| Context {
+            rotary_dim,
+            pairs: 4,
+            base,
+            max_position_embeddings: Some(64),
+            seq_len: 65,
+            ln_base: None,
+        };
+        assert!(Quick::new(2.0, &context(10.0, 8)).is_some());
+        assert!(Quick::new(0.99, &context(10.0, 8)).is_none());
+        assert!(Quick::new(2.0, &context(0.99, 8)).is_none());
+        assert!(Quick::new(2.0, &context(10.0, 2)).is_none());
+        assert!(
+            Quick::new(1e200, &context(1.0, 8))
+                .unwrap()
+                .phases(65)
+                .is_none()
+        );
+    }
 }

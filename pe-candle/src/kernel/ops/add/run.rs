@@ -105,34 +105,6 @@ impl<'s, T: Activation, P: Entry<T::Compute>> AddRows<'_, 's, T, P> {
             },
         );
     }
-
-    #[inline(always)]
-    fn add_and_drop<I: Isa>(
-        self,
-        isa: I,
-        (mask, factor): Dropping<T::Compute>,
-        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
-    ) {
-        let ops = T::Compute::ops(isa);
-        let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
-        self.runs(
-            #[inline(always)]
-            |stream, first, entries| {
-                replace_masked(
-                    stream,
-                    &mut words,
-                    first,
-                    entries,
-                    #[inline(always)]
-                    |x, e, words| {
-                        let sum = ops.add(scale(T::load(isa, x)), P::load(isa, e));
-                        let product = ops.mul(sum, factor);
-                        T::store(isa, ops.select(words, mask.threshold, product))
-                    },
-                );
-            },
-        );
-    }
 }
 
 /// The addition without dropout.
@@ -143,13 +115,14 @@ impl<T: Activation, P: Entry<T::Compute>> Work for AddRows<'_, '_, T, P> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        match Scale::<I, T>::new(isa, self.scale) {
+        let scale = Scale::<I, T>::new(isa, self.scale);
+        match self.scale {
             None => self.add(
                 isa,
                 #[inline(always)]
                 |x| x,
             ),
-            Some(scale) => self.add(
+            Some(_) => self.add(
                 isa,
                 #[inline(always)]
                 |x| scale.of(isa, x),
@@ -169,21 +142,26 @@ impl<T: Activation, P: Entry<T::Compute>> Work for AddAndDrop<'_, '_, T, P> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self(rows, dropping) = self;
-        match Scale::<I, T>::new(isa, rows.scale) {
-            None => rows.add_and_drop(
-                isa,
-                dropping,
-                #[inline(always)]
-                |x| x,
-            ),
-            Some(scale) => rows.add_and_drop(
-                isa,
-                dropping,
-                #[inline(always)]
-                |x| scale.of(isa, x),
-            ),
-        }
+        let Self(rows, (mask, factor)) = self;
+        let (ops, scale) = (T::Compute::ops(isa), Scale::<I, T>::new(isa, rows.scale));
+        let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
+        rows.runs(
+            #[inline(always)]
+            |stream, first, entries| {
+                replace_masked(
+                    stream,
+                    &mut words,
+                    first,
+                    entries,
+                    #[inline(always)]
+                    |x, e, words| {
+                        let sum = ops.add(scale.of(isa, T::load(isa, x)), P::load(isa, e));
+                        let product = ops.mul(sum, factor);
+                        T::store(isa, ops.select(words, mask.threshold, product))
+                    },
+                );
+            },
+        );
     }
 }
 
@@ -196,58 +174,35 @@ pub(crate) struct MaskRows<'a, 's, T: Activation> {
     pub(crate) dropping: Option<Dropping<T::Compute>>,
 }
 
-impl<T: Activation> MaskRows<'_, '_, T> {
-    #[inline(always)]
-    fn drop<I: Isa>(
-        self,
-        isa: I,
-        (mask, factor): Dropping<T::Compute>,
-        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
-    ) {
-        let ops = T::Compute::ops(isa);
-        let factor = ops.splat(factor);
-        let entries = &NOTHING[..self.stream.left()];
-        replace_masked(
-            self.stream,
-            &mut Words::new(isa, mask),
-            self.first,
-            entries,
-            #[inline(always)]
-            |x, _, words| {
-                let product = ops.mul(T::load(isa, x), factor);
-                T::store(isa, scale(ops.select(words, mask.threshold, product)))
-            },
-        );
-    }
-}
-
 impl<T: Activation> Work for MaskRows<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        match (self.dropping, Scale::<I, T>::new(isa, self.scale)) {
-            (Some(dropping), None) => self.drop(
-                isa,
-                dropping,
-                #[inline(always)]
-                |x| x,
-            ),
-            (Some(dropping), Some(scale)) => self.drop(
-                isa,
-                dropping,
-                #[inline(always)]
-                |x| scale.of(isa, x),
-            ),
-            (None, Some(scale)) => {
-                let entries = &NOTHING[..self.stream.left()];
-                replace_aligned(
+        let (ops, scale) = (T::Compute::ops(isa), Scale::<I, T>::new(isa, self.scale));
+        let entries = &NOTHING[..self.stream.left()];
+        match (self.dropping, self.scale) {
+            (Some((mask, factor)), _) => {
+                let factor = ops.splat(factor);
+                replace_masked(
                     self.stream,
+                    &mut Words::new(isa, mask),
+                    self.first,
                     entries,
                     #[inline(always)]
-                    |x, _| T::store(isa, scale.of(isa, T::load(isa, x))),
+                    |x, _, words| {
+                        let product = ops.mul(T::load(isa, x), factor);
+                        let kept = ops.select(words, mask.threshold, product);
+                        T::store(isa, scale.of(isa, kept))
+                    },
                 );
             }
+            (None, Some(_)) => replace_aligned(
+                self.stream,
+                entries,
+                #[inline(always)]
+                |x, _| T::store(isa, scale.of(isa, T::load(isa, x))),
+            ),
             (None, None) => self.stream.keep(),
         }
     }
@@ -260,11 +215,17 @@ pub(super) struct Scale<I: Isa, T: Activation> {
 }
 
 impl<I: Isa, T: Activation> Scale<I, T> {
+    /// Creates the factor. Without one it is 1, and the zero is negative: both leave every number unchanged, for less code
+    /// than a second loop.
     #[inline(always)]
-    pub(super) fn new(isa: I, scale: Option<T::Compute>) -> Option<Self> {
+    pub(super) fn new(isa: I, scale: Option<T::Compute>) -> Self {
         let ops = T::Compute::ops(isa);
-        let (factor, zero) = (ops.splat(scale?), ops.splat(T::Compute::default()));
-        Some(Self { factor, zero })
+        let (factor, zero) = match scale {
+            Some(factor) => (factor, T::Compute::default()),
+            None => (T::Compute::from_f64(1.0), T::Compute::from_f64(-0.0)),
+        };
+        let (factor, zero) = (ops.splat(factor), ops.splat(zero));
+        Self { factor, zero }
     }
 
     /// Scales as Candle's `affine(scale, 0)` does, which turns -0 into +0.

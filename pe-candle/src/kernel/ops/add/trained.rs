@@ -229,13 +229,9 @@ struct SumRows<'a, 'x, T: Activation> {
 
 impl<T: Activation> SumRows<'_, '_, T> {
     #[inline(always)]
-    fn each<I: Isa>(
-        self,
-        isa: I,
-        mut mask: impl FnMut(Chunk<I, T>, usize) -> Chunk<I, T>,
-        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
-    ) {
+    fn each<I: Isa>(self, isa: I, mut mask: impl FnMut(Chunk<I, T>, usize) -> Chunk<I, T>) {
         let (ops, width) = (T::Compute::ops(isa), self.width);
+        let scale = Scale::<I, T>::new(isa, self.scale);
         let Piece { first, sums, uses } = self.piece;
         for used in uses {
             let row = (used.id - first) as usize * width;
@@ -248,7 +244,7 @@ impl<T: Activation> SumRows<'_, '_, T> {
                 let kept = mask(T::load(isa, *grad), start + index * CHUNK);
                 *sum = ops.array(ops.add(ops.load(*sum), kept));
                 if let Some(xs) = xs.next() {
-                    xs.copy_from_slice(&T::store(isa, scale(kept)));
+                    xs.copy_from_slice(&T::store(isa, scale.of(isa, kept)));
                 }
             }
             if !last_grads.is_empty() {
@@ -257,19 +253,25 @@ impl<T: Activation> SumRows<'_, '_, T> {
                 let sum = ops.array(ops.add(ops.load(padded(last_sums)), kept));
                 last_sums.copy_from_slice(&sum[..last_sums.len()]);
                 if let Some(xs) = xs.next() {
-                    xs.copy_from_slice(&T::store(isa, scale(kept))[..xs.len()]);
+                    xs.copy_from_slice(&T::store(isa, scale.of(isa, kept))[..xs.len()]);
                 }
             }
         }
     }
+}
+
+impl<T: Activation> Work for SumRows<'_, '_, T> {
+    type Output = ();
 
     #[inline(always)]
-    fn masked<I: Isa>(
-        self,
-        isa: I,
-        (mask, factor): Dropping<T::Compute>,
-        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
-    ) {
+    fn run<I: Isa>(self, isa: I) {
+        let Some((mask, factor)) = self.dropping else {
+            return self.each(
+                isa,
+                #[inline(always)]
+                |grad, _| grad,
+            );
+        };
         let ops = T::Compute::ops(isa);
         let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
         self.each(
@@ -280,43 +282,6 @@ impl<T: Activation> SumRows<'_, '_, T> {
                 chunk.copy_from_slice(&words.from(first, CHUNK)[..CHUNK]);
                 ops.select(chunk, mask.threshold, ops.mul(grad, factor))
             },
-            scale,
         );
-    }
-}
-
-impl<T: Activation> Work for SumRows<'_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        match (self.dropping, Scale::<I, T>::new(isa, self.scale)) {
-            (None, None) => self.each(
-                isa,
-                #[inline(always)]
-                |grad, _| grad,
-                #[inline(always)]
-                |grad| grad,
-            ),
-            (None, Some(factor)) => self.each(
-                isa,
-                #[inline(always)]
-                |grad, _| grad,
-                #[inline(always)]
-                |grad| factor.of(isa, grad),
-            ),
-            (Some(dropping), None) => self.masked(
-                isa,
-                dropping,
-                #[inline(always)]
-                |grad| grad,
-            ),
-            (Some(dropping), Some(factor)) => self.masked(
-                isa,
-                dropping,
-                #[inline(always)]
-                |grad| factor.of(isa, grad),
-            ),
-        }
     }
 }

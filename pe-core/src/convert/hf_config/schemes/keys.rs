@@ -128,12 +128,12 @@ const KEYS: [(HfScheme, &str, &str); 38] = [
     (
         HfScheme::None,
         "max_position_embeddings",
-        "the longest sequence; there is no table",
+        "the longest sequence; the model has no table",
     ),
     (
         HfScheme::None,
         "context_length",
-        "the longest sequence; there is no table",
+        "the longest sequence; the model has no table",
     ),
 ];
 
@@ -157,7 +157,7 @@ pub(in crate::convert::hf_config) fn keys(reader: &mut Reader, schemes: &[HfSche
         .and_then(|value| value.get(cap))
         .cloned();
     if let Some(value) = inner.filter(|_| schemes.contains(&HfScheme::Alibi)) {
-        let meaning = "the slopes are 2^(-h alibi_bias_max / heads) for heads h from 1 on";
+        let meaning = "the slopes are 2^(-h alibi_bias_max / heads) for heads h = 1, 2, ..";
         reader.note(&format!("attn_config.{cap}"), &value, meaning);
     }
 }

@@ -88,7 +88,7 @@ fn is_position(value: f64) -> bool {
     value >= 0.0 && value < POSITIONS as f64 && value.trunc() == value
 }
 
-/// Where the entries of an axis' row belong in the row of a token.
+/// Columns of the entries of an axis in the row of a token.
 #[derive(Debug)]
 struct Part {
     frequencies: RotaryFrequencies,

@@ -53,7 +53,7 @@ pub struct AxialRotaryConfig {
     /// Exact values, or the roundings of transformers (powers of a base in radians alone).
     #[cfg_attr(feature = "serde", serde(default))]
     pub recipe: RotaryRecipe,
-    /// Which size of a grid each axis follows.
+    /// Assignment of a grid's sizes to the axes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub indexing: GridIndexing,
     /// Order of a grid's tokens.
@@ -156,7 +156,7 @@ pub enum AxisFrequencies {
         /// Base of the frequencies, the same for all axes.
         base: f64,
     },
-    /// `base^(-2(A i + a) / d)` for axis `a` of `A`: one series over the head, of which each axis has
+    /// `base^(-2(A i + a) / d)` for axis `a` of `A`: one series over the head. Each axis has
     /// every `A`th (Pixtral).
     Alternating {
         /// Base of the frequencies.
@@ -288,7 +288,7 @@ impl GridCoordinates {
     }
 }
 
-/// Which size of a grid each axis follows.
+/// Assignment of a grid's sizes to the axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]

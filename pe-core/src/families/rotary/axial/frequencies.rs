@@ -17,9 +17,9 @@ pub(super) type Place = (usize, usize);
 
 /// Places of the pairs of all axes.
 pub(super) struct Places {
-    /// For the first column of each pair.
+    /// Frequency of the first column of each pair.
     pub(super) first: Vec<Place>,
-    /// For the second column, where it may differ.
+    /// Frequency of the second column, where it may differ.
     pub(super) second: Option<Vec<Place>>,
     /// For each axis, the index of each of its frequencies in a series over the head.
     heads: Vec<Vec<usize>>,
