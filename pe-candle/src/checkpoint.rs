@@ -70,6 +70,7 @@ pub use file::read::DEFAULT_TENSOR;
 pub use inspect::{FileReport, SpecStatus, TensorReport, inspect};
 pub use load::{LoadOptions, Loaded, load, load_as};
 pub use pass::NonFinite;
+pub use save::pairs::{PairConversion, PermutedWeights, convert_pairs};
 pub use save::resize::{ResizedTable, TableResize, resize};
 pub use save::{SaveOptions, export, save};
 pub use scheme::{FORMAT, METADATA_KEY, Scheme};

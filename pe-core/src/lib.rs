@@ -149,11 +149,15 @@ mod table;
 pub mod text;
 mod turns;
 
+pub use convert::columns::convert_columns;
 #[cfg(feature = "hf-config")]
 pub use convert::gguf;
 pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
 pub use convert::hf_config;
+pub use convert::identify::{
+    Agreement, Identification, Identified, LearnedStatistics, RotaryColumns, RotaryPart, identify,
+};
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
 pub use convert::resize_preset::ResizePreset;

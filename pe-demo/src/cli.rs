@@ -4,14 +4,13 @@
 
 mod encode;
 mod export;
-mod inspect;
+mod files;
 mod mistake;
 pub(crate) mod needs;
 pub mod numbers;
 mod parse;
 mod plot;
 mod program;
-mod resize;
 mod shell;
 mod train;
 mod values;
@@ -19,9 +18,11 @@ mod values;
 pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
+pub(crate) use files::convert::ConvertArgs;
+pub(crate) use files::identify::IdentifyArgs;
+pub(crate) use files::resize::ResizeArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
 pub(crate) use program::{Cli, Command, VerbosityArgs};
-pub(crate) use resize::ResizeArgs;
 pub(crate) use train::TrainArgs;

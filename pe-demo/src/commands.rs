@@ -1,7 +1,9 @@
 //! One command each: its options, the work, and its output.
 
+pub(crate) mod convert;
 pub(crate) mod encode;
 pub(crate) mod export;
+pub(crate) mod identify;
 pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod report;

@@ -7,6 +7,8 @@
 //!                   ├─► export ─► table in a safetensors file
 //!                   ├─► inspect ─► what a file holds, and whether it is right; what the
 //!                   │              rotary embedding of a config.json is
+//!                   ├─► identify ─► the convention of tables, from their numbers
+//!                   ├─► convert ─► a table in another convention, weights in the other pair layout
 //!                   ├─► resize ─► a learned grid of a safetensors file in another size
 //!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
 //!                   ├─► report ─► all figures on one page for a browser
@@ -51,7 +53,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use cli::{Command, VerbosityArgs};
-use commands::{encode, export, inspect, plot, report, resize, shell, train};
+use commands::{convert, encode, export, identify, inspect, plot, report, resize, shell, train};
 use terminal::log::{Log, Verbosity};
 use terminal::outcome::BadUsage;
 use terminal::process::{self, Work};
@@ -160,6 +162,8 @@ fn dispatch(
     match command {
         Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
         Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
+        Command::Convert(args) => convert::run(&args, about_files),
+        Command::Identify(args) => identify::run(&args, out),
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
         Command::Resize(args) => resize::run(&resize::Options::new(args)?, about_files),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),

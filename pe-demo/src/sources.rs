@@ -6,4 +6,5 @@ pub(crate) mod file;
 pub(crate) mod gguf;
 pub mod origin;
 pub(crate) mod overwrite;
+pub(crate) mod tensors;
 pub(crate) mod write;

@@ -6,6 +6,7 @@ mod fourier;
 mod frequencies;
 mod golden;
 mod grid;
+mod identify;
 mod midpoints;
 mod parity;
 mod presets;

@@ -5,6 +5,7 @@ mod encode;
 mod encoder;
 mod export;
 mod hub;
+mod identify;
 mod inspect;
 mod plot;
 mod refusals;

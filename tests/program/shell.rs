@@ -6,10 +6,12 @@ use pe_tests::snapshot;
 
 use crate::util::{arg, file, run, run_usage, run_with};
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 11] = [
     "encode",
     "export",
     "inspect",
+    "convert",
+    "identify",
     "resize",
     "train",
     "plot",

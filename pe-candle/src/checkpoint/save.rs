@@ -1,6 +1,8 @@
 //! Saving of tables in files, and export of computed ones.
 
+pub(super) mod pairs;
 pub(super) mod resize;
+mod stream;
 
 use std::collections::HashMap;
 use std::io::SeekFrom;

@@ -47,6 +47,7 @@ use crate::families::rotary::{Mrope, MropeArrangement, RotaryConfig};
 use crate::spec::pair_layout::PairLayout;
 use crate::turns::scaling::{LongRopeScaling, RopeScaling, YarnScaling};
 
+use header::is_factors;
 pub use header::{GgufHeader, GgufTensor, GgufValue};
 
 /// Largest number of factors that is read from a file.
@@ -84,7 +85,7 @@ impl GgufFactors {
         let mut of = |name: &str| -> Result<Option<Vec<f32>>> {
             let mut found: Option<Vec<f32>> = None;
             for tensor in &header.tensors {
-                if !tensor.name.ends_with(name) {
+                if !(is_factors(&tensor.name) && tensor.name.ends_with(name)) {
                     continue;
                 }
                 let values = factors(tensor, reader)?;
@@ -123,6 +124,7 @@ fn factors(tensor: &GgufTensor, reader: &mut (impl Read + Seek)) -> Result<Vec<f
         elements,
         kind,
         begin,
+        ..
     } = tensor;
     if *elements > MAX_FACTORS {
         return Err(problem(format!(

@@ -4,9 +4,11 @@ use clap::{Args, Parser, Subcommand};
 
 use super::encode::{ENCODE_EXAMPLES, EncodeArgs};
 use super::export::{EXPORT_EXAMPLES, ExportArgs};
-use super::inspect::{INSPECT_EXAMPLES, InspectArgs};
+use super::files::convert::{CONVERT_EXAMPLES, ConvertArgs};
+use super::files::identify::{IDENTIFY_EXAMPLES, IdentifyArgs};
+use super::files::inspect::{INSPECT_EXAMPLES, InspectArgs};
+use super::files::resize::{RESIZE_EXAMPLES, ResizeArgs};
 use super::plot::{PlotArgs, REPORT_EXAMPLES, ReportArgs, plot_help};
-use super::resize::{RESIZE_EXAMPLES, ResizeArgs};
 use super::shell::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 use super::train::{TRAIN_EXAMPLES, TrainArgs};
 
@@ -34,6 +36,7 @@ Examples:
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
   pe-demo inspect config.json            a model's positions, explained
+  pe-demo identify table.npy             the convention of any table
   pe-demo plot -o figures                every figure
   pe-demo report -o report.html          all of them on one page
   pe-demo completions bash               for a shell; pe-demo man: the manual
@@ -71,6 +74,12 @@ pub(crate) enum Command {
     /// Show the contents of a safetensors file, verify its table; explain a config.json
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Recognize the convention of tables from their numbers
+    #[command(after_help = IDENTIFY_EXAMPLES)]
+    Identify(IdentifyArgs),
+    /// Convert a table to another convention, or weights to the other pair layout
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
     /// Resize a learned grid of encodings in a safetensors file
     #[command(after_help = RESIZE_EXAMPLES)]
     Resize(ResizeArgs),

@@ -4,6 +4,7 @@
 mod document;
 mod model;
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use anyhow::{Result, bail};
 use pe_candle::checkpoint::{self, AnySpec, Comparison, FileReport, SpecStatus, TensorReport};
 
 use self::document::Document;
+use super::identify::{self, Report};
 use crate::sources::{config_json, gguf};
 use crate::terminal::emit::emit;
 use crate::terminal::numbers::thousands;
@@ -25,8 +27,14 @@ pub(crate) fn run(file: &Path, json: bool, out: &mut dyn Write) -> Result<Outcom
     }
     let report = checkpoint::inspect(file)?;
     let verdict = Verdict::of(&report)?;
-    let document = Document::new(&report, &verdict)?;
-    emit(out, json, &document, || page(&report, &verdict))?;
+    let conventions = match verdict {
+        Verdict::NoSpecification => identify::conventions(file)?,
+        _ => Vec::new(),
+    };
+    let document = Document::new(&report, &verdict, &conventions)?;
+    emit(out, json, &document, || {
+        page(&report, &verdict, &conventions)
+    })?;
     let fine = match &verdict {
         Verdict::NoSpecification => true,
         Verdict::Invalid(_) => false,
@@ -58,16 +66,17 @@ impl Verdict {
     }
 }
 
-fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
+fn page(report: &FileReport, verdict: &Verdict, conventions: &[Report]) -> Result<Page> {
     let mut page = Page::new();
     page.wrap("", &clean_path(&report.path));
     page.line(format!("  {} bytes", thousands(report.bytes)));
 
     let count = report.tensors.len();
-    page.line(format!(
-        "  {count} tensor{}",
-        if count == 1 { "" } else { "s" }
-    ));
+    let entries: u64 = report.tensors.iter().map(entries_of).sum();
+    page.line(match count {
+        1 => "  1 tensor".to_owned(),
+        _ => format!("  {count} tensors, {} entries", thousands(entries)),
+    });
     list(&mut page, &report.tensors);
 
     for (key, value) in &report.metadata {
@@ -76,7 +85,13 @@ fn page(report: &FileReport, verdict: &Verdict) -> Result<Page> {
         }
     }
     match verdict {
-        Verdict::NoSpecification => page.line("  no specification of a positional encoding"),
+        Verdict::NoSpecification => {
+            page.line("  no specification of a positional encoding");
+            for report in conventions {
+                let name = format!("  {}: ", clean(&report.name, 60));
+                page.wrap(&name, &identify::words::convention(report));
+            }
+        }
         Verdict::Invalid(why) => {
             page.wrap("  specification: ", &clean(why, 400));
             page.line("  the table cannot be checked");
@@ -123,8 +138,47 @@ fn judge(page: &mut Page, spec: &AnySpec, comparison: &Comparison) {
     );
 }
 
+fn entries_of(tensor: &TensorReport) -> u64 {
+    let sides = tensor.shape.iter().map(|side| *side as u64);
+    sides.fold(1, u64::saturating_mul)
+}
+
+/// Tensors of one type and shape whose names differ in numbers: one line, with a `*` for each number.
+fn groups(tensors: &[TensorReport]) -> Vec<(TensorReport, usize)> {
+    const FEW: usize = 20;
+    let mut groups: Vec<(TensorReport, usize)> = Vec::new();
+    let mut places = HashMap::new();
+    for tensor in tensors {
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let parts = tensor.name.split('.');
+        let pattern: Vec<&str> = parts
+            .map(|part| {
+                if is_number(part) && !part.is_empty() {
+                    "*"
+                } else {
+                    part
+                }
+            })
+            .collect();
+        let name = match tensors.len() {
+            0..=FEW => tensor.name.clone(),
+            _ => pattern.join("."),
+        };
+        let key = (name.clone(), tensor.dtype.clone(), tensor.shape.clone());
+        let place = *places.entry(key).or_insert_with(|| {
+            let mut first = tensor.clone();
+            first.name = name;
+            groups.push((first, 0));
+            groups.len() - 1
+        });
+        groups[place].1 += 1;
+    }
+    groups
+}
+
 /// Prints names, types, and shapes. Names get the columns that the others leave.
 fn list(page: &mut Page, tensors: &[TensorReport]) {
+    let (tensors, counts): (Vec<TensorReport>, Vec<usize>) = groups(tensors).into_iter().unzip();
     let widest = |cells: &[String]| cells.iter().map(|cell| columns(cell)).max();
     let (dtypes, shapes): (Vec<String>, Vec<String>) = tensors
         .iter()
@@ -133,6 +187,11 @@ fn list(page: &mut Page, tensors: &[TensorReport]) {
             (clean(&tensor.dtype, 12), clean(&shape, 32))
         })
         .unzip();
+    let of_count = |(shape, count): (String, &usize)| match count {
+        1 => shape,
+        _ => format!("{shape} x {count}"),
+    };
+    let shapes: Vec<String> = shapes.into_iter().zip(&counts).map(of_count).collect();
     let dtype_width = widest(&dtypes).unwrap_or(0);
     let room = WIDTH - 8 - dtype_width - widest(&shapes).unwrap_or(0);
     let names: Vec<String> = tensors.iter().map(|t| clean(&t.name, room)).collect();

@@ -26,6 +26,15 @@ pub(crate) fn print(out: &mut dyn Write, page: &Page) -> Result<()> {
     Ok(out.write_all(page.text().as_bytes())?)
 }
 
+/// Writes a document on one line.
+pub(crate) fn print_line(out: &mut dyn Write, document: &impl Serialize) -> Result<()> {
+    let mut out = Visible(BufWriter::new(out));
+    serde_json::to_writer(&mut out, document)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
+}
+
 /// Writes a document and ends its last line.
 ///
 /// A character that a terminal obeys or does not show is an escape such as `\u200b`, which reads

@@ -2,7 +2,8 @@
 
 use candle_core::{Device, Result, Tensor};
 use pe_candle::{
-    RotaryEmbedding, ScoreMask, position_ids_for_packed, position_ids_from_attention_mask,
+    LearnedPositional, LearnedRows, RotaryEmbedding, ScoreMask, position_ids_for_packed,
+    position_ids_from_attention_mask,
 };
 
 /// The tokens of a call: after `offset` cached ones, with padding among them, or packed sequences.
@@ -11,8 +12,12 @@ pub struct Batch {
     pub offset: usize,
     /// Positions of the tokens of this call, where they are not `offset`, `offset + 1`, and so on.
     pub positions: Option<Tensor>,
-    padding: Option<Tensor>,
-    lengths: Option<Vec<usize>>,
+    /// 1 for tokens and 0 for padding, `[B, offset + T]`.
+    pub padding: Option<Tensor>,
+    /// Lengths of packed sequences.
+    pub lengths: Option<Vec<usize>>,
+    /// Cosines and sines of the tokens, where positions have several coordinates.
+    pub cos_sin: Option<(Tensor, Tensor)>,
 }
 
 impl Batch {
@@ -31,7 +36,7 @@ impl Batch {
             offset,
             positions: Some(positions.narrow(1, offset, mask.dim(1)? - offset)?),
             padding: Some(mask.clone()),
-            lengths: None,
+            ..Self::default()
         })
     }
 
@@ -51,9 +56,25 @@ impl Batch {
         q: &Tensor,
         k: &Tensor,
     ) -> Result<(Tensor, Tensor)> {
-        match &self.positions {
-            None => rotary.apply_qkv(q, k, self.offset),
-            Some(ids) => rotary.apply_qkv_with_positions(q, k, ids),
+        match (&self.cos_sin, &self.positions) {
+            (Some((cos, sin)), _) => rotary.apply_qkv_with_cos_sin(q, k, cos, sin),
+            (None, Some(ids)) => rotary.apply_qkv_with_positions(q, k, ids),
+            (None, None) => rotary.apply_qkv(q, k, self.offset),
+        }
+    }
+
+    /// Adds learned positions to embeddings, `[B, T, hidden_size]`.
+    pub fn add(&self, positions: &LearnedPositional, xs: &Tensor) -> Result<Tensor> {
+        let Some(ids) = &self.positions else {
+            return positions.forward_at(xs, self.offset, false);
+        };
+        match positions.config().rows {
+            // These ids are rows.
+            LearnedRows::Padding(row) => {
+                let first = Tensor::full(row + 1, ids.shape(), ids.device())?;
+                positions.forward_with_positions(xs, &(ids + first)?, false)
+            }
+            _ => positions.forward_with_positions(xs, ids, false),
         }
     }
 

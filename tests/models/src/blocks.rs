@@ -54,6 +54,22 @@ impl KvCache {
     }
 }
 
+/// A linear map, with a bias if the checkpoint has one.
+pub fn linear(inputs: usize, outputs: usize, vb: VarBuilder<'_>) -> Result<Linear> {
+    linear_b(inputs, outputs, vb.contains_tensor("bias"), vb)
+}
+
+/// Parts of one stored matrix `[sum of outputs, inputs]`.
+pub fn parts(inputs: usize, outputs: &[usize], vb: VarBuilder<'_>) -> Result<Vec<Linear>> {
+    let weight = vb.get((outputs.iter().sum(), inputs), "weight")?;
+    let mut first = 0;
+    let part = |len: &usize| {
+        first += len;
+        Ok(Linear::new(weight.narrow(0, first - len, *len)?, None))
+    };
+    outputs.iter().map(part).collect()
+}
+
 /// The projections of attention, with a cache.
 #[derive(Debug, Clone)]
 pub struct Attention {
@@ -64,51 +80,93 @@ pub struct Attention {
     num_heads: usize,
     num_kv_heads: usize,
     cache: KvCache,
+    /// Norms of each head of queries and keys.
+    pub head_norms: Option<[RmsNorm; 2]>,
     /// Scale of the scores, `1 / sqrt(head_dim)` unless a model sets another.
     pub scale: f64,
 }
 
 impl Attention {
-    /// Loads `q_proj`, `k_proj`, and `v_proj`, with or without a bias, and `o_proj` without one.
-    pub fn new(cfg: &Config, bias: bool, vb: VarBuilder<'_>) -> Result<Self> {
-        let (num_heads, num_kv_heads) = (cfg.num_attention_heads, cfg.num_kv_heads());
-        let project =
-            |heads, name| linear_b(cfg.hidden_size, heads * cfg.head_dim(), bias, vb.pp(name));
+    /// Loads `q_proj`, `k_proj`, and `v_proj`, or all in `qkv_proj`, and `o_proj` under the name of `output`.
+    pub fn new(cfg: &Config, output: &str, vb: VarBuilder<'_>) -> Result<Self> {
+        let o_proj = linear(cfg.q_width(), cfg.hidden_size, vb.pp(output))?;
+        let qkv = match vb.contains_tensor("qkv_proj.weight") {
+            true => {
+                let widths = [cfg.q_width(), cfg.kv_width(), cfg.kv_width()];
+                parts(cfg.hidden_size, &widths, vb.pp("qkv_proj"))?
+            }
+            false => return Self::named(cfg, ["q_proj", "k_proj", "v_proj"], o_proj, vb),
+        };
+        Self::from_parts(cfg, qkv, o_proj)
+    }
+
+    /// Loads the projections of queries, keys, and values under other names.
+    pub fn named(
+        cfg: &Config,
+        [q, k, v]: [&str; 3],
+        o_proj: Linear,
+        vb: VarBuilder<'_>,
+    ) -> Result<Self> {
+        let project = |name, width| linear(cfg.hidden_size, width, vb.pp(name));
+        let qkv = vec![
+            project(q, cfg.q_width())?,
+            project(k, cfg.kv_width())?,
+            project(v, cfg.kv_width())?,
+        ];
+        Self::from_parts(cfg, qkv, o_proj)
+    }
+
+    /// Uses given projections: queries, keys, and values, and the output's.
+    pub fn from_parts(cfg: &Config, qkv: Vec<Linear>, o_proj: Linear) -> Result<Self> {
+        let [q_proj, k_proj, v_proj] = qkv.try_into().expect("three projections");
         Ok(Self {
-            q_proj: project(num_heads, "q_proj")?,
-            k_proj: project(num_kv_heads, "k_proj")?,
-            v_proj: project(num_kv_heads, "v_proj")?,
-            o_proj: linear_b(
-                num_heads * cfg.head_dim(),
-                cfg.hidden_size,
-                false,
-                vb.pp("o_proj"),
-            )?,
-            num_heads,
-            num_kv_heads,
+            q_proj,
+            k_proj,
+            v_proj,
+            o_proj,
+            num_heads: cfg.num_attention_heads,
+            num_kv_heads: cfg.num_kv_heads(),
             cache: KvCache::default(),
-            scale: (cfg.head_dim() as f64).powf(-0.5),
+            head_norms: None,
+            scale: 1.0 / (cfg.head_dim() as f64).sqrt(),
         })
     }
 
     /// Projects activations `[B, T, hidden_size]` to queries, keys, and values, `[B, H, T, head_dim]`.
     pub fn project(&self, xs: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
-        Ok((
-            split_heads(&self.q_proj.forward(xs)?, self.num_heads)?,
-            split_heads(&self.k_proj.forward(xs)?, self.num_kv_heads)?,
-            split_heads(&self.v_proj.forward(xs)?, self.num_kv_heads)?,
-        ))
+        self.project_from(xs, xs)
     }
 
-    /// Attends to the cached keys and to these.
+    /// Projects activations to queries, and those of an encoder to keys and values.
+    pub fn project_from(&self, xs: &Tensor, memory: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+        let q = split_heads(&self.q_proj.forward(xs)?, self.num_heads)?;
+        let k = split_heads(&self.k_proj.forward(memory)?, self.num_kv_heads)?;
+        let v = split_heads(&self.v_proj.forward(memory)?, self.num_kv_heads)?;
+        Ok(match &self.head_norms {
+            None => (q, k, v),
+            Some([q_norm, k_norm]) => (q.apply(q_norm)?, k.apply(k_norm)?, v),
+        })
+    }
+
+    /// Attends to these keys, and returns activations `[B, T, hidden_size]`.
     pub fn attend(
+        &self,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        bias: Option<&AttentionBias>,
+        mask: &ScoreMask,
+    ) -> Result<Tensor> {
+        attend((q, k, v), self.scale, bias, mask)?.apply(&self.o_proj)
+    }
+
+    /// Attends to the keys of earlier calls and to these.
+    pub fn attend_cached(
         &mut self,
         (q, k, v): (Tensor, Tensor, Tensor),
+        bias: Option<&AttentionBias>,
         mask: &ScoreMask,
     ) -> Result<Tensor> {
         let (k, v) = self.cache.append(k, v)?;
-        let ys = attend((&q, &k, &v), self.scale, None, mask)?;
-        self.o_proj.forward(&ys)
+        self.attend((&q, &k, &v), bias, mask)
     }
 }
 
@@ -122,12 +180,21 @@ pub struct GatedMlp {
 }
 
 impl GatedMlp {
+    /// Loads `gate_proj` and `up_proj`, or both in `gate_up_proj`, and `down_proj`.
     pub fn new(cfg: &Config, vb: VarBuilder<'_>) -> Result<Self> {
-        let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size);
+        let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size());
+        let gate_up = match vb.contains_tensor("gate_up_proj.weight") {
+            true => parts(hidden, &[inner, inner], vb.pp("gate_up_proj"))?,
+            false => vec![
+                linear(hidden, inner, vb.pp("gate_proj"))?,
+                linear(hidden, inner, vb.pp("up_proj"))?,
+            ],
+        };
+        let [gate_proj, up_proj] = gate_up.try_into().expect("two projections");
         Ok(Self {
-            gate_proj: linear_b(hidden, inner, false, vb.pp("gate_proj"))?,
-            up_proj: linear_b(hidden, inner, false, vb.pp("up_proj"))?,
-            down_proj: linear_b(inner, hidden, false, vb.pp("down_proj"))?,
+            gate_proj,
+            up_proj,
+            down_proj: linear(inner, hidden, vb.pp("down_proj"))?,
             act: cfg.hidden_act,
         })
     }
@@ -140,6 +207,66 @@ impl Module for GatedMlp {
     }
 }
 
+/// The feed-forward part `fc2(act(fc1 x))`.
+#[derive(Debug, Clone)]
+pub struct Mlp {
+    fc1: Linear,
+    fc2: Linear,
+    act: Activation,
+}
+
+impl Mlp {
+    /// Uses given maps.
+    pub fn from_parts(cfg: &Config, [fc1, fc2]: [Linear; 2]) -> Self {
+        let act = cfg.hidden_act;
+        Self { fc1, fc2, act }
+    }
+
+    /// Loads both maps under the given names.
+    pub fn new(cfg: &Config, [fc1, fc2]: [&str; 2], vb: VarBuilder<'_>) -> Result<Self> {
+        Ok(Self {
+            fc1: linear(cfg.hidden_size, cfg.intermediate_size(), vb.pp(fc1))?,
+            fc2: linear(cfg.intermediate_size(), cfg.hidden_size, vb.pp(fc2))?,
+            act: cfg.hidden_act,
+        })
+    }
+}
+
+impl Module for Mlp {
+    fn forward(&self, xs: &Tensor) -> Result<Tensor> {
+        xs.apply(&self.fc1)?.apply(&self.act)?.apply(&self.fc2)
+    }
+}
+
+/// A layer norm with a gradient, with a bias if the checkpoint has one.
+#[derive(Debug, Clone)]
+pub struct LayerNorm {
+    norm: candle_nn::LayerNorm,
+    bias: Option<Tensor>,
+}
+
+impl LayerNorm {
+    pub fn new(size: usize, eps: f64, vb: VarBuilder<'_>) -> Result<Self> {
+        let bias = match vb.contains_tensor("bias") {
+            true => Some(vb.get(size, "bias")?),
+            false => None,
+        };
+        // candle-nn's own bias would choose the operation without a gradient.
+        let norm = candle_nn::layer_norm_no_bias(size, eps, vb)?;
+        Ok(Self { norm, bias })
+    }
+}
+
+impl Module for LayerNorm {
+    fn forward(&self, xs: &Tensor) -> Result<Tensor> {
+        let ys = self.norm.forward(xs)?;
+        match &self.bias {
+            None => Ok(ys),
+            Some(bias) => ys.broadcast_add(bias),
+        }
+    }
+}
+
 /// A root-mean-square norm with a gradient.
 #[derive(Debug, Clone)]
 pub struct RmsNorm(candle_nn::RmsNorm);
@@ -147,6 +274,12 @@ pub struct RmsNorm(candle_nn::RmsNorm);
 impl RmsNorm {
     pub fn new(size: usize, eps: f64, vb: VarBuilder<'_>) -> Result<Self> {
         Ok(Self(candle_nn::rms_norm(size, eps, vb)?))
+    }
+
+    /// Loads a norm with the weights minus one: Gemma's.
+    pub fn new_around_one(size: usize, eps: f64, vb: VarBuilder<'_>) -> Result<Self> {
+        let weight = (vb.get(size, "weight")? + 1.0)?;
+        Ok(Self(candle_nn::RmsNorm::new(weight, eps)))
     }
 }
 

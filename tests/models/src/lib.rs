@@ -8,10 +8,14 @@
 
 pub mod audio;
 pub mod batch;
+pub mod bias;
 pub mod blocks;
 pub mod config;
 pub mod decoder;
 pub mod diffusion;
+pub mod learned;
+pub mod post_norm;
+pub mod pre_norm;
 pub mod rotary;
 pub mod tiny;
 pub mod vision;
@@ -19,3 +23,5 @@ pub mod vision;
 pub use batch::Batch;
 pub use config::Config;
 pub use decoder::Decoder;
+pub use post_norm::PostNorm;
+pub use pre_norm::PreNorm;

@@ -1,15 +1,14 @@
 //! Resizing of a learned grid in a file, once for all.
 
-use std::io::{Error as IoError, Write};
 use std::path::Path;
 
 use candle_core::{DType, Device, Result, Tensor};
 use pe_core::{PatchOrder, ResizeConfig};
 use safetensors::Dtype;
-use serde_json::json;
 
+use super::stream::{copy, header};
 use crate::checkpoint::file::element::{encode, with_element};
-use crate::checkpoint::file::header::{METADATA, TensorInfo};
+use crate::checkpoint::file::header::TensorInfo;
 use crate::checkpoint::file::limits::Limits;
 use crate::checkpoint::file::message::{self, quoted, reason};
 use crate::checkpoint::file::read::TableFile;
@@ -103,7 +102,7 @@ pub fn resize<P: AsRef<Path>, Q: AsRef<Path>>(
     let (shape, bytes) = resized(&config, table, &tensor, dtype, &bytes)
         .map_err(|error| file.error_of(&tensor.name, reason(&error)))?;
     let others = file.header.tensors.len().saturating_sub(1);
-    let header = header(&file, &tensor.name, &shape, bytes.len())?;
+    let header = header(&file, Some((&tensor.name, &shape, bytes.len())))?;
     let to = to.as_ref();
     replace(to, |out| {
         out.write_all(&header)?;
@@ -203,49 +202,4 @@ fn resized(
         Ok::<_, candle_core::Error>(())
     })?;
     Ok((shape, bytes))
-}
-
-/// Builds the header of the new file: the old one with another shape and other places.
-fn header(file: &TableFile, name: &str, shape: &[usize], bytes: usize) -> Result<Vec<u8>> {
-    let text = |value: &str| serde_json::to_string(value).map_err(|error| file.error(error));
-    let mut parts = Vec::new();
-    if !file.header.metadata.is_empty() {
-        let mut pairs = Vec::new();
-        for (key, value) in &file.header.metadata {
-            pairs.push(format!("{}:{}", text(key)?, text(value)?));
-        }
-        parts.push(format!("{}:{{{}}}", text(METADATA)?, pairs.join(",")));
-    }
-    let mut at = 0u64;
-    for tensor in &file.header.tensors {
-        let (shape, bytes) = if tensor.name == name {
-            (shape, bytes as u64)
-        } else {
-            (&tensor.shape[..], tensor.bytes)
-        };
-        let end = at.saturating_add(bytes);
-        let info = json!({"dtype": tensor.dtype, "shape": shape, "data_offsets": [at, end]});
-        parts.push(format!("{}:{info}", text(&tensor.name)?));
-        at = end;
-    }
-    let mut text = format!("{{{}}}", parts.join(",")).into_bytes();
-    text.resize(text.len().next_multiple_of(8), b' ');
-    let mut header = (text.len() as u64).to_le_bytes().to_vec();
-    header.append(&mut text);
-    Ok(header)
-}
-
-/// Copies the bytes of a tensor in blocks.
-fn copy(file: &mut TableFile, tensor: &TensorInfo, out: &mut dyn Write) -> std::io::Result<()> {
-    const BLOCK: u64 = 1 << 20;
-    let (mut from, mut block) = (0, Vec::new());
-    while from < tensor.bytes {
-        let len = tensor.bytes.saturating_sub(from).min(BLOCK);
-        block.resize(len as usize, 0);
-        file.read_at(tensor, from, &mut block)
-            .map_err(|error| IoError::other(reason(&error)))?;
-        out.write_all(&block)?;
-        from = from.saturating_add(len);
-    }
-    Ok(())
 }

@@ -51,6 +51,8 @@ pub struct GgufTensor {
     pub name: String,
     /// Number of elements.
     pub elements: u64,
+    /// Sides, the fastest last, as in PyTorch. (The file has the fastest first.)
+    pub shape: Vec<u64>,
     /// Type of the elements by ggml's number: 0 for f32, 1 for f16, 30 for bf16.
     pub kind: u32,
     /// First byte of its data in the file.
@@ -65,7 +67,7 @@ pub struct GgufHeader {
     pub version: u32,
     /// Metadata of the model, without that of its tokenizer, in the order of the file.
     pub metadata: Vec<(String, GgufValue)>,
-    /// Tensors with factors of the frequencies.
+    /// All tensors.
     pub tensors: Vec<GgufTensor>,
 }
 
@@ -259,7 +261,7 @@ fn is_kept(key: &str) -> bool {
 }
 
 /// Whether a tensor holds factors of the frequencies.
-fn is_factors(name: &str) -> bool {
+pub(super) fn is_factors(name: &str) -> bool {
     let name = name.rsplit_once("blk.").map_or(name, |(_, rest)| {
         rest.split_once('.').map_or(rest, |(_, name)| name)
     });
@@ -357,8 +359,7 @@ impl GgufHeader {
             described.push(tensor);
         }
         let begin = bytes.read.checked_next_multiple_of(alignment);
-        let mut factors = Vec::new();
-        for mut tensor in described {
+        for tensor in &mut described {
             let what = quoted(&tensor.name);
             if !tensor.begin.is_multiple_of(alignment) {
                 let begin = tensor.begin;
@@ -380,14 +381,11 @@ impl GgufHeader {
                     return Err(problem(why));
                 }
             }
-            if is_factors(&tensor.name) {
-                factors.push(tensor);
-            }
         }
         Ok(Self {
             version,
             metadata,
-            tensors: factors,
+            tensors: described,
         })
     }
 }
@@ -417,15 +415,18 @@ fn tensor<R: Read>(bytes: &mut Bytes<R>) -> Result<GgufTensor> {
             "the tensor {what} has {rank} dimensions, above {MAX_RANK}"
         )));
     }
-    let mut elements = 1u64;
+    let (mut elements, mut shape) = (1u64, Vec::new());
     for _ in 0..rank {
-        elements = elements.checked_mul(bytes.u64()?).ok_or_else(|| {
+        let side = bytes.u64()?;
+        shape.insert(0, side);
+        elements = elements.checked_mul(side).ok_or_else(|| {
             let what = quoted(&name);
             problem(format!("the tensor {what} has more than 2^64 elements"))
         })?;
     }
     Ok(GgufTensor {
         elements,
+        shape,
         kind: bytes.u32()?,
         begin: bytes.u64()?,
         name,

@@ -5,8 +5,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pe_candle::checkpoint::CellPoints;
 use pe_core::{FourierPreset, GridPreset, MAX_HEADS, Preset, TimestepPreset};
 
+use crate::cli::files::resize::{Sides, sides};
 use crate::cli::numbers::{positive, whole};
-use crate::cli::resize::{Sides, sides};
 
 /// The options of a grid, of Fourier features, or of biases.
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Verdict;
+use crate::commands::identify::{self, Report};
 
 /// The report, written from where the names are: a file can have very many. Fields are in the order
 /// of their names.
@@ -15,6 +16,9 @@ use super::Verdict;
 pub(super) struct Document<'a> {
     bytes: u64,
     file: String,
+    /// The tensors whose numbers follow a convention, where the file says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    identified: Vec<identify::Document>,
     metadata: BTreeMap<&'a str, &'a str>,
     table: Table<'a>,
     tensors: Vec<Tensor<'a>>,
@@ -65,7 +69,11 @@ struct FirstWrong<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(report: &'a FileReport, verdict: &'a Verdict) -> Result<Self> {
+    pub(super) fn new(
+        report: &'a FileReport,
+        verdict: &'a Verdict,
+        conventions: &[Report],
+    ) -> Result<Self> {
         let metadata = report.metadata.iter();
         let tensor = |tensor: &'a TensorReport| Tensor {
             bytes: tensor.bytes,
@@ -76,6 +84,7 @@ impl<'a> Document<'a> {
         Ok(Self {
             bytes: report.bytes,
             file: report.path.display().to_string(),
+            identified: conventions.iter().map(identify::Document::new).collect(),
             metadata: metadata.map(|(key, value)| (&**key, &**value)).collect(),
             table: match verdict {
                 Verdict::NoSpecification => Table::Unknown {

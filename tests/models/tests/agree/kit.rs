@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Device, Error, Module, Result, Tensor, safetensors};
 use candle_nn::VarBuilder;
+use pe_models::bias::{deberta::Deberta, jina_bert::JinaBert, mpt::Mpt};
+use pe_models::learned::{bert::Bert, gpt2::Gpt2, opt::Opt};
 use pe_models::{Batch, Decoder, config, decoder};
 use serde_json::Value;
 
@@ -125,7 +127,7 @@ impl Row {
             ..
         } = &self;
         // Phases of timesteps up to 1000 magnify the rounding in both types, and so in PyTorch's f64.
-        let bound = F64.max(8.0 * torch * 2f64.powi(-29));
+        let bound = F64.max(8.0 * torch * f64::EPSILON / f64::from(f32::EPSILON));
         assert!(*f64 <= bound, "{model}: error {f64:e} in f64");
         assert!(*f32 <= F32, "{model}: error {f32:e} in f32");
         self
@@ -137,6 +139,18 @@ pub(crate) trait Model {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor>;
 }
 
+macro_rules! models {
+    ($($model:ty),*) => {
+        $(impl Model for $model {
+            fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {
+                <$model>::forward(self, tokens, batch)
+            }
+        })*
+    };
+}
+
+models!(Bert, Opt, Gpt2, Mpt, JinaBert, Deberta);
+
 impl<L: decoder::Layer, N: Module> Model for Decoder<L, N> {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {
         Decoder::forward(self, tokens, batch)
@@ -146,12 +160,36 @@ impl<L: decoder::Layer, N: Module> Model for Decoder<L, N> {
 /// A decoder of candle-transformers: the logits of the last token for tokens and an offset.
 pub(crate) type Upstream = Box<dyn FnMut(&Tensor, usize) -> Result<Tensor>>;
 
-/// Runs a decoder in all ways.
-pub(crate) fn decoder<M: Model>(
+/// A way to call a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Case {
+    Alone,
+    Steps,
+    Left,
+    LeftSteps,
+    Right,
+    Packed,
+}
+
+pub(crate) const DECODER: &[Case] = &[
+    Case::Alone,
+    Case::Steps,
+    Case::Left,
+    Case::LeftSteps,
+    Case::Right,
+    Case::Packed,
+];
+pub(crate) const ENCODER: &[Case] = &[Case::Alone, Case::Left, Case::Right, Case::Packed];
+/// Learned positions that PyTorch counts from the left, padding included.
+pub(crate) const PADDED_RIGHT: &[Case] = &[Case::Alone, Case::Right, Case::Packed];
+
+/// Runs a model in all ways of `cases`.
+pub(crate) fn text<M: Model>(
     name: &'static str,
     part: &'static str,
+    cases: &[Case],
     load: impl Fn(&Value, VarBuilder<'_>) -> Result<M>,
-    upstream: Option<fn(&Golden) -> Result<Upstream>>,
+    upstream: Option<fn(&Golden) -> Result<f64>>,
 ) -> Result<Row> {
     let golden = Golden::load(name)?;
     let error = |dtype| {
@@ -160,28 +198,32 @@ pub(crate) fn decoder<M: Model>(
             load: &|| load(&golden.config, golden.vb(dtype)?),
         };
         let mut largest = 0f64;
-        for (case, error) in [
-            ("alone", text.alone()?),
-            ("steps", text.steps()?),
-            ("left", text.padded("left", 0)?),
-            ("right", text.padded("right", 0)?),
-            ("left and steps", text.padded("left", STEPS)?),
-            ("packed", text.packed()?),
-        ] {
-            println!("{name} {dtype:?} {case}: {error:.1e}");
+        for case in cases {
+            let error = match case {
+                Case::Alone => text.alone(),
+                Case::Steps => text.steps(),
+                Case::Left => text.padded("left", 0),
+                Case::LeftSteps => text.padded("left", STEPS),
+                Case::Right => text.padded("right", 0),
+                Case::Packed => text.packed(),
+            }?;
+            println!("{name} {dtype:?} {case:?}: {error:.1e}");
             largest = largest.max(error);
         }
         Ok::<_, Error>(largest)
     };
-    let upstream = upstream.map(|load| upstream_error(&golden, load));
     let row = Row {
         model: name,
         part,
-        cases: "prompt, steps, padded left and right, packed",
+        cases: match cases.len() {
+            3 => "whole, padded right, packed",
+            4 => "whole, padded left and right, packed",
+            _ => "whole, steps, padded left and right, packed",
+        },
         f64: error(DType::F64)?,
         f32: error(DType::F32)?,
         torch: golden.torch_error()?,
-        upstream: upstream.transpose()?,
+        upstream: upstream.map(|run| run(&golden)).transpose()?,
     };
     Ok(row.check())
 }
@@ -250,7 +292,7 @@ impl<M: Model, F: Fn() -> Result<M>> Text<'_, F> {
         let batch = Batch::packed(&self.golden.lengths()?, CPU)?;
         self.error(
             vec![(self.load)()?.forward(&tokens, &batch)?.squeeze(0)?],
-            "f64",
+            "packed",
         )
     }
 
@@ -284,7 +326,10 @@ impl<M: Model, F: Fn() -> Result<M>> Text<'_, F> {
 }
 
 /// The error of a decoder of candle-transformers at the last tokens of each sequence: as one prompt, and as a prompt and steps.
-fn upstream_error(golden: &Golden, load: fn(&Golden) -> Result<Upstream>) -> Result<f64> {
+pub(crate) fn upstream_decoder(
+    golden: &Golden,
+    load: impl Fn(&Golden) -> Result<Upstream>,
+) -> Result<f64> {
     let mut largest = 0f64;
     let wanted = golden.split(golden.expected("f64"), 0)?;
     for (tokens, wanted) in golden.sequences()?.iter().zip(wanted) {
@@ -303,4 +348,15 @@ fn upstream_error(golden: &Golden, load: fn(&Golden) -> Result<Upstream>) -> Res
         }
     }
     Ok(largest)
+}
+
+/// The error of an encoder of candle-transformers: each sequence in one call.
+pub(crate) fn upstream_encoder(
+    golden: &Golden,
+    mut run: impl FnMut(&Tensor) -> Result<Tensor>,
+) -> Result<f64> {
+    let outputs = golden.sequences()?;
+    let outputs = outputs.iter().map(|tokens| run(tokens)?.squeeze(0));
+    let outputs = Tensor::cat(&outputs.collect::<Result<Vec<_>>>()?, 0)?;
+    golden.error(&outputs, golden.expected("f64"))
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::input;
+use crate::cli::values::input;
 
-pub(super) const INSPECT_EXAMPLES: &str = "\
+pub(in crate::cli) const INSPECT_EXAMPLES: &str = "\
 Examples:
   pe-demo inspect pe.safetensors
   pe-demo inspect model.safetensors --json

@@ -1,0 +1,153 @@
+//! `pe-demo identify`: the convention of tables, from their numbers alone.
+
+mod document;
+pub(super) mod words;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use pe_core::{Identification, Identified, identify};
+
+pub(super) use self::document::Document;
+use crate::cli::IdentifyArgs;
+use crate::sources::tensors::{self, Entries, Tensor, Wanted};
+use crate::terminal::emit::{print, print_line};
+use crate::terminal::outcome::Outcome;
+use crate::terminal::page::Page;
+use crate::terminal::width::{clean, clean_path};
+
+pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
+    let wanted = Wanted {
+        name: args.tensor.as_deref(),
+        most_bytes: Wanted::MOST,
+    };
+    let mut found = 0usize;
+    tensors::read(&args.file, wanted, &mut |tensor| {
+        found += 1;
+        let report = Report::new(&tensor)?;
+        match args.json {
+            true => print_line(out, &Document::new(&report)),
+            false => {
+                let mut page = Page::new();
+                words::tensor(&mut page, &report);
+                print(out, &page)
+            }
+        }
+    })?;
+    if found == 0 {
+        let name = match &args.tensor {
+            Some(name) => format!("no tensor \"{}\"", clean(name, 200)),
+            None => "no tensors".to_owned(),
+        };
+        bail!("{}: {name}", clean_path(&args.file));
+    }
+    Ok(Outcome::Success)
+}
+
+/// The tensors of a file that follow a convention, without those that do not and those above 64 MiB.
+pub(super) fn conventions(file: &Path) -> Result<Vec<Report>> {
+    let mut reports = Vec::new();
+    let wanted = Wanted {
+        name: None,
+        most_bytes: 1 << 26,
+    };
+    tensors::read(file, wanted, &mut |tensor| {
+        let report = Report::new(&tensor)?;
+        if report.identification.agreement.is_some() {
+            reports.push(report);
+        }
+        Ok(())
+    })?;
+    Ok(reports)
+}
+
+/// What is known of a tensor.
+pub(crate) struct Report {
+    pub(crate) name: String,
+    pub(crate) dtype: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) statistics: Option<Statistics>,
+    pub(crate) identification: Identification,
+}
+
+/// Statistics of the entries.
+pub(crate) struct Statistics {
+    pub(crate) least: f64,
+    pub(crate) mean: f64,
+    pub(crate) largest: f64,
+    pub(crate) not_finite: usize,
+}
+
+impl Report {
+    fn new(tensor: &Tensor) -> Result<Self> {
+        let Tensor {
+            name,
+            dtype,
+            shape,
+            entries,
+        } = tensor;
+        macro_rules! of {
+            ($entries:expr) => {{
+                let found = identify($entries, shape)
+                    .map_err(|error| anyhow!("the tensor \"{}\": {error}", name.escape_debug()))?;
+                (
+                    Some(Statistics::of(
+                        $entries.iter().map(|x| pe_core::Element::to_f64(*x)),
+                    )),
+                    found,
+                )
+            }};
+        }
+        let (statistics, identification) = match entries {
+            Some(Entries::F32(entries)) => of!(entries),
+            Some(Entries::F64(entries)) => of!(entries),
+            Some(Entries::F16(entries)) => of!(entries),
+            Some(Entries::BF16(entries)) => of!(entries),
+            None => (
+                None,
+                Identification::unknown("its type has no floats, or it is larger than 1 GiB"),
+            ),
+        };
+        Ok(Self {
+            name: name.clone(),
+            dtype: dtype.clone(),
+            shape: shape.clone(),
+            statistics,
+            identification,
+        })
+    }
+
+    /// The preset that the convention belongs to, if it has one.
+    pub(crate) fn preset(&self) -> Option<&'static str> {
+        match &self.identification.found {
+            Identified::Sinusoidal { presets, .. } => presets.first().map(|preset| preset.name()),
+            Identified::Grid { preset, .. } => Some(preset.name()),
+            _ => None,
+        }
+    }
+}
+
+impl Statistics {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut all = Self {
+            least: f64::INFINITY,
+            mean: 0.0,
+            largest: f64::NEG_INFINITY,
+            not_finite: 0,
+        };
+        let mut count = 0usize;
+        for value in values {
+            if value.is_finite() {
+                count += 1;
+                all.least = all.least.min(value);
+                all.largest = all.largest.max(value);
+                all.mean += value;
+            } else {
+                all.not_finite += 1;
+            }
+        }
+        all.mean /= count.max(1) as f64;
+        all
+    }
+}
