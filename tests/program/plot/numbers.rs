@@ -21,7 +21,8 @@ fn assert_near(found: f64, expected: f64, tolerance: f64) {
 fn numbers_are_those_of_the_formulas() {
     let golden: Value = serde_json::from_str(&golden::text("figures.json")).unwrap();
     let golden = golden["numbers"].as_array().unwrap();
-    for name in FIGURES {
+    // A fit has no formula. Its unit tests are next to it.
+    for name in FIGURES.into_iter().filter(|name| *name != "fourier-fit") {
         let entries: Vec<&Value> = golden.iter().filter(|e| e["figure"] == name).collect();
         assert!(entries.len() >= 3, "{name}: {} numbers", entries.len());
         let figure = numbers(name, "");
