@@ -188,15 +188,16 @@ pub use kernel::philox::philox4x32_10;
 pub use layers::additive::PositionalEncoding;
 pub use layers::bias;
 pub use layers::bias::{
-    Alibi, AttentionBias, DebertaBias, DecomposedBias, RelativeSinusoid, RelativeTable,
-    RelativeTableConfig, ScoreMask, ScoreScale, T5Bias, add_to_scores, add_to_scores_inplace,
-    softmax_with_bias, softmax_with_bias_inplace,
+    Alibi, AttentionBias, DebertaBias, DebertaBiasConfig, DecomposedBias, DecomposedBiasConfig,
+    RelativeDistances, RelativeRows, RelativeSinusoid, RelativeSinusoidConfig, RelativeTable,
+    RelativeTableConfig, ScoreMask, ScoreScale, T5Bias, T5BiasConfig, add_to_scores,
+    add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};
 pub use layers::dropout::Dropout;
 pub use layers::fourier::{FourierFeatures, FourierFeaturesConfig};
 pub use layers::grid::add::PatchAxes;
-pub use layers::grid::config::{LearnedGridConfig, TableAxes};
+pub use layers::grid::config::{LearnedGridConfig, LearnedGridShape};
 pub use layers::grid::fixed::{GridEncoding, GridEncodingConfig};
 pub use layers::grid::learned::LearnedGrid;
 pub use layers::inference::Inference;
@@ -214,22 +215,18 @@ pub use layers::rotary::learned::{LearnedFrequencies, LearnedRotary, LearnedRota
 pub use layers::timestep::{TimestepEmbedding, TimestepEmbeddingConfig};
 pub use pe_core;
 pub use pe_core::{
-    AlibiConfig, AxisCoordinates, Base, BucketDirection, CosSin, DebertaBucketsConfig, Direction,
-    Element, Grid, GridAxis, GridConfig, GridLayout, GridPreset, Llama3Scaling, LongRopeScaling,
-    Mrope, MropeArrangement, MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid,
-    PatchOrder, PatchPositions, Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel,
-    ResizePreset, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, RotaryRecipe,
-    ScoreTemperature, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, T5BucketsConfig,
-    Table, Timestep, TimestepConfig, TimestepPreset, Xpos, XposConfig, YarnScaling, gguf,
-    hf_config, mrope_position_ids, permute_rows, vision_position_ids,
-};
-pub use pe_core::{
-    AngleUnit, FourierBands, FourierConfig, FourierCoordinates, FourierLayout, FourierPreset,
-};
-pub use pe_core::{
-    AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
-    FrequencyUnit, GridCoordinates, GridIndexing, RotaryAxis, TokenOrder, VisionWindows, ntk_base,
-    vision_windows,
+    AlibiConfig, AngleUnit, AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables,
+    AxisCoordinates, AxisFrequencies, AxisPairing, Base, BucketDirection, CosSin, DebertaBuckets,
+    DebertaBucketsConfig, Direction, Element, FourierBands, FourierConfig, FourierCoordinates,
+    FourierLayout, FourierPreset, FrequencyUnit, Grid, GridAxis, GridConfig, GridCoordinates,
+    GridIndexing, GridLayout, GridPreset, Llama3Scaling, LongRopeScaling, Mrope, MropeArrangement,
+    MropePositions, MropeSegment, OddWidth, PairLayout, PatchGrid, PatchOrder, PatchPositions,
+    Preset, Recipe, Rerotation, ResizeBy, ResizeConfig, ResizeKernel, ResizePreset, RopeScaling,
+    Rotary, RotaryAxis, RotaryConfig, RotaryFrequencies, RotaryRecipe, ScoreTemperature,
+    SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing, T5Buckets, T5BucketsConfig, Table,
+    Timestep, TimestepConfig, TimestepPreset, VisionWindows, Xpos, XposConfig, YarnScaling, gguf,
+    hf_config, mrope_position_ids, ntk_base, permute_rows, swin_v2_coordinates,
+    vision_position_ids, vision_windows,
 };
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};

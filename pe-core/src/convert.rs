@@ -4,7 +4,6 @@
 pub mod gguf;
 pub(crate) mod grid_preset;
 #[cfg(feature = "hf-config")]
-pub(crate) mod hf_bias;
 #[cfg(feature = "hf-config")]
 pub mod hf_config;
 pub(crate) mod permute;

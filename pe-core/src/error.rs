@@ -140,13 +140,9 @@ pub enum Error {
         /// Number of its pairs.
         pairs: usize,
     },
-    /// A preset does not define how to divide heads of a width between its axes.
-    #[error(
-        "the preset {preset} divides heads into multiples of {multiple} columns, not {head_dim}"
-    )]
-    PresetWidth {
-        /// Name of the preset.
-        preset: &'static str,
+    /// Heads of a width cannot be divided between the axes in the proportions of a preset.
+    #[error("head_dim {head_dim} is not a multiple of {multiple}, as the axes need")]
+    HeadWidth {
         /// The given width.
         head_dim: usize,
         /// Number of columns that heads must be a multiple of.

@@ -153,8 +153,6 @@ mod turns;
 pub use convert::gguf;
 pub use convert::grid_preset::GridPreset;
 #[cfg(feature = "hf-config")]
-pub use convert::hf_bias::{HfBias, bias_from_hf_config};
-#[cfg(feature = "hf-config")]
 pub use convert::hf_config;
 pub use convert::permute::{permutation, permute_rows};
 pub use convert::preset::Preset;
@@ -177,12 +175,12 @@ pub use families::fourier::{
 pub use families::grid::{
     AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };
-pub use families::resize::{AxisTaps, PatchOrder, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
+pub use families::resize::{AxisTaps, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,
-    MropePositions, MropeSegment, PatchGrid, PatchPositions, Rotary, RotaryAxis, RotaryConfig,
-    RotaryFrequencies, ScoreTemperature, TokenOrder, VisionWindows, Xpos, XposConfig,
+    MropePositions, MropeSegment, PatchGrid, PatchOrder, PatchPositions, Rotary, RotaryAxis,
+    RotaryConfig, RotaryFrequencies, ScoreTemperature, VisionWindows, Xpos, XposConfig,
     mrope_position_ids, ntk_base, vision_position_ids, vision_windows,
 };
 pub use families::sinusoidal::{Blocks, Sinusoidal, SinusoidalConfig};

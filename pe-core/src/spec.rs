@@ -1,8 +1,14 @@
 //! The parts of a specification.
 
-/// Implements `Display` and `FromStr` by `name` and `ALL`.
+/// Implements `Display` and `FromStr` by `name` and `ALL`. Other crates name `pe_core::Error`.
+#[doc(hidden)]
+#[macro_export]
+#[allow(clippy::crate_in_macro_def)] // `$crate::Error` would be an import of lib.rs, above this room
 macro_rules! impl_names {
     ($type:ident, $kind:literal) => {
+        impl_names!($type, $kind, crate::error::Error);
+    };
+    ($type:ident, $kind:literal, $($error:ident)::+) => {
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
@@ -10,11 +16,11 @@ macro_rules! impl_names {
         }
 
         impl std::str::FromStr for $type {
-            type Err = crate::error::Error;
+            type Err = $($error)::+;
 
-            fn from_str(name: &str) -> crate::error::Result<Self> {
+            fn from_str(name: &str) -> std::result::Result<Self, Self::Err> {
                 let found = Self::ALL.into_iter().find(|value| value.name() == name);
-                found.ok_or_else(|| crate::error::Error::UnknownName {
+                found.ok_or_else(|| $($error)::+::UnknownName {
                     kind: $kind,
                     name: name.to_owned(),
                     known: Self::ALL.map(Self::name).join(", "),

@@ -207,7 +207,7 @@ mod tests {
     /// Zeros above the allocators' threshold have untouched pages. Clearing them would cost what
     /// they save.
     #[test]
-    fn only_large_memory_comes_untouched() {
+    fn large_memory_alone_comes_untouched() {
         assert_eq!(Memory::of_zeros(&[0.0; 100]), Memory::Used);
         let zeros = |size: usize| Memory::of_zeros(&vec![0u8; size]);
         assert_eq!(zeros((32 << 20) - 1), Memory::Used);

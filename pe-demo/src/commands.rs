@@ -1,4 +1,4 @@
-//! One command each: its options, the work, and what it prints.
+//! One command each: its options, the work, and its output.
 
 pub(crate) mod encode;
 pub(crate) mod export;

@@ -161,7 +161,7 @@ fn dispatch(
         Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
         Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
-        Command::Resize(args) => resize::run(&args, about_files),
+        Command::Resize(args) => resize::run(&resize::Options::new(args)?, about_files),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),
         Command::Plot(args) => plot::run(&plot::Options::new(args)?, about_files),
         Command::Report(args) => report::run(&report::Options::from(args), about_files),

@@ -2,12 +2,13 @@
 
 use std::sync::OnceLock;
 
+use pe_core::hf_config::{HfBias, read_bias};
 use pe_core::{
-    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, HfBias,
-    RelativeIndex, T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes,
-    bf16, bias_from_hf_config, decomposed_index, f16, relative_distances, resize_rows,
-    swin_v2_coordinates,
+    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
+    T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
+    decomposed_index, f16, relative_distances, resize_rows, swin_v2_coordinates,
 };
+use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
 use serde_json::Value;
 
@@ -16,9 +17,7 @@ const FAR: i64 = 4096;
 
 fn golden() -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
-    GOLDEN.get_or_init(|| {
-        serde_json::from_str(include_str!("../golden/biases.json")).expect("biases.json")
-    })
+    GOLDEN.get_or_init(|| golden::json("biases.json"))
 }
 
 fn cases(key: &str) -> &'static [Value] {
@@ -31,12 +30,6 @@ fn number(value: &Value) -> u64 {
 
 fn size(value: &Value) -> usize {
     number(value) as usize
-}
-
-fn patterns(hex: &Value) -> Vec<u64> {
-    let hex = hex.as_array().unwrap().iter();
-    hex.map(|bits| u64::from_str_radix(bits.as_str().unwrap(), 16).unwrap())
-        .collect()
 }
 
 fn config(case: &Value) -> AlibiConfig {
@@ -282,10 +275,10 @@ fn invalid_biases_are_errors_that_name_the_values() {
     let slopes = |config| message(alibi_slopes::<f32>(&config));
     let huge = usize::MAX;
     for (found, wanted) in [
-        (slopes(AlibiConfig::new(0)), "heads 0 is not 1..=65536"),
+        (slopes(AlibiConfig::new(0)), "num_heads 0 is not 1..=65536"),
         (
             slopes(AlibiConfig::new(huge)),
-            "heads 18446744073709551615 is not 1..=65536",
+            "num_heads 18446744073709551615 is not 1..=65536",
         ),
         (
             slopes(AlibiConfig {
@@ -359,17 +352,22 @@ fn invalid_biases_are_errors_that_name_the_values() {
 /// The keys of `config.json`, with the defaults of transformers.
 #[test]
 fn biases_of_config_files() {
-    let read = |text: &str| bias_from_hf_config(text);
+    let read = |text: &str| read_bias(text);
     let found = |text: &str| read(text).unwrap();
     let buckets = |num_buckets, max_distance| T5BucketsConfig {
         num_buckets,
         max_distance,
         direction: BucketDirection::Bidirectional,
     };
-    let alibi = |heads, bias_max| Some(HfBias::Alibi(AlibiConfig { heads, bias_max }));
-    let of = |heads, num, most| {
+    let alibi = |num_heads, bias_max| {
+        Some(HfBias::Alibi(AlibiConfig {
+            num_heads,
+            bias_max,
+        }))
+    };
+    let of = |num_heads, num, most| {
         let buckets = buckets(num, most);
-        Some(HfBias::Buckets { heads, buckets })
+        Some(HfBias::Buckets { num_heads, buckets })
     };
     assert_eq!(
         found(r#"{"model_type": "bloom", "n_head": 112}"#),
@@ -402,7 +400,7 @@ fn biases_of_config_files() {
     let layoutlm = r#"{"model_type": "layoutlmv3", "num_attention_heads": 12}"#;
     let (tokens, coordinates) = (buckets(32, 128), buckets(64, 256));
     let boxes = HfBias::Boxes {
-        heads: 12,
+        num_heads: 12,
         tokens,
         coordinates,
     };
@@ -410,7 +408,7 @@ fn biases_of_config_files() {
     let deberta = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
         "position_buckets": 256, "max_relative_positions": -1, "max_position_embeddings": 512, "pos_att_type": "p2c|c2p"}"#;
     let disentangled = |position_buckets, position_to_content| HfBias::Disentangled {
-        heads: 12,
+        num_heads: 12,
         buckets: DebertaBucketsConfig {
             position_buckets,
             max_relative_positions: 512,
@@ -435,7 +433,7 @@ fn biases_of_config_files() {
         ),
         (
             r#"{"model_type": "bloom", "n_head": 0}"#,
-            "heads 0 is not 1..=65536",
+            "num_heads 0 is not 1..=65536",
         ),
         (
             r#"{"model_type": "bloom", "n_head": -3}"#,

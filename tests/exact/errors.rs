@@ -199,7 +199,7 @@ fn shifts_and_similarities() {
     assert!(recipe.similarity(pe_core::Similarity::Dot, 0, 1).is_err());
 }
 
-/// One of each kind of character that no message may show as it is.
+/// One of each kind of character that every message must escape.
 const HOSTILE: &str = "a\0\n\r\t\u{1b}[2J\u{7f}\u{85}\u{9b}\u{ad}\u{34f}\u{61c}\u{115f}\u{180e}\
     \u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202e}\u{2060}\u{2066}\u{3164}\u{fe0f}\u{feff}\
     \u{ffa0}\u{fff9}\u{1d173}\u{e0001}\u{e0041}\u{e0100}z";

@@ -3,15 +3,9 @@
 use pe_core::{
     AngleUnit, Element, FourierBands, FourierConfig, FourierFeatures, FourierPreset, bf16, f16,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
-
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        number => vec![number.as_f64().unwrap()],
-    }
-}
 
 fn features(case: &Value) -> FourierFeatures {
     let size = |name: &str| case[name].as_u64().unwrap() as usize;
@@ -26,13 +20,13 @@ fn features(case: &Value) -> FourierFeatures {
 /// Compares features in one type with the bits that a file states in this type, `index` among four.
 fn same_bits<T: Element>(case: &Value, index: usize) {
     let (features, points) = (features(case), numbers(&case["points"]));
-    let rows = features.table_at::<T>(&points).unwrap();
+    let rows = features.table_at_reals::<T>(&points).unwrap();
     for (row, wanted) in case["exact"].as_array().unwrap().iter().enumerate() {
         let wanted = wanted.as_array().unwrap();
         assert_eq!(wanted.len(), features.width());
         for (column, wanted) in wanted.iter().enumerate() {
             let wanted = wanted.as_str().unwrap().split('/').nth(index).unwrap();
-            let wanted = u64::from_str_radix(wanted, 16).unwrap();
+            let wanted = golden::hex(wanted);
             let found = rows.get(row, column).unwrap();
             // Zeros have either sign.
             let zero = wanted == 0 && found == T::default();
@@ -44,7 +38,7 @@ fn same_bits<T: Element>(case: &Value, index: usize) {
 
 #[test]
 fn every_feature_of_every_preset_is_the_nearest_float() {
-    let file: Value = serde_json::from_str(&golden::text("fourier.json")).unwrap();
+    let file: Value = golden::json("fourier.json");
     let mut seen = std::collections::BTreeSet::new();
     for case in file["cases"].as_array().unwrap() {
         seen.insert(case["preset"].as_str().unwrap());
@@ -53,7 +47,7 @@ fn every_feature_of_every_preset_is_the_nearest_float() {
         same_bits::<f16>(case, 2);
         same_bits::<bf16>(case, 3);
         let rows = features(case)
-            .table_at::<f64>(&numbers(&case["points"]))
+            .table_at_reals::<f64>(&numbers(&case["points"]))
             .unwrap();
         let limit = case["distance"].as_f64().unwrap() + tolerance::F64_HALF_ULP_OF_ONE;
         for (found, wanted) in rows.as_slice().iter().zip(numbers(&case["reference"])) {
@@ -79,10 +73,10 @@ fn multiples_of_half_a_turn_have_no_rounding() {
     };
     let features = FourierFeatures::new(linear).unwrap();
     // 3 (1 + 35/3) = 38 half turns.
-    let row = features.table_at::<f64>(&[3.0]).unwrap();
+    let row = features.table_at_reals::<f64>(&[3.0]).unwrap();
     assert_eq!(row.as_slice(), [0.0, 0.0, 0.0, 0.0, -1.0, 1.0, -1.0, 1.0]);
     let octaves = FourierFeatures::new(FourierPreset::Nerf.config(1, 20)).unwrap();
-    let row = octaves.table_at::<bf16>(&[1.0]).unwrap();
+    let row = octaves.table_at_reals::<bf16>(&[1.0]).unwrap();
     assert!(
         row.as_slice()[3..]
             .iter()
@@ -95,10 +89,10 @@ fn multiples_of_half_a_turn_have_no_rounding() {
 fn many_points_have_the_features_of_single_ones() {
     let features = FourierFeatures::new(FourierPreset::Nerf.config(2, 8)).unwrap();
     let points: Vec<f64> = (0..60_000).map(|i| f64::from(i) * 1.7e-5 - 0.5).collect();
-    let all = features.table_at::<f32>(&points).unwrap();
+    let all = features.table_at_reals::<f32>(&points).unwrap();
     for row in [0, 1, 14_999, 15_000, 29_999] {
         let alone = features
-            .table_at::<f32>(&points[2 * row..2 * row + 2])
+            .table_at_reals::<f32>(&points[2 * row..2 * row + 2])
             .unwrap();
         assert_eq!(all.row(row), alone.row(0), "{row}");
     }
@@ -151,14 +145,16 @@ fn invalid_specifications_and_points_are_errors_with_their_values() {
         "{error}"
     );
     let features = FourierFeatures::with_matrix(sam, &[1.0, 2.0]).unwrap();
-    assert!(features.table_at::<f32>(&[1.0]).is_err());
+    assert!(features.table_at_reals::<f32>(&[1.0]).is_err());
     let error = features
-        .table_at::<f32>(&[1.0, 1e17])
+        .table_at_reals::<f32>(&[1.0, 1e17])
         .unwrap_err()
         .to_string();
     assert!(error.starts_with("coordinate 1e17 (at index 1)"), "{error}");
     let log = FourierPreset::GaussianProjection.config(1, 1);
     let log = FourierFeatures::with_matrix(log, &[1.0]).unwrap();
-    assert!(log.table_at::<f32>(&[0.0]).is_err() && log.table_at::<f32>(&[1e-300]).is_ok());
+    assert!(
+        log.table_at_reals::<f32>(&[0.0]).is_err() && log.table_at_reals::<f32>(&[1e-300]).is_ok()
+    );
     assert_eq!(log.config().unit, AngleUnit::Turns);
 }

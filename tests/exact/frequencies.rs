@@ -80,7 +80,7 @@ fn shifted_spacings_are_other_numbers_of_pairs() {
     }
 }
 
-/// As the error says: above -2^20, multiples of 2^-104, below the number of pairs.
+/// The limits of the error message: above -2^20, multiples of 2^-104, below the number of pairs.
 #[test]
 fn shifts_end_where_the_error_says() {
     let made = |shift| encoding(8, Base::default(), Spacing::Shifted(shift));
@@ -113,7 +113,7 @@ fn shifts_end_where_the_error_says() {
     );
 }
 
-/// As the error says: at most 2^32, at least 2^-1500000.
+/// The limits of the error message: at most 2^32, at least 2^-1500000.
 #[test]
 fn frequencies_end_where_the_error_says() {
     // Two pairs of base 2 shifted to 2 - 1/k: the second frequency is 2^-k. With k = 1,500,000 -+ 1/2 the

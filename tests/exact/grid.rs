@@ -19,7 +19,7 @@ fn sizes(value: &Value) -> Vec<usize> {
 /// Every library on small grids. In f64 the definitions are equal; in f32 the libraries err.
 #[test]
 fn presets_give_the_numbers_of_their_libraries() {
-    let golden: Value = serde_json::from_str(&golden::text("grids.json")).unwrap();
+    let golden: Value = golden::json("grids.json");
     let mut seen = std::collections::BTreeMap::new();
     for case in golden["cases"].as_array().unwrap() {
         let preset: GridPreset = case["preset"].as_str().unwrap().parse().unwrap();
@@ -38,7 +38,7 @@ fn presets_give_the_numbers_of_their_libraries() {
             let mask: Vec<bool> = sizes(&case["mask"]).iter().map(|m| *m == 1).collect();
             let coordinates = grid.config().axes[0].coordinates;
             let [y, x] = masked_coordinates(&mask, [sides[0], sides[1]], coordinates).unwrap();
-            grid.table_at::<f64>(&[&y, &x]).unwrap()
+            grid.table_at_reals::<f64>(&[&y, &x]).unwrap()
         } else {
             grid.table::<f64>(&sides).unwrap()
         };
@@ -140,7 +140,7 @@ fn coordinates_of_cells_and_padding() {
     let (y, x): (Vec<f64>, Vec<f64>) = (0..100)
         .map(|i| (f64::from(i % 7) / 3.0, -0.5 * f64::from(i % 3)))
         .unzip();
-    let table = grid.table_at::<f32>(&[&y, &x]).unwrap();
+    let table = grid.table_at_reals::<f32>(&[&y, &x]).unwrap();
     let half = Sinusoidal::new(grid.config().axes[0].sinusoidal).unwrap();
     for (row, (y, x)) in table.iter_rows().zip(y.iter().zip(&x)) {
         let wanted = half.table_at_reals::<f32>(&[*y, *x]).unwrap();
@@ -149,13 +149,13 @@ fn coordinates_of_cells_and_padding() {
     // Without padding the coordinates are those of the whole grid.
     let coordinates = grid.config().axes[0].coordinates;
     let [y, x] = masked_coordinates(&[true; 15], [3, 5], coordinates).unwrap();
-    let masked = grid.table_at::<f32>(&[&y, &x]).unwrap();
+    let masked = grid.table_at_reals::<f32>(&[&y, &x]).unwrap();
     assert_eq!(masked, grid.table::<f32>(&[3, 5]).unwrap());
     // Only padding: every count is 0.
     let [y, _] = masked_coordinates(&[false; 15], [3, 5], coordinates).unwrap();
     assert_eq!(y, [0.0; 15]);
     assert!(masked_coordinates(&[], [0, 5], coordinates).unwrap()[0].is_empty());
-    assert_eq!(grid.table_at::<f32>(&[&[], &[]]).unwrap().rows(), 0);
+    assert_eq!(grid.table_at_reals::<f32>(&[&[], &[]]).unwrap().rows(), 0);
 }
 
 #[test]
@@ -178,8 +178,14 @@ fn invalid_grids_are_named_before_anything_is_allocated() {
             with(&|c| c.d_model = 9),
             "the axes have 8 columns, fewer than d_model 9",
         ),
-        (with(&|c| c.sides = 0), "the grid has 0 sides, 1 are needed"),
-        (with(&|c| c.sides = 5), "the grid has 5 sides, 4 are needed"),
+        (
+            with(&|c| c.num_sides = 0),
+            "the grid has 0 sides, 1 are needed",
+        ),
+        (
+            with(&|c| c.num_sides = 5),
+            "the grid has 5 sides, 4 are needed",
+        ),
         (
             with(&|c| c.axes[1].side = 2),
             "axis 2 has no positions: 2 lists were given",
@@ -220,7 +226,7 @@ fn invalid_grids_are_named_before_anything_is_allocated() {
     );
     let error = grid.fill(&[2, 2], &mut [0f32; 31]).unwrap_err();
     assert_eq!(error.to_string(), "out holds 31 elements, 32 are needed");
-    let at = |lists: &[&[f64]]| grid.table_at::<f32>(lists).unwrap_err().to_string();
+    let at = |lists: &[&[f64]]| grid.table_at_reals::<f32>(lists).unwrap_err().to_string();
     assert_eq!(
         at(&[&[0.0]]),
         "the list of coordinates has 1 sides, 2 are needed"

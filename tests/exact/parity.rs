@@ -73,8 +73,8 @@ fn exhaustive_4096_x_64_slow() {
 }
 
 #[test]
-fn exhaustive_4096_x_512_slow() {
-    exhaustive_all(512, 0, 4096);
+fn exhaustive_1024_x_512_slow() {
+    exhaustive_all(512, 0, 1024);
 }
 
 /// Hours of a single core; the scheduled form of the two tests above.

@@ -4,17 +4,9 @@ use pe_core::{
     Direction, Element, OddWidth, PairLayout, Preset, Recipe, RotaryRecipe, SinusoidLayout,
     Sinusoidal, SinusoidalConfig,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|number| number.as_f64().unwrap())
-        .collect()
-}
 
 /// The preset that a golden case belongs to.
 fn config(case: &Value) -> Option<SinusoidalConfig> {
@@ -47,7 +39,7 @@ fn config(case: &Value) -> Option<SinusoidalConfig> {
 
 #[test]
 fn presets_give_the_numbers_of_their_references() {
-    let golden: Value = serde_json::from_str(&golden::text("presets.json")).unwrap();
+    let golden: Value = golden::json("presets.json");
     let mut seen = std::collections::BTreeSet::new();
     for case in golden["cases"].as_array().unwrap() {
         let Some(config) = config(case) else { continue };
@@ -98,7 +90,7 @@ fn presets_give_the_numbers_of_their_references() {
 
 #[test]
 fn presets_refuse_the_widths_that_their_references_refuse() {
-    let golden: Value = serde_json::from_str(&golden::text("presets.json")).unwrap();
+    let golden: Value = golden::json("presets.json");
     let refused = golden["meta"]["refused"].as_array().unwrap();
     assert!(!refused.is_empty());
     for case in refused {

@@ -3,7 +3,7 @@
 use pe_core::{Base, Error, Preset, Recipe, SinusoidLayout, Sinusoidal, SinusoidalConfig, Spacing};
 use pe_tests::{golden, tolerance};
 
-/// How many floats lie between two of the same sign; differently signed values
+/// Number of floats between two of the same sign; differently signed values
 /// count from zero.
 fn ulps(a: f32, b: f32) -> u32 {
     let key = |x: f32| {
@@ -106,7 +106,7 @@ fn recipes_are_within_an_ulp_or_two_of_torch_and_numpy() {
     }
 }
 
-/// Bit for bit as the recipes say, for bases on both sides of 1 and beyond f32.
+/// The bits of the recipes, for bases on both sides of 1 and beyond f32.
 #[test]
 fn frequencies_are_rounded_where_the_recipe_rounds() {
     let mut seen = std::collections::BTreeMap::new();
@@ -146,7 +146,7 @@ fn frequencies_are_rounded_where_the_recipe_rounds() {
 /// results, of which exact entries are thousands away.
 #[test]
 fn inclusive_recipe_is_that_of_fairseq_and_whisper() {
-    let golden: serde_json::Value = serde_json::from_str(&golden::text("presets.json")).unwrap();
+    let golden: serde_json::Value = golden::json("presets.json");
     let (mut of_recipe, mut of_exact, mut equal, mut all) = (0.0, 0.0, 0, 0);
     for case in golden["cases"].as_array().unwrap() {
         let preset = match case["preset"].as_str().unwrap() {
@@ -195,7 +195,7 @@ fn inclusive_recipe_is_that_of_fairseq_and_whisper() {
     assert!(of_exact > 1e-4, "{what}");
 }
 
-/// What a recipe does not define it does not make.
+/// A recipe does not compute values that it does not define.
 #[test]
 fn recipes_refuse_other_spacings() {
     let shifted = Spacing::Shifted(0.5);

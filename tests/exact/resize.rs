@@ -25,7 +25,7 @@ fn configs() -> Vec<ResizeConfig> {
 /// 226 pairs of sizes and options, every weight by its bits.
 #[test]
 fn weights_are_the_nearest_floats_to_the_fractions() {
-    let golden: Value = serde_json::from_str(&golden::text("resize.json")).unwrap();
+    let golden: Value = golden::json("resize.json");
     let cases = golden["weights"].as_array().unwrap();
     assert_eq!(cases.len(), 226);
     for case in cases {
@@ -71,7 +71,7 @@ fn weights_are_the_nearest_floats_to_the_fractions() {
 }
 
 fn tap(tap: &Value) -> (u32, u64) {
-    let weight = u64::from_str_radix(tap[1].as_str().unwrap(), 16).unwrap();
+    let weight = golden::hex(tap[1].as_str().unwrap());
     (tap[0].as_u64().unwrap() as u32, weight)
 }
 
@@ -113,6 +113,32 @@ fn presets_agree_with_the_libraries_to_their_distance() {
         };
         assert!(distance <= bound, "{name}: {distance:e} > {bound:e}");
     }
+}
+
+/// The windows of [`PatchPositions`](pe_core::PatchPositions), also at the edges of a resized grid.
+#[test]
+fn resized_rows_follow_windows() {
+    let order = PatchOrder::Windows {
+        merge: 2,
+        window: 2,
+    };
+    let [rows, columns] = [4, 6].map(|side| {
+        let kernel = ResizeConfig::new(ResizeKernel::Nearest);
+        kernel.taps(side, side).unwrap()
+    });
+    let mut taps = RowTaps::new(24);
+    taps.push_grid(&[&rows, &columns], 0, order).unwrap();
+    let grid = pe_core::PatchGrid {
+        frames: 1,
+        rows: 4,
+        columns: 6,
+    };
+    let patches = pe_core::PatchPositions::new(&[grid], order).unwrap();
+    let wanted = patches.rows.iter().zip(&patches.columns);
+    let wanted: Vec<u32> = wanted.map(|(row, column)| row * 6 + column).collect();
+    let found: Vec<u32> = (0..24).map(|row| taps.of(row).0[0]).collect();
+    assert_eq!(found, wanted);
+    assert_eq!(found[8..12], [12, 13, 18, 19]);
 }
 
 #[test]
@@ -285,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
+    fn same_size_is_the_identity(side in 1usize..300, which in 0usize..14) {
         let config = configs()[which];
         // Antialiasing of aligned corners keeps torch's centers.
         prop_assume!(!(config.align_corners && side == 1 && which >= 5));

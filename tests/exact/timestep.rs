@@ -2,27 +2,24 @@
 
 use pe_core::testing::{Rungs, entry_pair};
 use pe_core::{
-    Element, Error, Preset, Recipe, Sinusoidal, Timestep, TimestepConfig, TimestepPreset, bf16, f16,
+    Element, Error, Preset, Recipe, SinusoidLayout, Sinusoidal, Timestep, TimestepConfig,
+    TimestepPreset, bf16, f16,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 fn file() -> Value {
-    serde_json::from_str(&golden::text("timestep_presets.json")).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    let number = |number: &Value| number.as_f64().unwrap();
-    value.as_array().unwrap().iter().map(number).collect()
+    golden::json("timestep_presets.json")
 }
 
 /// Compares rows in one type with the bits that a file states in this type, `index` among four.
 fn same_bits<T: Element>(timestep: &Timestep, timesteps: &[f64], exact: &Value, index: usize) {
-    let rows = timestep.table_at::<T>(timesteps).unwrap();
+    let rows = timestep.table_at_reals::<T>(timesteps).unwrap();
     for (row, (wanted, t)) in exact.as_array().unwrap().iter().zip(timesteps).enumerate() {
         for (column, wanted) in wanted.as_array().unwrap().iter().enumerate() {
             let wanted = wanted.as_str().unwrap().split('/').nth(index).unwrap();
-            let wanted = u64::from_str_radix(wanted, 16).unwrap();
+            let wanted = golden::hex(wanted);
             let found = rows.get(row, column).unwrap();
             let config = timestep.config();
             assert_eq!(
@@ -50,7 +47,7 @@ fn every_entry_of_every_preset_is_the_nearest_float() {
         same_bits::<bf16>(&timestep, &timesteps, &case["exact"], 3);
         // The reference's own f32 arithmetic stays as near as the file's head says.
         let distance = case["distance"].as_f64().unwrap();
-        let rows = timestep.table_at::<f64>(&timesteps).unwrap();
+        let rows = timestep.table_at_reals::<f64>(&timesteps).unwrap();
         for (row, wanted) in rows.iter_rows().zip(case["reference"].as_array().unwrap()) {
             for (found, wanted) in row.iter().zip(numbers(wanted)) {
                 let gap = (found - wanted).abs();
@@ -77,7 +74,7 @@ fn diffusers_own_f32_values_are_a_recipe() {
         let dim = number("dim") as usize;
         let config = TimestepConfig {
             scale: number("scale"),
-            flip_sin_to_cos: true,
+            layout: SinusoidLayout::ConcatenatedCosFirst,
             downscale_freq_shift: number("shift"),
             recipe: Recipe::DiffusersF32,
             ..TimestepConfig::new(dim)
@@ -93,7 +90,7 @@ fn diffusers_own_f32_values_are_a_recipe() {
         let pairs = dim / 2;
         let rows = bits(&case["rows"]);
         let timesteps = numbers(&case["timesteps"]);
-        let found = timestep.table_at::<f32>(&timesteps).unwrap();
+        let found = timestep.table_at_reals::<f32>(&timesteps).unwrap();
         for (pair, (mine, theirs)) in unscaled.inv_freq().iter().zip(&frequencies).enumerate() {
             assert!(ulps(*mine as f32, *theirs) <= tolerance::RECIPE_INV_FREQ_ULP_TORCH);
             if *mine as f32 != *theirs {
@@ -173,13 +170,30 @@ fn positions() -> Vec<f64> {
     all
 }
 
+#[test]
+fn every_layout_has_the_same_entries() {
+    let config = TimestepPreset::Mlx.config(7);
+    let table = |layout| {
+        let timestep = Timestep::new(TimestepConfig { layout, ..config }).unwrap();
+        timestep.table_at_reals::<f32>(&[2.5]).unwrap().into_vec()
+    };
+    let [s0, s1, s2, c0, c1, c2, zero] = table(SinusoidLayout::Concatenated)[..] else {
+        panic!("seven entries");
+    };
+    assert_eq!(zero, 0.0);
+    let cosines_first = table(SinusoidLayout::ConcatenatedCosFirst);
+    assert_eq!(cosines_first, [c0, c1, c2, s0, s1, s2, zero]);
+    let interleaved = table(SinusoidLayout::Interleaved);
+    assert_eq!(interleaved, [s0, c0, s1, c1, s2, c2, zero]);
+}
+
 /// Rows at real positions come from lanes; the single entries from the last rung.
 fn rows_match_single_entries<T: Element>() {
     for dim in [2, 7, 64, 130] {
         let encoding = Sinusoidal::new(Preset::StableDiffusion.config(dim)).unwrap();
         let timestep = Timestep::new(TimestepPreset::StableDiffusion.config(dim)).unwrap();
         let pairs = dim / 2;
-        let rows = timestep.table_at::<T>(&positions()).unwrap();
+        let rows = timestep.table_at_reals::<T>(&positions()).unwrap();
         for (row, position) in rows.iter_rows().zip(positions()) {
             for pair in 0..pairs {
                 let (sine, cosine) = entry_pair::<T>(&encoding, pair, position, Rungs::Only320);
@@ -214,8 +228,8 @@ fn scales_multiply_exactly() {
         let timesteps: Vec<f64> = positions().into_iter().filter(|t| t.abs() < 1e9).collect();
         let moved: Vec<f64> = timesteps.iter().map(|t| t * power).collect();
         assert_eq!(
-            scaled.table_at::<f32>(&timesteps).unwrap(),
-            one.table_at::<f32>(&moved).unwrap()
+            scaled.table_at_reals::<f32>(&timesteps).unwrap(),
+            one.table_at_reals::<f32>(&moved).unwrap()
         );
     }
     // Integer rows are those at the same reals, with the padding column too.
@@ -223,7 +237,7 @@ fn scales_multiply_exactly() {
     let reals: Vec<f64> = (0..100).map(f64::from).collect();
     assert_eq!(
         flux.table::<f32>(0..100).unwrap(),
-        flux.table_at::<f32>(&reals).unwrap()
+        flux.table_at_reals::<f32>(&reals).unwrap()
     );
 }
 
@@ -232,9 +246,11 @@ fn scales_multiply_exactly() {
 fn large_batches_have_the_rows_of_small_ones() {
     let timestep = Timestep::new(TimestepPreset::StableDiffusion.config(1024)).unwrap();
     let timesteps: Vec<f64> = (0..4200).map(|i| f64::from(i) * 0.37).collect();
-    let all = timestep.table_at::<f32>(&timesteps).unwrap();
+    let all = timestep.table_at_reals::<f32>(&timesteps).unwrap();
     for row in [0, 1, 2047, 2048, 4199] {
-        let alone = timestep.table_at::<f32>(&timesteps[row..=row]).unwrap();
+        let alone = timestep
+            .table_at_reals::<f32>(&timesteps[row..=row])
+            .unwrap();
         assert_eq!(all.row(row), alone.row(0), "{row}");
     }
 }
@@ -247,10 +263,10 @@ fn invalid_specifications_are_errors_with_their_values() {
         Timestep::new(config).unwrap_err().to_string()
     };
     for (error, wanted) in [
-        (of(|c| c.dim = 0), "dim 0 is outside 1..=1048576"),
+        (of(|c| c.width = 0), "width 0 is outside 1..=1048576"),
         (
-            of(|c| c.dim = 1 << 21),
-            "dim 2097152 is outside 1..=1048576",
+            of(|c| c.width = 1 << 21),
+            "width 2097152 is outside 1..=1048576",
         ),
         (
             of(|c| c.scale = 0.0),
@@ -286,8 +302,10 @@ fn invalid_specifications_are_errors_with_their_values() {
         ..TimestepConfig::new(8)
     };
     let timestep = Timestep::new(largest).unwrap();
-    let error = timestep.table_at::<f32>(&[1.0, f64::NAN]).unwrap_err();
+    let error = timestep
+        .table_at_reals::<f32>(&[1.0, f64::NAN])
+        .unwrap_err();
     assert!(matches!(error, Error::Timestep { index: 1, .. }), "{error}");
-    assert!(timestep.table_at::<f32>(&[9.1e15]).is_err());
+    assert!(timestep.table_at_reals::<f32>(&[9.1e15]).is_err());
     assert!("none".parse::<TimestepPreset>().is_err());
 }

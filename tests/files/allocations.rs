@@ -1,9 +1,9 @@
-//! How much memory a piece of work asks for, counted on its own thread.
+//! Memory that a piece of work requests, counted on its own thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What was asked for.
+/// Memory requested by a thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken {
     /// The largest piece.
@@ -17,7 +17,7 @@ thread_local! {
     static TAKEN: Cell<Option<Taken>> = const { Cell::new(None) };
 }
 
-/// Runs the work and says what memory this thread asked for meanwhile.
+/// Runs the work and returns the memory that this thread requested meanwhile.
 pub fn watch<R>(work: impl FnOnce() -> R) -> (R, Taken) {
     TAKEN.set(Some(Taken::default()));
     let result = work();
@@ -31,7 +31,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Notes that a piece of so many bytes takes the place of one of so many.
+/// Notes that an allocation of `new` bytes replaces one of `old` bytes.
 fn note(bytes: usize, instead_of: usize) {
     // At the end of a thread there is no counting.
     let _ = TAKEN.try_with(|cell| {

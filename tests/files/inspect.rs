@@ -1,4 +1,4 @@
-//! What a file holds.
+//! Contents of a file.
 
 use super::*;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Makes this binary run one test as a process of its own, in which `PLACE` names the file.
+/// Runs one test of this binary as a process of its own. `PLACE` names its file.
 const PLACE: &str = "PE_TEST_INTERRUPTED";
 
 /// The test's own name, as this binary knows it.
@@ -36,7 +36,7 @@ fn large(start: u64) -> SinusoidalSpec {
     spec_of(1024, start, LARGE, DType::F32)
 }
 
-/// The file as it is now is one of those it may be.
+/// The file is one of those it may be.
 fn is_one_of(path: &Path, may_be: &[Vec<u8>]) -> Option<usize> {
     let found = fs::read(path).unwrap();
     may_be.iter().position(|whole| *whole == found)

@@ -1,4 +1,4 @@
-//! Limits of what is read. Files that are not well-formed are in `hostile/refused.txt`.
+//! Limits of reading. Malformed files are in `hostile/refused.txt`.
 
 use super::*;
 use crate::again;
@@ -165,7 +165,7 @@ fn widths_up_to_their_limit_are_read() {
     }
 }
 
-/// What a file holds is listed, up to sixteen tensors.
+/// The tensors of a file are listed, up to sixteen.
 #[test]
 fn tensors_in_place_of_the_table_are_listed() {
     let (_dir, path) = temp();
@@ -185,7 +185,7 @@ fn tensors_in_place_of_the_table_are_listed() {
     }
 }
 
-/// A table for which there is no memory is an error and no abort: 3 GiB of zeros that take no
+/// A table without memory for it is an error and not an abort: 3 GiB of zeros that take no
 /// place on the disk, read by a process that may have 2 GiB.
 #[cfg(target_os = "linux")]
 #[test]

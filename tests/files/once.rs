@@ -6,7 +6,7 @@ use pe_core::{RopeScaling, RotaryConfig};
 
 use super::*;
 
-/// How many sets of frequencies a call computes, with its result.
+/// Returns the number of sets of frequencies that a call computes, and its result.
 fn counted<R>(call: impl FnOnce() -> R) -> (u64, R) {
     let before = frequencies_computed();
     let result = call();

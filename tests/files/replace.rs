@@ -255,7 +255,7 @@ fn name_alone_is_one_in_the_working_directory() {
     assert_eq!(loaded.table.dims(), [4, 8]);
 }
 
-/// What the system says of a place stays what it says.
+/// Errors of the system are passed on unchanged.
 #[cfg(unix)]
 #[test]
 fn place_below_a_file_is_not_a_directory() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Result, Tensor};
 use pe_candle::checkpoint::{TableResize, inspect, resize};
-use pe_candle::{LearnedGrid, LearnedGridConfig, ResizeConfig, ResizeKernel, TableAxes};
+use pe_candle::{LearnedGrid, LearnedGridConfig, LearnedGridShape, ResizeConfig, ResizeKernel};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
@@ -54,15 +54,25 @@ fn request(from: &[usize], to: &[usize]) -> TableResize {
 
 /// Over types and axes: the entries are those of the layer, the rest is unchanged.
 #[test]
-fn the_grid_is_resized_and_nothing_else() -> Result<()> {
+fn grid_is_resized_and_nothing_else() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let out = folder.path().join("resized.safetensors");
-    for (dims, axes, kept, wanted) in [
-        (&[13, 5][..], TableAxes::Rows, 1, &[36, 5][..]),
-        (&[1, 14, 5], TableAxes::BatchOfRows, 2, &[1, 37, 5]),
-        (&[1, 3, 4, 5], TableAxes::ChannelsLast, 0, &[1, 5, 7, 5]),
-        (&[1, 5, 3, 4], TableAxes::ChannelsFirst, 0, &[1, 5, 5, 7]),
+    for (dims, shape, kept, wanted) in [
+        (&[13, 5][..], LearnedGridShape::Rows, 1, &[36, 5][..]),
+        (&[1, 14, 5], LearnedGridShape::BatchOfRows, 2, &[1, 37, 5]),
+        (
+            &[1, 3, 4, 5],
+            LearnedGridShape::ChannelsLast,
+            0,
+            &[1, 5, 7, 5],
+        ),
+        (
+            &[1, 5, 3, 4],
+            LearnedGridShape::ChannelsFirst,
+            0,
+            &[1, 5, 5, 7],
+        ),
     ] {
         for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
             let pos = table(dims, dtype)?;
@@ -76,11 +86,11 @@ fn the_grid_is_resized_and_nothing_else() -> Result<()> {
 
             let config = LearnedGridConfig {
                 rows_before: kept,
-                axes,
+                shape,
                 ..LearnedGridConfig::new([3, 4], 5)
             };
             let mut rows = LearnedGrid::from_table(config, pos)?.resized(&[5, 7])?;
-            if axes == TableAxes::ChannelsFirst {
+            if shape == LearnedGridShape::ChannelsFirst {
                 rows = rows.t()?;
             }
             let file = fs::read(&out)?;
@@ -120,64 +130,33 @@ fn equal_input_gives_equal_bytes_also_in_place() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_resized_is_named_and_nothing_is_written() -> Result<()> {
+fn tensors_that_cannot_be_resized_are_named_and_nothing_is_written() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let out = folder.path().join("resized.safetensors");
-    let error = |request: &TableResize| resize(&path, &out, request).unwrap_err().to_string();
+    let error = |request: &TableResize| {
+        let error = resize(&path, &out, request).unwrap_err().to_string();
+        assert!(error.contains("model.safetensors: "), "{error}");
+        error
+    };
     write(&path, &table(&[1, 13, 5], DType::F32)?);
     let with = |change: &dyn Fn(&mut TableResize)| {
         let mut request = request(&[3, 4], &[5, 7]);
         change(&mut request);
         error(&request)
     };
-    for (found, wanted) in [
-        (
-            with(&|r| r.tensor = "po".to_owned()),
-            "no tensor \"po\"; the file holds ",
-        ),
-        (
-            with(&|r| r.tensor = "a".to_owned()),
-            "tensor \"a\": a grid of U8 cannot be resized",
-        ),
-        (
-            with(&|r| r.from = vec![4, 4]),
-            "tensor \"pos\": shape [1, 13, 5] has 13 rows, fewer than a grid of sides [4, 4]",
-        ),
-        (
-            with(&|r| r.from = vec![usize::MAX; 2]),
-            "has 13 rows, fewer than a grid",
-        ),
-        (
-            with(&|r| r.rows_after = 2),
-            "has 13 rows, fewer than a grid of sides [3, 4] with 2 rows",
-        ),
-        (
-            with(&|r| r.to = vec![5]),
-            "tensor \"pos\": the size has 1 sides, 2 are needed",
-        ),
-        (
-            with(&|r| r.to = vec![5, 0]),
-            "a side of the size 0 is outside 1..=65536",
-        ),
-        (
-            with(&|r| r.to = vec![65536; 2]),
-            "exceed the limit of 268435456",
-        ),
-        (
-            with(&|r| r.from = vec![]),
-            "sides []: a grid has 1 to 4 sides",
-        ),
-        (
-            with(&|r| {
-                r.resize.kernel = ResizeKernel::Nearest;
-                r.resize.antialias = true;
-            }),
-            "nearest resizing is not defined with antialiasing",
-        ),
-    ] {
-        assert!(found.contains(wanted), "{found}");
-        assert!(found.contains("model.safetensors: "), "{found}");
+    pe_tests::rejected! {
+        with(&|r| r.tensor = "po".to_owned()) => "…no tensor \"po\"; the file holds …",
+        with(&|r| r.tensor = "a".to_owned()) => "…tensor \"a\": a grid of U8 cannot be resized…",
+        with(&|r| r.from = vec![4, 4]) => "…tensor \"pos\": shape [1, 13, 5] has 13 rows, fewer than a grid of sides [4, 4]…",
+        with(&|r| r.from = vec![usize::MAX; 2]) => "…has 13 rows, fewer than a grid…",
+        with(&|r| r.rows_after = 2) => "…has 13 rows, fewer than a grid of sides [3, 4] with 2 rows…",
+        with(&|r| r.to = vec![5]) => "…tensor \"pos\": the size has 1 sides, 2 are needed…",
+        with(&|r| r.to = vec![5, 0]) => "…a side of the size 0 is outside 1..=65536…",
+        with(&|r| r.to = vec![65536; 2]) => "…exceed the limit of 268435456…",
+        with(&|r| r.from = vec![]) => "…sides []: a grid has 1 to 4 sides…",
+        with(&|r| { r.resize.kernel = ResizeKernel::Nearest; r.resize.antialias = true; }) =>
+            "…nearest resizing is not defined with antialiasing…",
     }
     write(&path, &table(&[2, 3, 4, 5], DType::F32)?);
     assert!(with(&|_| ()).contains("shape [2, 3, 4, 5] is not [N, D]"));

@@ -150,7 +150,7 @@ fn blocks_do_not_show_in_the_file() {
     }
 }
 
-/// Where the tensors of a file begin.
+/// Offset of the tensors in a file.
 fn begins(bytes: &[u8], name: &str) -> usize {
     let (length, header) = safetensors::SafeTensors::read_metadata(bytes).unwrap();
     8 + length + header.info(name).unwrap().data_offsets.0

@@ -1,4 +1,4 @@
-//! What is written.
+//! Contents of written files.
 
 use super::*;
 

@@ -111,7 +111,7 @@ fn grids_come_back_in_every_type_and_by_blocks() {
     for preset in GridPreset::ALL {
         let grid = Grid::new(preset.config(48)).unwrap();
         for (dtype, side) in FLOATS.into_iter().zip([3usize, 5, 17, 20]) {
-            let size = vec![side; grid.config().sides];
+            let size = vec![side; grid.config().num_sides];
             let config = GridTableConfig {
                 grid: grid.config().clone(),
                 size: size.clone(),
@@ -180,7 +180,8 @@ fn fourier_features_come_back_in_every_type() {
                     .iter()
                     .flat_map(|y| x.iter().flat_map(|x| [*y, *x]))
                     .collect();
-                let expected = typed!(dtype, T => wide(&features.table_at::<T>(&cells).unwrap()));
+                let expected =
+                    typed!(dtype, T => wide(&features.table_at_reals::<T>(&cells).unwrap()));
                 round_trip(&spec, AnySpec::Fourier, |table| vec![table], &[expected]);
             }
         }

@@ -1,4 +1,4 @@
-//! The specification as JSON. Texts that are none are in `hostile/refused.txt`.
+//! The specification as JSON. Malformed texts are in `hostile/refused.txt`.
 
 use super::*;
 

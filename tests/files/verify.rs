@@ -1,4 +1,4 @@
-//! Files that are not what they say, or not what was asked for.
+//! Files that contradict their specification, or the caller's.
 
 use pe_tests::tolerance;
 

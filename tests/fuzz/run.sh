@@ -3,11 +3,11 @@
 #
 #   tests/fuzz/run.sh                            all, 60 s each
 #   tests/fuzz/run.sh 600 reader numbers         these, 600 s each
-#   EXECUTIONS=10000000 tests/fuzz/run.sh 0      all, until each has run so many inputs
+#   EXECUTIONS=10000000 tests/fuzz/run.sh 0      all, until each has run that number of inputs
 #
 # Needs cargo-fuzz (`cargo install cargo-fuzz --locked`) and a C++ compiler. libFuzzer's
 # summary, the count of executions first, is the end of what is printed; a finding ends the run
-# and stands in tests/fuzz/artifacts.
+# and is kept in tests/fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-60}

@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// At least twice as long, as the layers' tables are.
+    /// At least twice as long, as in the layers.
     fn longer(self, rows: usize) -> Self {
         let mut history = self.history;
         history.push(self.rows);
@@ -102,7 +102,7 @@ fn nothing_is_lost_in_any_order_of_threads() {
 
 /// A thread that could not make its table leaves the others theirs.
 #[test]
-fn an_error_changes_nothing_for_the_others() {
+fn error_changes_nothing_for_the_others() {
     check(|| {
         let table = Arc::new(Published::new(Table::first()));
         let failing = {
@@ -120,11 +120,11 @@ fn an_error_changes_nothing_for_the_others() {
     });
 }
 
-/// The same checks find what is wrong with a protocol that looks once: without the second look, a
+/// The same checks find the fault of a protocol that looks once: without the second look, a
 /// thread replaces a longer table by a shorter one.
 #[test]
 #[should_panic(expected = "a longer table was lost")]
-fn a_protocol_without_the_second_look_is_found_out() {
+fn protocol_without_the_second_look_is_found_out() {
     check(|| {
         let table = Arc::new(sync::RwLock::new(Table::first()));
         let ask = |table: &sync::RwLock<Table>, rows: usize| {

@@ -1,5 +1,7 @@
 //! Servers that are missing, slow or wrong.
 
+use pe_tests::table::{Row, rows};
+
 use super::*;
 
 #[test]
@@ -50,208 +52,68 @@ fn server_that_is_not_there_is_reported() {
     }
 }
 
+/// Answers that are wrong: changes of a good answer, and the words of the error. Wrong headers are in `hostile.rs`.
+const FAULTS: &str = "
+bare; status 401 => access is denied
+bare; status 403; X-Error-Message: gated => the hub says \"gated\"
+bare; status 429 => too many requests
+page; status 500 => the hub has a fault (status 500)
+status 503 => status 503
+sent 0; Content-Length: 0; status 204 => status 204
+status 206 => status 206
+page => the content is not what its name says
+empty => too few for a safetensors header
+sent 100 => after 100
+cut => the content is not what its name says
+sent 100; lingers => after 100 bytes: timeout
+sent 0; without content-length; Transfer-Encoding: chunked; lingers => after 0 bytes: timeout
+Content-Encoding: gzip => after 0 bytes
+without x-repo-commit => no X-Repo-Commit
+without etag => no ETag
+bare; status 302; Location: /owner/name/resolve/main/table.safetensors => more than 5 redirects
+bare; status 302 => without a Location
+bare; status 302; Location: file:///etc/passwd => the address \"file:///etc/passwd\" is not
+bare; status 302; Location: //127.0.0.1/x => is not one of http or https
+bare; status 302; Location: other => is not one of http or https
+status 0 => ";
+
+/// Returns the good answer with changes.
+fn changed(changes: &str) -> Reply {
+    let good = table();
+    let mut reply = Reply::file(&good);
+    for change in changes.split("; ") {
+        let (word, value) = change.split_once(' ').unwrap_or((change, ""));
+        match word {
+            "bare" => reply = Reply::new(200, b""),
+            "page" => reply = Reply::file(b"<!DOCTYPE html><html>try again</html>"),
+            "empty" => reply = Reply::file(b""),
+            "cut" => reply = Reply::file(&good[..good.len() - 1]),
+            "status" => reply.status = value.parse().unwrap(),
+            "sent" => reply.sent = value.parse().unwrap(),
+            "lingers" => reply.linger = 2 * PATIENCE,
+            "without" => reply = reply.without(value),
+            header => reply = reply.with(header.strip_suffix(':').unwrap(), value),
+        }
+    }
+    reply
+}
+
 /// Every fault leaves no trace in the cache, ends in time, and does not
 /// keep the next download from succeeding.
 #[test]
 fn faults_of_the_server_poison_nothing() {
-    let good = table();
-    let page = b"<!DOCTYPE html><html>try again</html>";
-    let zeros = "0".repeat(64);
-    let stalled = Reply {
-        sent: 100,
-        linger: 2 * PATIENCE,
-        ..Reply::file(&good)
-    };
-    let silent = Reply {
-        sent: 0,
-        linger: 2 * PATIENCE,
-        ..Reply::file(&good)
-            .without("content-length")
-            .with("Transfer-Encoding", "chunked")
-    };
-    let faults: Vec<(&str, Reply, &str)> = vec![
-        ("401", Reply::new(401, b""), "access is denied"),
-        (
-            "403",
-            Reply::new(403, b"").with("X-Error-Message", "gated"),
-            "the hub says \"gated\"",
-        ),
-        ("429", Reply::new(429, b""), "too many requests"),
-        (
-            "500",
-            Reply::new(500, page),
-            "the hub has a fault (status 500)",
-        ),
-        (
-            "503 with the headers of a file",
-            Reply {
-                status: 503,
-                ..Reply::file(&good)
-            },
-            "status 503",
-        ),
-        (
-            "204",
-            Reply {
-                status: 204,
-                ..Reply::file(b"")
-            },
-            "status 204",
-        ),
-        (
-            "206",
-            Reply {
-                status: 206,
-                ..Reply::file(&good)
-            },
-            "status 206",
-        ),
-        (
-            "an error page",
-            Reply::file(page),
-            "the content is not what its name says",
-        ),
-        (
-            "an empty body",
-            Reply::file(b""),
-            "too few for a safetensors header",
-        ),
-        (
-            "a short body",
-            Reply {
-                sent: 100,
-                ..Reply::file(&good)
-            },
-            "after 100",
-        ),
-        (
-            "a table cut off",
-            Reply::file(&good[..good.len() - 1]),
-            "the content is not what its name says",
-        ),
-        ("a stalled body", stalled, "after 100 bytes: timeout"),
-        ("a silent body", silent, "after 0 bytes: timeout"),
-        (
-            "a longer file than described",
-            Reply::file(&good).with("X-Linked-Size", "5"),
-            "the hub says 5",
-        ),
-        (
-            "an absurd length",
-            Reply::file(&good).with("Content-Length", "9999999999999"),
-            "above the limit of",
-        ),
-        (
-            "a negative length",
-            Reply::file(&good).with("Content-Length", "-1"),
-            "",
-        ),
-        (
-            "a wrong hash",
-            Reply::file(&good).with("ETag", &format!("\"{zeros}\"")),
-            "the content's SHA-256 is",
-        ),
-        (
-            "a wrong linked hash",
-            Reply::file(&good).with("X-Linked-Etag", &zeros),
-            "the content's SHA-256 is",
-        ),
-        (
-            "compressed",
-            Reply::file(&good).with("Content-Encoding", "br"),
-            "the content comes in the encoding \"br\"",
-        ),
-        (
-            "not as compressed as it says",
-            Reply::file(&good).with("Content-Encoding", "gzip"),
-            "after 0 bytes",
-        ),
-        (
-            "no commit",
-            Reply::file(&good).without("x-repo-commit"),
-            "no X-Repo-Commit",
-        ),
-        (
-            "a short commit",
-            Reply::file(&good).with("X-Repo-Commit", "main"),
-            "is not 40 hexadecimal digits",
-        ),
-        (
-            "a commit that is a path",
-            Reply::file(&good).with("X-Repo-Commit", "../../../../../../tmp/x"),
-            "is not 40",
-        ),
-        ("no etag", Reply::file(&good).without("etag"), "no ETag"),
-        (
-            "an empty etag",
-            Reply::file(&good).with("ETag", "\"\""),
-            "ETag",
-        ),
-        (
-            "an etag that is a path",
-            Reply::file(&good).with("ETag", "\"../../x\""),
-            "ETag",
-        ),
-        (
-            "an absolute etag",
-            Reply::file(&good).with("ETag", "/tmp/x"),
-            "ETag",
-        ),
-        (
-            "an etag of dots",
-            Reply::file(&good).with("ETag", "\"..\""),
-            "ETag",
-        ),
-        (
-            "an etag with a backslash",
-            Reply::file(&good).with("ETag", "\"a\\b\""),
-            "ETag",
-        ),
-        (
-            "a long etag",
-            Reply::file(&good).with("ETag", &"a".repeat(200)),
-            "ETag",
-        ),
-        (
-            "a redirect to itself",
-            Reply::new(302, b"").with("Location", TABLE),
-            "more than 5 redirects",
-        ),
-        (
-            "a redirect to nowhere",
-            Reply::new(302, b""),
-            "without a Location",
-        ),
-        (
-            "a redirect to a file",
-            Reply::new(302, b"").with("Location", "file:///etc/passwd"),
-            "the address \"file:///etc/passwd\" is not",
-        ),
-        (
-            "a redirect without a scheme",
-            Reply::new(302, b"").with("Location", "//127.0.0.1/x"),
-            "is not one of http or https",
-        ),
-        (
-            "a relative redirect",
-            Reply::new(302, b"").with("Location", "other"),
-            "is not one of http or https",
-        ),
-        (
-            "no HTTP",
-            Reply {
-                status: 0,
-                ..Reply::file(&good)
-            },
-            "",
-        ),
-    ];
-    assert_eq!(faults.len(), 36);
+    let faults = rows(FAULTS);
+    assert_eq!(faults.len(), 22);
     let _watchdog = Watchdog::new("faults of the server");
     thread::scope(|scope| {
-        for (name, fault, message) in &faults {
-            let good = &good;
+        for Row {
+            left: name,
+            right: message,
+            ..
+        } in faults
+        {
             scope.spawn(move || {
+                let fault = changed(name);
                 let bad = with_file(fault.clone());
                 let (dir, mut hub) = hub(&bad);
                 hub.max_bytes = 100_000;
@@ -261,7 +123,7 @@ fn faults_of_the_server_poison_nothing() {
                 let error = hub.fetch(&file()).unwrap_err().to_string();
                 assert!(error.contains(message), "{name}: {error}\n{message}");
                 assert!(files_below(dir.path()).is_empty(), "{name}");
-                let server = with_file(Reply::file(good));
+                let server = with_file(Reply::file(&table()));
                 hub.endpoint = server.address.clone();
                 hub.timeouts = patient();
                 hub.load(&file(), &LoadOptions::default()).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use pe_candle::hub::Received;
 
-/// A hub that gives a content under its hash and honours ranges; the first answer breaks off
+/// A hub that gives a content under its hash and honors ranges. The first answer breaks off
 /// after `first` bytes. `range` may make other headers of `bytes a-b/total`.
 fn breaking(content: Vec<u8>, first: usize, range: fn(String) -> Option<String>) -> Server {
     let broken = Mutex::new(false);

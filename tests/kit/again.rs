@@ -5,10 +5,10 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
-/// Tells the process what it was given.
+/// The variable with the argument of the process.
 const GIVEN: &str = "PE_TEST_AGAIN";
 
-/// What the test was given, if this is the process that runs it once more.
+/// Returns the argument of the test, if this is the process that runs it again.
 pub fn given() -> Option<OsString> {
     env::var_os(GIVEN)
 }

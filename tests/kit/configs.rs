@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::table;
 
-/// A file, and what is read from it.
+/// A file and the facts read from it.
 pub struct Config {
     pub text: String,
     /// Names and values of the facts.
@@ -33,6 +33,7 @@ fn config(row: &table::Row<'static>) -> Config {
             more,
         ),
         Some(("heads", more)) => (r#"{"hidden_size": 768, "num_attention_heads": 12}"#, more),
+        Some(("small", more)) => (r#"{"hidden_size": 64, "num_attention_heads": 4}"#, more),
         _ => ("", row.left),
     };
     let text = if base.is_empty() {

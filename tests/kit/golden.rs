@@ -1,8 +1,10 @@
-//! Readers of the files in `golden/`; its README tells where they come from.
+//! Readers of the files in `golden/`. Its README states their origin.
 
 use std::path::PathBuf;
 
 use pe_core::{Base, Spacing};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The path of a golden file.
 pub fn path(name: &str) -> PathBuf {
@@ -15,6 +17,39 @@ pub fn path(name: &str) -> PathBuf {
 pub fn text(name: &str) -> String {
     let path = path(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the value of a golden JSON file.
+pub fn json<T: DeserializeOwned>(name: &str) -> T {
+    serde_json::from_str(&text(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Returns the numbers of a JSON list, also of lists in it.
+pub fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        number => vec![number.as_f64().unwrap()],
+    }
+}
+
+/// Asserts that a number is another within a tolerance.
+#[track_caller]
+pub fn assert_near(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found} is not {expected} +- {tolerance}"
+    );
+}
+
+/// Returns a bit pattern from its hexadecimal digits.
+pub fn hex(digits: &str) -> u64 {
+    u64::from_str_radix(digits, 16).unwrap()
+}
+
+/// Returns the bit patterns of a JSON list of hexadecimal texts.
+pub fn patterns(value: &Value) -> Vec<u64> {
+    let items = value.as_array().unwrap().iter();
+    items.map(|item| hex(item.as_str().unwrap())).collect()
 }
 
 /// The data lines of a golden CSV file, split at commas; comments and the column names left out.
@@ -46,7 +81,7 @@ pub fn entries(name: &str) -> Vec<Entry> {
 }
 
 fn entry(row: &[String]) -> Entry {
-    let hex = |at: usize| u64::from_str_radix(&row[at], 16).unwrap();
+    let hex = |at: usize| hex(&row[at]);
     Entry {
         d: row[0].parse().unwrap(),
         base: row[1].parse().unwrap(),

@@ -1,4 +1,4 @@
-//! What the test binaries share: golden files, the one table of tolerances, tensors, the program without a process.
+//! Helpers of the test binaries: golden files, the one table of tolerances, tensors, the program without a process.
 
 pub mod again;
 pub mod configs;

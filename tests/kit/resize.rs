@@ -21,7 +21,7 @@ pub struct Preset {
 
 /// All of them.
 pub fn presets() -> Vec<Preset> {
-    let all: Value = serde_json::from_str(&golden::text("resize.json")).unwrap();
+    let all: Value = golden::json("resize.json");
     assert_eq!(all["width"], WIDTH);
     let pair = |value: &Value| [0, 1].map(|i| value[i].as_u64().unwrap() as usize);
     let bits = |hex: &str| f32::from_bits(u32::from_str_radix(hex, 16).unwrap());

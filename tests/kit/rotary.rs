@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::golden;
+use crate::golden::{self, patterns};
 
 /// One set of frequencies of a released model.
 pub struct Case {
@@ -34,7 +34,7 @@ pub struct Tables {
 }
 
 fn all(file: &str, key: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(&golden::text(file)).unwrap();
+    let all: Value = golden::json(file);
     all[key].as_array().unwrap().clone()
 }
 
@@ -71,11 +71,6 @@ pub fn tables() -> Vec<Tables> {
             .collect(),
     };
     all("rotary.json", "tables").iter().map(table).collect()
-}
-
-fn patterns(value: &Value) -> Vec<u64> {
-    let bits = |item: &Value| u64::from_str_radix(item.as_str().unwrap(), 16).unwrap();
-    value.as_array().unwrap().iter().map(bits).collect()
 }
 
 fn f32s(value: &Value) -> Vec<f32> {

@@ -14,7 +14,7 @@ pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub struct Request {
     /// `GET`, `HEAD`.
     pub method: String,
-    /// With a slash at its beginning.
+    /// Path with its leading slash.
     pub path: String,
     headers: Vec<(String, String)>,
 }
@@ -30,7 +30,7 @@ impl Request {
     }
 }
 
-/// What the server answers.
+/// Response of the server.
 #[derive(Clone)]
 pub struct Reply {
     /// 0 for no HTTP.
@@ -41,7 +41,7 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The bytes of the body that are sent; the rest is withheld.
     pub sent: usize,
-    /// How long the connection stays open after that.
+    /// Time for which the connection stays open after that.
     pub linger: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Reply {
             .with("X-Repo-Commit", COMMIT)
     }
 
-    /// With a header, in place of one of that name.
+    /// Sets a header, in place of one of that name.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers
             .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
@@ -72,7 +72,7 @@ impl Reply {
         self
     }
 
-    /// Without a header.
+    /// Removes a header.
     pub fn without(mut self, name: &str) -> Self {
         self.headers
             .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
@@ -86,7 +86,7 @@ type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
 pub struct Server {
     /// Scheme, host and port.
     pub address: String,
-    /// What was asked.
+    /// Requests.
     pub log: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -118,7 +118,7 @@ impl Server {
         })
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }

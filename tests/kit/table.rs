@@ -47,6 +47,20 @@ pub fn matches(text: &str, pattern: &str) -> bool {
     text.ends_with(last)
 }
 
+/// Asserts messages: `rejected! { MESSAGE => PATTERN, ... }`, or `rejected! { error; REQUEST => PATTERN, ... }`, where
+/// `error` returns the message of a request.
+#[macro_export]
+macro_rules! rejected {
+    ($error:expr; $($request:expr => $pattern:expr),+ $(,)?) => {$(
+        let (found, pattern): (String, &str) = ($error($request), $pattern);
+        let matches = $crate::table::matches(&found, pattern);
+        assert!(matches, "{}: {found}\n{pattern}", stringify!($request));
+    )+};
+    ($($message:expr => $pattern:expr),+ $(,)?) => {
+        $crate::rejected! { String::from; $($message => $pattern),+ }
+    };
+}
+
 #[test]
 fn patterns_match_from_both_ends() {
     for pattern in ["abcd", "ab…", "…cd", "a…d", "…b…", "a…b…d", "…", "abcd…"] {

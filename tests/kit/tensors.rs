@@ -1,4 +1,4 @@
-//! What the tests of layer and dropout share.
+//! Helpers of the tests of layers and dropout.
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};

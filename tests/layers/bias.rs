@@ -7,10 +7,11 @@ mod parity;
 use candle_core::{DType, Device, Result, Tensor};
 use pe_candle::testing::{InstructionSet, Planned, Route};
 use pe_candle::{
-    Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBucketsConfig,
-    DecomposedBias, RelativeSinusoid, RelativeTable, RelativeTableConfig, ScoreMask, ScoreScale,
-    SinusoidalConfig, T5Bias, T5BucketsConfig, add_to_scores, add_to_scores_inplace,
-    softmax_with_bias, softmax_with_bias_inplace,
+    Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBiasConfig,
+    DebertaBucketsConfig, DecomposedBias, DecomposedBiasConfig, RelativeDistances, RelativeRows,
+    RelativeSinusoid, RelativeSinusoidConfig, RelativeTable, RelativeTableConfig, ScoreMask,
+    ScoreScale, SinusoidalConfig, T5Bias, T5BiasConfig, T5BucketsConfig, add_to_scores,
+    add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
 
 use crate::util::{error_of, f64s, numbers};

@@ -15,7 +15,7 @@ fn dropout(p: f32, seed: u64) -> Dropout {
     Dropout::new(p, seed).unwrap()
 }
 
-/// What the documentation says an element becomes.
+/// Returns the value of an element by the documentation.
 fn element(dtype: DType, x: f64, p: f32, keep: bool) -> f64 {
     let factor = 1.0 / (1.0 - f64::from(p));
     match (keep, dtype) {
@@ -130,7 +130,7 @@ fn rate_is_p_and_the_mean_is_kept() -> Result<()> {
 }
 
 #[test]
-fn neighbours_rows_steps_and_seeds_are_independent() {
+fn neighbors_rows_steps_and_seeds_are_independent() {
     let count = 1u64 << 16;
     let mask = |seed, step| {
         let dropout = dropout(0.5, seed);

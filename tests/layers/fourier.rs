@@ -2,24 +2,18 @@
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
-use pe_candle::{FourierFeatures, FourierPreset};
-use pe_tests::{golden, tolerance};
+use pe_candle::{FourierFeatures, FourierFeaturesConfig, FourierPreset};
+use pe_tests::golden::{self, numbers};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 use crate::util::{error_of, f64s};
 
 const CPU: &Device = &Device::Cpu;
 
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        number => vec![number.as_f64().unwrap()],
-    }
-}
-
 #[test]
 fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
-    let file: Value = serde_json::from_str(&golden::text("fourier.json")).unwrap();
+    let file: Value = golden::json("fourier.json");
     for case in file["cases"].as_array().unwrap() {
         let size = |name: &str| case[name].as_u64().unwrap() as usize;
         let name = case["preset"].as_str().unwrap();
@@ -39,6 +33,7 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
             Some(matrix) => pe_core::FourierFeatures::with_matrix(config.clone(), &f64s(matrix))?,
             None => pe_core::FourierFeatures::new(config.clone())?,
         };
+        let config = FourierFeaturesConfig::new(config);
         let layer = match &matrix {
             Some(matrix) => {
                 FourierFeatures::from_matrix(config, matrix.as_tensor().clone(), DType::F64)?
@@ -48,7 +43,7 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
         let y = layer.forward(&x)?;
         assert_eq!(
             f64s(&y),
-            core.table_at::<f64>(&points)?.into_vec(),
+            core.table_at_reals::<f64>(&points)?.into_vec(),
             "{name}"
         );
         let weight = Tensor::from_vec(numbers(&case["weight"]), y.shape(), CPU)?;
@@ -72,7 +67,11 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
 
 #[test]
 fn points_of_every_type_and_shape() -> Result<()> {
-    let layer = FourierFeatures::new(FourierPreset::Nerf.config(2, 3), DType::BF16, CPU)?;
+    let layer = FourierFeatures::new(
+        FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 2, 3),
+        DType::BF16,
+        CPU,
+    )?;
     let points = Tensor::new(&[[0f32, 1.0], [2.0, 1.0], [3.0, 0.0]], CPU)?;
     let wanted = f64s(&layer.forward(&points)?);
     for dtype in [DType::U8, DType::I64, DType::F16, DType::BF16, DType::F64] {
@@ -91,11 +90,11 @@ fn points_of_every_type_and_shape() -> Result<()> {
 }
 
 #[test]
-fn a_matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
+fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let map = VarMap::new();
     let vb = VarBuilder::from_varmap(&map, DType::F32, CPU);
-    let config = FourierPreset::Sam.config(2, 4);
-    let layer = FourierFeatures::new_trainable(config, "positional_embedding", 1.0, vb.pp("sam"))?;
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4);
+    let layer = FourierFeatures::new_trainable(config, vb.pp("sam"))?;
     let points = Tensor::new(&[[0.25f32, 0.5], [0.75, 0.125]], CPU)?;
     let before = f64s(&layer.forward(&points)?);
     let loss = layer.forward(&points)?.sum_all()?;
@@ -112,7 +111,11 @@ fn a_matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
 
 #[test]
 fn bad_input_is_an_error_with_its_values() -> Result<()> {
-    let layer = FourierFeatures::new(FourierPreset::Nerf.config(3, 4), DType::F32, CPU)?;
+    let layer = FourierFeatures::new(
+        FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 3, 4),
+        DType::F32,
+        CPU,
+    )?;
     let error = error_of(layer.forward(&Tensor::zeros((5, 2), DType::F32, CPU)?));
     assert_eq!(error, "points must have shape [.., 3], got [5, 2]");
     let error = error_of(layer.forward(&Tensor::new(&[0f32, f32::NAN, 0.0], CPU)?));
@@ -121,7 +124,7 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
     let error = error_of(layer.forward(&one.broadcast_as((1 << 30, 3))?));
     assert!(error.contains("exceeds the limit"), "{error}");
     let matrix = Tensor::zeros((2, 5), DType::F32, CPU)?;
-    let config = FourierPreset::Sam.config(2, 4);
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4);
     let error = error_of(FourierFeatures::from_matrix(
         config.clone(),
         matrix,
@@ -129,7 +132,7 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
     ));
     assert_eq!(error, "the matrix must have shape [2, 4], got [2, 5]");
     assert!(error_of(FourierFeatures::new(config, DType::F32, CPU)).contains("matrix"));
-    let config = FourierPreset::Nerf.config(3, 4);
+    let config = FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 3, 4);
     assert!(error_of(FourierFeatures::new(config, DType::U8, CPU)).contains("not u8"));
     Ok(())
 }

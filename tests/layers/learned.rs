@@ -58,7 +58,7 @@ fn assert_near(found: &Tensor, wanted: &Value, what: &str) {
 
 #[test]
 fn values_and_gradients_are_those_of_torch_and_transformers() -> Result<()> {
-    let file: Value = serde_json::from_str(&golden::text("learned.json")).unwrap();
+    let file: Value = golden::json("learned.json");
     for case in file["cases"].as_array().unwrap() {
         let kind = case["kind"].as_str().unwrap();
         let x = Var::from_tensor(&tensor(&case["x"]))?;
@@ -122,7 +122,7 @@ fn run(
 }
 
 #[test]
-fn the_fused_pass_equals_the_reference_in_every_form() -> Result<()> {
+fn fused_pass_equals_the_reference_in_every_form() -> Result<()> {
     let mut cases = 0;
     for (dtype, table_dtype) in TYPES {
         for order in ORDERS {
@@ -279,7 +279,7 @@ fn any_number_of_threads_gives_the_same_gradients() -> Result<()> {
 }
 
 #[test]
-fn only_what_is_trained_gets_a_gradient() -> Result<()> {
+fn trained_parameters_alone_get_a_gradient() -> Result<()> {
     let rows = numbers(&[8, 6], DType::F32, 4);
     let xs = numbers(&[2, 3, 6], DType::F32, 9);
     // A frozen input.
@@ -397,7 +397,7 @@ fn presets_name_the_tensors_of_their_models() -> Result<()> {
         };
         let data = map.data().lock().unwrap();
         assert_eq!(data.keys().collect::<Vec<_>>(), [&full]);
-        let dims = if config.shape == LearnedShape::OneBatch {
+        let dims = if config.shape == LearnedShape::BatchOfRows {
             vec![1, rows, 4]
         } else {
             vec![rows, 4]
@@ -481,7 +481,7 @@ fn training_moves_the_rows_that_are_used() -> Result<()> {
 }
 
 #[test]
-fn in_place_equals_a_fresh_result() -> Result<()> {
+fn inplace_results_equal_fresh_ones() -> Result<()> {
     for (dtype, table_dtype) in TYPES {
         let table = numbers(&[10, 6], table_dtype, 4);
         let layer = LearnedPositional::from_table(LearnedPreset::Opt.config(6, 1), table)?;

@@ -2,12 +2,12 @@
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
-use half::{bf16, f16};
 use pe_candle::testing::{InstructionSet, Planned, Route};
 use pe_candle::{
-    LearnedGrid, LearnedGridConfig, PatchGrid, PatchOrder, ResizeConfig, ResizeKernel,
-    ResizePreset, TableAxes,
+    LearnedGrid, LearnedGridConfig, LearnedGridShape, PatchGrid, PatchOrder, ResizeConfig,
+    ResizeKernel, ResizePreset,
 };
+use pe_tests::layers::bits;
 use pe_tests::resize;
 use pe_tests::tolerance;
 
@@ -31,37 +31,6 @@ fn image(rows: u32, columns: u32) -> PatchGrid {
     }
 }
 
-/// The bits of all elements.
-fn bits(xs: &Tensor) -> Vec<u64> {
-    let xs = xs.flatten_all().unwrap();
-    match xs.dtype() {
-        DType::F64 => xs
-            .to_vec1::<f64>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits())
-            .collect(),
-        DType::F16 => xs
-            .to_vec1::<f16>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
-        DType::BF16 => xs
-            .to_vec1::<bf16>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
-        _ => xs
-            .to_vec1::<f32>()
-            .unwrap()
-            .iter()
-            .map(|x| x.to_bits().into())
-            .collect(),
-    }
-}
-
 /// Each preset on the table of the golden file: within its distance of what the library computes, and
 /// equal to the exact sum rounded to f32.
 #[test]
@@ -74,10 +43,10 @@ fn presets_give_the_numbers_of_their_libraries() -> Result<()> {
         let entries =
             (0..rows).flat_map(|r| (0..resize::WIDTH).map(move |c| resize::entry(r, c) as f32));
         let table = Tensor::from_iter(entries, &Device::Cpu)?.reshape((rows, resize::WIDTH))?;
-        let table = match config.axes {
-            TableAxes::Rows => table,
-            TableAxes::BatchOfRows => table.unsqueeze(0)?,
-            TableAxes::ChannelsFirst => {
+        let table = match config.shape {
+            LearnedGridShape::Rows => table,
+            LearnedGridShape::BatchOfRows => table.unsqueeze(0)?,
+            LearnedGridShape::ChannelsFirst => {
                 table.t()?.reshape((1, resize::WIDTH, sides[0], sides[1]))?
             }
             _ => table.reshape((1, sides[0], sides[1], resize::WIDTH))?,
@@ -301,7 +270,7 @@ fn packed_and_padded_images_have_the_rows_of_each() -> Result<()> {
 fn forward_adds_in_the_axes_of_the_model() -> Result<()> {
     let (h, w, d) = (5, 3, 20);
     let config = LearnedGridConfig {
-        axes: TableAxes::ChannelsFirst,
+        shape: LearnedGridShape::ChannelsFirst,
         ..LearnedGridConfig::new([4, 4], d)
     };
     for dtype in [DType::F32, DType::F64] {
@@ -314,7 +283,7 @@ fn forward_adds_in_the_axes_of_the_model() -> Result<()> {
         assert_eq!(bits(&ys), bits(&xs.broadcast_add(&pe)?));
 
         let last = LearnedGridConfig {
-            axes: TableAxes::ChannelsLast,
+            shape: LearnedGridShape::ChannelsLast,
             ..config.clone()
         };
         let layer = LearnedGrid::from_table(last, first.permute((0, 2, 3, 1))?)?;
@@ -413,7 +382,7 @@ fn invalid_requests_name_the_values() -> Result<()> {
         new(config, &[1], DType::F32)
     };
     for (found, wanted) in [
-        (with(&|c| c.width = 0), "width 0 is outside 1..=1048576"),
+        (with(&|c| c.d_model = 0), "d_model 0 is outside 1..=1048576"),
         (
             with(&|c| c.sides = vec![]),
             "sides []: a grid has 1 to 4 sides",
@@ -431,8 +400,8 @@ fn invalid_requests_name_the_values() -> Result<()> {
             "a grid of sides [4, 4] with 18446744073709551615 rows",
         ),
         (
-            with(&|c| c.axes = TableAxes::ChannelsLast),
-            "a table of axes ChannelsLast has no rows before",
+            with(&|c| c.shape = LearnedGridShape::ChannelsLast),
+            "a table of shape ChannelsLast has no rows before",
         ),
         (
             with(&|c| {

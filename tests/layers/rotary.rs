@@ -37,7 +37,7 @@ const ORDERS: [HeadOrder; 3] = [
     HeadOrder::SequenceFirst,
 ];
 
-/// Heads of a width of which `rotary_dim` columns are rotated, in tables of 64 rows.
+/// Heads with `rotary_dim` rotated columns, in tables of 64 rows.
 fn config(rotary_dim: usize, head_dim: usize) -> RotaryEmbeddingConfig {
     RotaryEmbeddingConfig {
         max_seq_len: Some(64),

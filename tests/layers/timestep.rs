@@ -3,7 +3,8 @@
 use candle_core::{DType, Device, Module, Result, Tensor, Var};
 use half::{bf16, f16};
 use pe_candle::{
-    Recipe, Timestep, TimestepConfig, TimestepEmbedding, TimestepEmbeddingConfig, TimestepPreset,
+    Recipe, SinusoidLayout, Timestep, TimestepConfig, TimestepEmbedding, TimestepEmbeddingConfig,
+    TimestepPreset,
 };
 
 use pe_tests::tolerance;
@@ -24,7 +25,7 @@ fn layer(config: TimestepConfig, dtype: DType, max_table_rows: usize) -> Timeste
 /// Rows of pe-core, widened.
 fn rows(config: TimestepConfig, dtype: DType, timesteps: &[f64]) -> Vec<f64> {
     fn of<T: pe_core::Element>(timestep: &Timestep, timesteps: &[f64]) -> Vec<f64> {
-        let table = timestep.table_at::<T>(timesteps).unwrap();
+        let table = timestep.table_at_reals::<T>(timesteps).unwrap();
         table
             .as_slice()
             .iter()
@@ -100,7 +101,7 @@ fn strided_fractional_scalar_and_empty_timesteps() -> Result<()> {
 }
 
 #[test]
-fn the_recipe_of_diffusers_is_available() -> Result<()> {
+fn recipe_of_diffusers_is_available() -> Result<()> {
     let config = TimestepConfig {
         recipe: Recipe::DiffusersF32,
         ..TimestepPreset::Flux.config(256)
@@ -122,11 +123,16 @@ fn loss(layer: &TimestepEmbedding, t: &Tensor, weights: &Tensor) -> Result<Tenso
 }
 
 #[test]
-fn the_gradient_equals_finite_differences() -> Result<()> {
-    for preset in TimestepPreset::ALL {
+fn gradient_equals_finite_differences() -> Result<()> {
+    let interleaved = TimestepConfig {
+        layout: SinusoidLayout::Interleaved,
+        ..TimestepPreset::Flux.config(9)
+    };
+    let presets = TimestepPreset::ALL.map(|preset| preset.config(9));
+    for config in presets.into_iter().chain([interleaved]) {
         let config = TimestepConfig {
             scale: 3.0,
-            ..preset.config(9)
+            ..config
         };
         let layer = layer(config, DType::F64, 1024);
         let values = [0.0, 1.0, 7.25, -3.5];
@@ -146,7 +152,7 @@ fn the_gradient_equals_finite_differences() -> Result<()> {
             };
             let slope = (at(h) - at(-h)) / (2.0 * h);
             let limit = tolerance::FINITE_DIFFERENCE * found.abs().max(1.0);
-            assert!((slope - found).abs() <= limit, "{preset} {slope} {found}");
+            assert!((slope - found).abs() <= limit, "{config:?} {slope} {found}");
         }
     }
     Ok(())
@@ -226,7 +232,7 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
         DType::F32,
         CPU,
     ));
-    assert_eq!(error, "dim 0 is outside 1..=1048576");
+    assert_eq!(error, "width 0 is outside 1..=1048576");
     let huge = TimestepEmbeddingConfig {
         max_table_rows: usize::MAX,
         ..config

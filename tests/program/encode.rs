@@ -14,7 +14,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
     for part in [
         "position  0      1        2        3",
         "[CLS]  anthony  hopkins  admired  michael  bay",
-        "What the encoding does",
+        "Effect of the encoding",
         "hopkins (2) -> bay (5) -> great (8)",
         "c = -0.989992   s =  0.141120",
         "Encoding retained per layer",

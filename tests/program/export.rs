@@ -1,4 +1,4 @@
-//! `pe-demo export` writes what its options say.
+//! `pe-demo export` writes the table that its options specify.
 
 use std::path::Path;
 
@@ -190,10 +190,10 @@ fn presets_of_each_scheme_reach_the_table_and_inspect() {
     }
     for preset in GridPreset::ALL {
         let config = preset.config(32);
-        let side = ["5", "5x3", "5x3x2"][config.sides - 1];
+        let side = ["5", "5x3", "5x3x2"][config.num_sides - 1];
         let options = format!("--scheme grid --preset {preset} --d-model 32 --size {side}");
         let (_, spec, found) = inspected(&options);
-        let size = [5, 3, 2][..config.sides].to_vec();
+        let size = [5, 3, 2][..config.num_sides].to_vec();
         let AnySpec::Grid(spec) = spec else { panic!() };
         assert_eq!(*spec.config(), GridTableConfig { grid: config, size });
         assert_eq!(spec.rows() as u64, spec.scheme().rows());
@@ -252,7 +252,10 @@ fn options_reach_the_tables_of_other_schemes() {
     let (_, spec, _) = inspected("--scheme grid --d-model 12 --size 2x3x2 --base 77 --dtype f64");
     let AnySpec::Grid(spec) = spec else { panic!() };
     let grid = &spec.config().grid;
-    assert_eq!((grid.sides, spec.rows(), spec.dtype()), (3, 12, DType::F64));
+    assert_eq!(
+        (grid.num_sides, spec.rows(), spec.dtype()),
+        (3, 12, DType::F64)
+    );
     assert!(
         grid.axes
             .iter()

@@ -15,7 +15,7 @@ const ARGS: &str = "PE_TEST_DEMO_ARGS";
 
 /// The demo, if the environment has its arguments.
 #[test]
-fn the_program() {
+fn program_as_a_process() {
     let Ok(args) = std::env::var(ARGS) else {
         return;
     };
@@ -24,11 +24,11 @@ fn the_program() {
     std::fs::write("err", run.err).unwrap();
 }
 
-/// Runs it in a directory: what it printed and what it said.
+/// Runs it in a directory and returns its output and its errors.
 fn demo(directory: &Path, endpoint: &str, offline: &str, args: &str) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "hub::the_program"])
+        .args(["--exact", "hub::program_as_a_process"])
         .current_dir(directory)
         .env(ARGS, args)
         .env("HF_HOME", directory.join("hf"))
@@ -49,7 +49,7 @@ fn path(repo: &str, file: &str) -> String {
     format!("/owner/{repo}/resolve/main/{file}")
 }
 
-/// A hub with a small BERT and with what a training made.
+/// A hub with a small BERT and with the files of a training run.
 fn server(directory: &Path) -> Server {
     let model = std::fs::read(bert(directory)).unwrap();
     let trained = directory.join("trained");

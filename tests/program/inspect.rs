@@ -1,4 +1,4 @@
-//! `pe-demo inspect` tells what a file holds and whether it is right.
+//! `pe-demo inspect` reports the contents of a file, and whether they are right.
 
 use std::collections::HashMap;
 
@@ -127,7 +127,7 @@ fn files_of_another_kind_are_one_line_of_error() {
 }
 
 #[test]
-fn a_wrong_bias_is_named_by_distance_and_head() {
+fn wrong_bias_is_named_by_distance_and_head() {
     let (_guard, path) = file("alibi.safetensors");
     let options = "--scheme alibi --heads 4 --max-seq-len 10 --start 5";
     run(&format!("export {options} -o {}", arg(&path)));

@@ -1,4 +1,4 @@
-//! `pe-demo resize` writes what its options say.
+//! `pe-demo resize` writes the grid that its options specify.
 
 use candle_core::{DType, Device, Tensor, safetensors};
 use pe_candle::{LearnedGrid, LearnedGridConfig, ResizeConfig, ResizeKernel, ResizePreset};
@@ -17,7 +17,7 @@ fn entries(table: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn a_preset_and_the_options_resize_the_tensor_of_that_name() {
+fn preset_and_options_resize_the_tensor_of_that_name() {
     let (_guard, path) = file("vit.safetensors");
     let out = path.with_file_name("out.safetensors");
     let pos = table(&[1, 17, 6]);
@@ -87,7 +87,7 @@ fn presets_know_their_other_rows() {
 }
 
 #[test]
-fn a_file_is_not_replaced_by_its_own_grid_and_errors_name_the_file() {
+fn file_is_not_replaced_by_its_own_grid_and_errors_name_the_file() {
     let (_guard, path) = file("vit.safetensors");
     let out = path.with_file_name("out.safetensors");
     safetensors::save(&[("pos", table(&[1, 17, 6]))].into(), &path).unwrap();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::util::{arg, run};
 
-/// The case of a released model whose name begins with `name`.
+/// The case of a released model with a name that begins with `name`.
 fn case(name: &str) -> Case {
     let cases = pe_tests::rotary::cases();
     let found = cases.into_iter().find(|case| case.name.starts_with(name));
@@ -29,7 +29,7 @@ fn config_file(content: &str) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// What was written.
+/// The written file.
 struct Exported {
     spec: RotarySpec,
     table: RotaryTensors,

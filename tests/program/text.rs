@@ -1,4 +1,4 @@
-//! Where sentences and tokenizers come from.
+//! Sources of sentences and tokenizers.
 
 use pe_demo::Outcome;
 use pe_demo::origin::HubName;

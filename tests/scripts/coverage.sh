@@ -1,17 +1,35 @@
 #!/usr/bin/env bash
 # Line coverage of pe-core and pe-candle by their unit tests and the test binaries `exact`, `layers`, `files`, and `hub`,
-# without the tests that kill processes: tarpaulin cannot read the counts that those leave.
+# without the tests that kill processes, because those leave no counts.
 #
-#     cargo install cargo-tarpaulin --locked
-#     tests/scripts/coverage.sh [OPTIONS OF cargo tarpaulin ...]
+#     rustup component add llvm-tools
+#     tests/scripts/coverage.sh [FOLDER]     # FOLDER: of the build, target/coverage by default
 #
-# target/coverage contains what is built, tarpaulin-report.json, and the figures of each file.
+# FOLDER/report.txt has the figures of each file, FOLDER/lines.txt the lines that no test reaches.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-mkdir -p target/coverage
-# Candle is built plainly: its own speed is not measured.
-exec cargo --config 'profile.dev.package."*".opt-level=0' tarpaulin --engine llvm --skip-clean \
-    --target-dir target/coverage --output-dir target/coverage -p pe-core -p pe-candle -p pe-tests \
-    --no-default-features --features pe-tests/candle,pe-candle/hub --lib --tests \
-    --include-files 'pe-core/src/*' --include-files 'pe-candle/src/*' --timeout 900 --out Json --out Stdout \
-    "$@" -- --skip exhaustive_4096 --skip interrupted:: --skip is_killed
+folder=$(realpath -m "${1:-target/coverage}")
+tools=$(rustc --print target-libdir)/../bin
+mkdir -p "$folder"
+rm -rf "$folder/counts"
+# The libraries alone are instrumented: Cargo calls this for the packages of the workspace.
+cat >"$folder/instrument" <<'END'
+#!/usr/bin/env bash
+case " $* " in
+    *" --crate-name pe_core "* | *" --crate-name pe_candle "*) set -- "$@" -C instrument-coverage ;;
+esac
+exec "$@"
+END
+chmod +x "$folder/instrument"
+export RUSTC_WORKSPACE_WRAPPER=$folder/instrument LLVM_PROFILE_FILE=$folder/counts/%p-%m.profraw
+arguments=(--locked --target-dir "$folder" -p pe-core -p pe-candle -p pe-tests --lib --test exact --test layers --test files --test hub)
+cargo test "${arguments[@]}" -- --skip exhaustive_ --skip interrupted:: --skip is_killed
+"$tools/llvm-profdata" merge --sparse "$folder"/counts/*.profraw -o "$folder/counts.profdata"
+mapfile -t programs < <(cargo test "${arguments[@]}" --no-run --message-format=json 2>/dev/null |
+    grep -o '"executable":"[^"]*"' | cut -d'"' -f4 | sed 's/^/--object=/')
+measure=("${programs[@]}" --instr-profile="$folder/counts.profdata" --ignore-filename-regex='/(registry|rustc|tests|pe-demo)/')
+"$tools/llvm-cov" report "${measure[@]}" >"$folder/report.txt"
+"$tools/llvm-cov" show "${measure[@]}" --show-instantiations=false | grep -E '^/|\| +0\|' >"$folder/lines.txt" || true
+for library in pe-core pe-candle; do
+    "$tools/llvm-cov" report "${measure[@]}" --sources "$library/src" | sed -n "s,^TOTAL,$library,p"
+done

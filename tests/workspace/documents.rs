@@ -1,5 +1,6 @@
 //! The files and folders that the documents at the root name exist.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Folders that names in the documents are relative to.
@@ -59,6 +60,44 @@ fn documents_name_files_that_exist() {
     }
     assert!(count > 40, "{count}");
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// Returns the names of files in a folder, without what is around `…` in the pattern.
+fn names(folder: &Path, pattern: &str) -> BTreeSet<String> {
+    let (start, end) = pattern.split_once('…').unwrap();
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let middle = |name: String| {
+        name.strip_prefix(start)?
+            .strip_suffix(end)
+            .map(str::to_owned)
+    };
+    names.filter_map(middle).collect()
+}
+
+/// Returns the words of a text between two others.
+fn between(text: &str, start: &str, end: &str) -> BTreeSet<String> {
+    let (_, rest) = text.split_once(start).unwrap();
+    let words = rest.split_once(end).unwrap().0;
+    let words = words.split(|c: char| c == ',' || c.is_whitespace());
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn scripts_and_workflows_name_all_that_they_run() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(tests.join(path)).unwrap();
+    let generators = names(&tests.join("golden"), "make_….py");
+    let make = read("golden/make.sh");
+    assert_eq!(between(&make, "|| names=(", ")"), generators);
+    let targets = names(&tests.join("fuzz/targets"), "….rs");
+    let weekly = read("../.github/workflows/weekly.yml");
+    assert_eq!(between(&weekly, "target: [", "]"), targets);
+    let cargo = read("fuzz/Cargo.toml");
+    let binaries = cargo.split("[[bin]]\nname = \"").skip(1);
+    let binaries = binaries.map(|rest| rest.split('"').next().unwrap().to_owned());
+    assert_eq!(binaries.collect::<BTreeSet<_>>(), targets);
 }
 
 #[test]

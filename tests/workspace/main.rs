@@ -4,6 +4,7 @@
 
 mod documents;
 mod index;
+mod names;
 mod public_api;
 mod readme;
 mod rooms;

@@ -58,7 +58,7 @@ type Names = Vec<String>;
 /// An item by the module that defines it and its name there.
 type Place = (Names, String);
 
-/// What a name means.
+/// Meaning of a name.
 #[derive(Debug)]
 enum Meaning {
     Item(Place),
@@ -94,7 +94,7 @@ impl Crate {
         )
     }
 
-    /// Returns what a name means in a module, if it is neither built in nor of the prelude.
+    /// Returns the meaning of a name in a module, if it is neither built in nor of the prelude.
     fn meaning(&self, module: &Names, name: &str) -> Option<Meaning> {
         let items = &self.0[module];
         let named = |item: &&Item| ident(item).is_some_and(|ident| ident == name);
@@ -111,7 +111,7 @@ impl Crate {
         Some(self.imported(module, &path))
     }
 
-    /// Returns what the path of an import means.
+    /// Returns the meaning of the path of an import.
     fn imported(&self, module: &Names, path: &[String]) -> Meaning {
         let (first, rest) = path.split_first().expect("a path is not empty");
         let start = match first.as_str() {
@@ -127,7 +127,7 @@ impl Crate {
             .fold(start, |start, name| self.inside(start, name))
     }
 
-    /// Returns what a path in a module's code means; `None` for what is built in or of the prelude.
+    /// Returns the meaning of a path in a module's code; `None` if it is built in or of the prelude.
     fn used(&self, module: &Names, path: &syn::Path) -> Option<Meaning> {
         let mut names = path
             .segments
@@ -319,7 +319,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Returns what is public in a module by its name there, with the attributes of that name.
+    /// Returns the public items of a module by their names there, with the attributes of that name.
     fn exports(&self, module: &Names) -> BTreeMap<String, (Meaning, Vec<Attribute>)> {
         let mut out = BTreeMap::new();
         for item in &self.of.0[module] {
@@ -423,7 +423,7 @@ impl Listing<'_> {
         }
     }
 
-    /// Returns what is implemented for an item: its own functions in one block, then traits. Without an item,
+    /// Returns the implementations of an item: its own functions in one block, then traits. Without an item,
     /// returns the traits of types that the crate does not define.
     fn impls(&mut self, of: Option<&Place>) -> Vec<Item> {
         let mut own: BTreeMap<String, ItemImpl> = BTreeMap::new();
@@ -521,7 +521,7 @@ fn printed(items: Vec<Item>) -> String {
     })
 }
 
-/// Returns what is imported: the name that it gets, and its path.
+/// Returns the imports: the new name and the path of each.
 fn leaves(item: &ItemUse) -> Vec<(String, Names)> {
     fn walk(tree: &UseTree, path: &Names, out: &mut Vec<(String, Names)>) {
         let with = |ident: &Ident| child(path, &ident.to_string());

@@ -1,4 +1,4 @@
-//! What users copy compiles with the crates that the README tells them to add.
+//! Code that users copy compiles with the crates that the README names.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// All files below a folder whose names end so.
+/// All files below a folder with this ending.
 fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

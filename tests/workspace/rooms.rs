@@ -1,4 +1,4 @@
-//! The rooms of a crate: what they import, and how full they are.
+//! The rooms of a crate: their imports, and the number of their files.
 //!
 //! `rooms/CRATE.txt` lists the rooms of `CRATE/src` from top to bottom: the name of a file or folder there, the
 //! rooms that it may import from, and what happens in it, in columns two spaces apart. DESIGN.md shows the same text.
@@ -20,7 +20,7 @@ struct Room {
     imports: Vec<String>,
 }
 
-/// Reads a table of rooms, whose first line names the columns.
+/// Reads a table of rooms. Its first line names the columns.
 fn rooms(table: &str) -> Vec<Room> {
     let of = |line: &str| {
         let columns: Vec<&str> = line.split("  ").filter(|c| !c.is_empty()).collect();
@@ -222,7 +222,7 @@ fn resolve(path: &[String], from: &Module, modules: &BTreeSet<Module>) -> Option
     Some(found)
 }
 
-/// Which modules each module names.
+/// Modules that each module names.
 fn arrows(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let modules: BTreeSet<Module> = sources.keys().cloned().collect();
     let of = |(from, source): (&Module, &String)| {
@@ -246,7 +246,7 @@ fn name(module: &[String]) -> String {
     }
 }
 
-/// What is wrong between the arrows and the table, a line each.
+/// Returns the differences between the arrows and the table, a line each.
 fn against(rooms: &[Room], arrows: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();
@@ -381,7 +381,7 @@ fn imports_of_pe_demo_run_down_the_rooms() {
     check("pe-demo");
 }
 
-/// What `against` says of sources whose rooms are `top`, `middle` and `ground`.
+/// Returns the report of `against` for sources with the rooms `top`, `middle`, and `ground`.
 fn said(sources: &[(&str, &str)]) -> Vec<String> {
     let table = "room  may import  what\nlib.rs  everything  -\ntop  middle ground  -\nmiddle  ground  -\nground  nothing  -";
     let mut all: BTreeMap<Module, String> = BTreeMap::new();

@@ -49,15 +49,15 @@ use candle_core::{DType, Result, Tensor, bail};
 use crate::kernel::{Plan, Read, Term};
 use crate::tensors::memory;
 pub use alibi::Alibi;
-pub use deberta::DebertaBias;
-pub use decomposed::DecomposedBias;
+pub use deberta::{DebertaBias, DebertaBiasConfig};
+pub use decomposed::{DecomposedBias, DecomposedBiasConfig};
 pub use mask::{ScoreMask, ScoreScale};
-pub use relative_table::{RelativeTable, RelativeTableConfig};
+pub use relative_table::{RelativeRows, RelativeTable, RelativeTableConfig};
 pub use scores::{
     add_to_scores, add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
-pub use sinusoid::RelativeSinusoid;
-pub use t5::T5Bias;
+pub use sinusoid::{RelativeDistances, RelativeSinusoid, RelativeSinusoidConfig};
+pub use t5::{T5Bias, T5BiasConfig};
 
 /// What is added to the scores of one call: small tensors, and how each row of scores reads them.
 ///

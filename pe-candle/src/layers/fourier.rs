@@ -8,15 +8,58 @@ use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, DType, Device, Layout, Module, Result, Shape, Tensor, bail,
 };
 use candle_nn::{Init, VarBuilder};
-use pe_core::{AngleUnit, Element, FourierConfig, FourierCoordinates, FourierFeatures as Features};
+use pe_core::{
+    AngleUnit, Element, FourierConfig, FourierCoordinates, FourierFeatures as Features,
+    FourierPreset,
+};
 
 use crate::layers::reference::compute_dtype;
 use crate::layers::rows::check_size;
 use crate::tensors::memory;
 use crate::tensors::reals::{self, Fill};
 
-/// Configuration of a [`FourierFeatures`] layer: the specification of `pe_core`.
-pub type FourierFeaturesConfig = FourierConfig;
+/// Configuration of a [`FourierFeatures`] layer: plain data, checked by the layer's constructors.
+///
+/// ```
+/// use pe_candle::{FourierFeaturesConfig, FourierPreset};
+///
+/// let sam = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 128);
+/// assert_eq!((sam.tensor.as_str(), sam.fourier.width()), ("positional_embedding", 256));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct FourierFeaturesConfig {
+    /// Specification of the features.
+    pub fourier: FourierConfig,
+    /// Name of a trained matrix in the `VarBuilder`. Defaults to `weight`, as in score-based models, and to
+    /// `positional_embedding` for SAM (`positional_encoding_gaussian_matrix` in its original form).
+    pub tensor: String,
+    /// Standard deviation of the initial values of a trained matrix, with mean 0. Defaults to 1.
+    pub init_std: f64,
+}
+
+impl FourierFeaturesConfig {
+    /// Creates the configuration of given features, with all defaults.
+    pub fn new(fourier: FourierConfig) -> Self {
+        Self {
+            fourier,
+            tensor: "weight".to_owned(),
+            init_std: 1.0,
+        }
+    }
+
+    /// Creates the configuration of another library's features for a number of coordinates and of
+    /// frequencies (see [`FourierPreset::config`]).
+    pub fn from_preset(preset: FourierPreset, axes: usize, bands: usize) -> Self {
+        let config = Self::new(preset.config(axes, bands));
+        match preset {
+            FourierPreset::Sam => Self {
+                tensor: "positional_embedding".to_owned(),
+                ..config
+            },
+            _ => config,
+        }
+    }
+}
 
 /// Features of coordinates: the sines and cosines of their products with frequencies.
 ///
@@ -33,9 +76,10 @@ pub type FourierFeaturesConfig = FourierConfig;
 /// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
-/// use pe_candle::{FourierFeatures, FourierPreset};
+/// use pe_candle::{FourierFeatures, FourierFeaturesConfig, FourierPreset};
 ///
-/// let nerf = FourierFeatures::new(FourierPreset::Nerf.config(3, 10), DType::F32, &Device::Cpu)?;
+/// let config = FourierFeaturesConfig::from_preset(FourierPreset::Nerf, 3, 10);
+/// let nerf = FourierFeatures::new(config, DType::F32, &Device::Cpu)?;
 /// let points = Tensor::rand(-1f32, 1., (1024, 64, 3), &Device::Cpu)?;
 /// assert_eq!(nerf.forward(&points)?.dims(), [1024, 64, 63]);
 /// # Ok::<(), candle_core::Error>(())
@@ -49,7 +93,7 @@ pub struct FourierFeatures {
 
 #[derive(Debug)]
 struct Shared {
-    config: FourierConfig,
+    config: FourierFeaturesConfig,
     /// `None` for features with a matrix, which are those of its values at the time of a call.
     fixed: Option<Features>,
     dtype: DType,
@@ -62,9 +106,9 @@ impl FourierFeatures {
     /// # Errors
     /// Returns an error if the specification is invalid or needs a matrix (see
     /// [`pe_core::FourierFeatures::new`]), or if `dtype` is not `f32`, `f64`, `f16`, or `bf16`.
-    pub fn new(config: FourierConfig, dtype: DType, device: &Device) -> Result<Self> {
+    pub fn new(config: FourierFeaturesConfig, dtype: DType, device: &Device) -> Result<Self> {
         reals::check_dtype("the result", dtype)?;
-        let fixed = Features::new(config.clone())?;
+        let fixed = Features::new(config.fourier.clone())?;
         Ok(Self::build(config, Some(fixed), dtype, device, None))
     }
 
@@ -77,10 +121,11 @@ impl FourierFeatures {
     /// # Examples
     /// ```
     /// use candle_core::{DType, Device, Tensor};
-    /// use pe_candle::{FourierFeatures, FourierPreset};
+    /// use pe_candle::{FourierFeatures, FourierFeaturesConfig, FourierPreset};
     ///
     /// let gaussian = Tensor::randn(0f32, 1., (2, 128), &Device::Cpu)?; // of a checkpoint of SAM
-    /// let sam = FourierFeatures::from_matrix(FourierPreset::Sam.config(2, 128), gaussian, DType::F32)?;
+    /// let config = FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 128);
+    /// let sam = FourierFeatures::from_matrix(config, gaussian, DType::F32)?;
     /// let clicks = Tensor::new(&[[[0.25f32, 0.75]]], &Device::Cpu)?;
     /// assert_eq!(sam.forward(&clicks)?.dims(), [1, 1, 256]);
     /// # Ok::<(), candle_core::Error>(())
@@ -89,55 +134,51 @@ impl FourierFeatures {
     /// # Errors
     /// Returns an error if the matrix has another shape, or an element is not finite or exceeds 2^32. Also
     /// returns the errors of [`new`](Self::new).
-    pub fn from_matrix(config: FourierConfig, matrix: Tensor, dtype: DType) -> Result<Self> {
+    pub fn from_matrix(
+        config: FourierFeaturesConfig,
+        matrix: Tensor,
+        dtype: DType,
+    ) -> Result<Self> {
         reals::check_dtype("the result", dtype)?;
         reals::check_dtype("the matrix", matrix.dtype())?;
-        let (axes, columns) = (config.axes, config.bands());
+        let (axes, columns) = (config.fourier.axes, config.fourier.bands());
         match *matrix.dims() {
             [rows, width] if (rows, width) == (axes, columns) => {}
             [width] if (1, width) == (axes, columns) => {}
             ref dims => bail!("the matrix must have shape [{axes}, {columns}], got {dims:?}"),
         }
         // Checks the specification and the values.
-        Features::with_matrix(config.clone(), &reals::read("the matrix", &matrix)?)?;
+        Features::with_matrix(config.fourier.clone(), &reals::read("the matrix", &matrix)?)?;
         let device = matrix.device().clone();
         let matrix = matrix.contiguous()?;
         Ok(Self::build(config, None, dtype, &device, Some(matrix)))
     }
 
-    /// Loads the matrix `name` of shape `[axes, columns]` from a checkpoint, or creates it as a variable of
-    /// a `VarMap` with normally distributed values of standard deviation `std`. Results have the type of
-    /// the `VarBuilder`.
-    ///
-    /// The matrix of SAM is `positional_embedding` in transformers and
-    /// `positional_encoding_gaussian_matrix` in the original. `GaussianFourierProjection` has `weight`, of
-    /// shape `[columns]`.
+    /// Loads the matrix `config.tensor` of shape `[axes, columns]` from a checkpoint, or creates it as a
+    /// variable of a `VarMap` with normally distributed values of standard deviation `config.init_std`.
+    /// Results have the type of the `VarBuilder`. The weight of a `GaussianFourierProjection` has shape
+    /// `[columns]`.
     ///
     /// # Errors
     /// Returns an error if the `VarBuilder` has no tensor of this name and shape. Also returns the errors of
     /// [`from_matrix`](Self::from_matrix).
-    pub fn new_trainable(
-        config: FourierConfig,
-        name: &str,
-        std: f64,
-        vb: VarBuilder<'_>,
-    ) -> Result<Self> {
-        let (axes, columns) = (config.axes, config.bands());
+    pub fn new_trainable(config: FourierFeaturesConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        let (axes, columns) = (config.fourier.axes, config.fourier.bands());
         check_size(axes, columns, vb.dtype())?;
-        let shape = match (axes, config.coordinates) {
+        let shape = match (axes, config.fourier.coordinates) {
             (1, FourierCoordinates::Log) => vec![columns],
             _ => vec![axes, columns],
         };
         let init = Init::Randn {
             mean: 0.0,
-            stdev: std,
+            stdev: config.init_std,
         };
-        let matrix = vb.get_with_hints(shape, name, init)?;
+        let matrix = vb.get_with_hints(shape, &config.tensor, init)?;
         Self::from_matrix(config, matrix, vb.dtype())
     }
 
     fn build(
-        config: FourierConfig,
+        config: FourierFeaturesConfig,
         fixed: Option<Features>,
         dtype: DType,
         device: &Device,
@@ -168,7 +209,7 @@ impl FourierFeatures {
     pub fn forward(&self, points: &Tensor) -> Result<Tensor> {
         memory::declared("points", points)?;
         let shared = &self.shared;
-        let (axes, width) = (shared.config.axes, shared.config.width());
+        let (axes, width) = (shared.config.fourier.axes, shared.config.fourier.width());
         let Some((&last, leading)) = points.dims().split_last() else {
             bail!("points must have shape [.., {axes}], got []");
         };
@@ -192,7 +233,7 @@ impl FourierFeatures {
     }
 
     /// Returns the configuration.
-    pub fn config(&self) -> &FourierConfig {
+    pub fn config(&self) -> &FourierFeaturesConfig {
         &self.shared.config
     }
 
@@ -203,7 +244,7 @@ impl FourierFeatures {
 
     /// Returns the number of features of a point.
     pub fn width(&self) -> usize {
-        self.shared.config.width()
+        self.shared.config.fourier.width()
     }
 }
 
@@ -221,7 +262,7 @@ struct RowsAt<'a>(&'a Features, Vec<f64>);
 
 impl Fill for RowsAt<'_> {
     fn fill<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.0.table_at(&self.1)?.into_vec())
+        Ok(self.0.table_at_reals(&self.1)?.into_vec())
     }
 }
 
@@ -244,7 +285,7 @@ impl Embed {
     /// Returns the gradients of the phases times the angle of a phase of 1, `[count, phases]`, in the type
     /// that they are computed in.
     fn of_phases(&self, res: &Tensor, grad: &Tensor) -> Result<Tensor> {
-        let config = &self.0.config;
+        let config = &self.0.config.fourier;
         let (phases, width) = (config.phases(), config.width());
         let dtype = compute_dtype(res.dtype());
         let columns: (Vec<u32>, Vec<u32>) = (0..phases)
@@ -270,7 +311,7 @@ impl Embed {
         rates: &Tensor,
         grad: &Tensor,
     ) -> Result<Tensor> {
-        let config = &self.0.config;
+        let config = &self.0.config.fourier;
         let dtype = of_phases.dtype();
         let mut sum = of_phases.matmul(&rates.to_dtype(dtype)?.t()?)?;
         let flat = points.to_dtype(dtype)?.reshape(((), config.axes))?;
@@ -288,12 +329,15 @@ impl Embed {
 
     /// Returns the features for the values of a matrix.
     fn with_matrix(&self, matrix: &[f64]) -> Result<Features> {
-        Ok(Features::with_matrix(self.0.config.clone(), matrix)?)
+        Ok(Features::with_matrix(
+            self.0.config.fourier.clone(),
+            matrix,
+        )?)
     }
 
     /// Returns the angle of a phase of 1.
     fn unit(&self) -> f64 {
-        match self.0.config.unit {
+        match self.0.config.fourier.unit {
             AngleUnit::Turns => std::f64::consts::TAU,
             AngleUnit::HalfTurns => std::f64::consts::PI,
             AngleUnit::Radians => 1.0,
@@ -317,7 +361,7 @@ impl CustomOp1 for Embed {
         let Some(features) = &self.0.fixed else {
             bail!("these features need a matrix");
         };
-        let config = &self.0.config;
+        let config = &self.0.config.fourier;
         // Each phase belongs to one coordinate.
         let (axes, bands) = (config.axes, config.bands());
         let rate = |(axis, (phase, rate)): (usize, (usize, &f64))| {
@@ -364,7 +408,7 @@ impl CustomOp2 for Embed {
         res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let config = &self.0.config;
+        let config = &self.0.config.fourier;
         let of_phases = (self.of_phases(res, grad)? * self.unit())?;
         let flat = matrix.reshape((config.axes, config.bands()))?;
         let of_points = match points.track_op() {

@@ -89,7 +89,7 @@ impl LearnedPositional {
         check_size(rows, width, vb.dtype())?;
         let shape = match config.shape {
             LearnedShape::Rows => vec![rows, width],
-            LearnedShape::OneBatch => vec![1, rows, width],
+            LearnedShape::BatchOfRows => vec![1, rows, width],
         };
         let is_new = !vb.contains_tensor(&config.tensor);
         let table = vb.get_with_hints(shape, &config.tensor, Init::Const(0.0))?;

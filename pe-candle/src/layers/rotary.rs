@@ -40,7 +40,7 @@
 //! | a loop over the batch with one offset per sequence, and `Tensor::cat` (qwen3_vl text) | `rotary.apply_qkv_at_offsets(&q, &k, seqlen_offsets)?` |
 //! | `rope(q, &cos.index_select(pos, 0)?, &sin.index_select(pos, 0)?)?` (pixtral) | `rotary.apply_with_positions(q, pos)?` |
 //! | tables picked by section from position ids `[3, B, T]` (paddleocr_vl) | `let (cos, sin) = rotary.cos_sin_by_axis(&mrope.axes(pairs)?, &ids)?`, once, then `rotary.apply_qkv_with_cos_sin(&q, &k, &cos, &sin)?` |
-//! | `EmbedNd`, its tensor `pe`, and `apply_rope(&q, &pe)?` (flux) | `let rotary = AxialRotaryEmbedding::new(AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)?, dtype, dev)?`, then `rotary.apply_qkv(&q, &k, &ids)?`; for other models see [`AxialRotaryPreset`](pe_core::AxialRotaryPreset) |
+//! | `EmbedNd`, its tensor `pe`, and `apply_rope(&q, &pe)?` (flux) | `let rotary = AxialRotaryEmbedding::new(AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128), dtype, dev)?`, then `rotary.apply_qkv(&q, &k, &ids)?`; for other models see [`AxialRotaryPreset`](pe_core::AxialRotaryPreset) |
 //! | caller-supplied tables for each token, doubled (vision of qwen3_vl) | [`rotate_qkv`]`(&q, &k, &cos, &sin, layout, order)?` with the first half of their columns, without a layer |
 //! | `(q, k, cos, sin, positions, is_neox)` on `[tokens, heads, head_dim]` (text-embeddings-inference, mistral.rs) | `rotary.apply_qkv_packed(&q, &k, &positions)?`, or [`rotate_packed`]`(&q, &k, (&cos, &sin), &positions, layout)?` |
 //! | `rotary_embedding(positions, q, k, head_size, cos_sin_cache, is_neox)` (vLLM) | [`rotate_packed_inplace`]`(&q, &k, &cos_sin_cache, &positions, layout)?` |

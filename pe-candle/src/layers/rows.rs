@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_is_that_of_pe_core() {
+    fn budget_equals_that_of_pe_core() {
         assert!(check_size(1 << 22, 1024, DType::F32).is_ok());
         for (rows, width, dtype) in [
             ((1 << 22) + 1, 1024, DType::F32),

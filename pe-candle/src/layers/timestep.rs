@@ -9,7 +9,7 @@ use candle_core::{
     WithDType, bail,
 };
 use half::{bf16, f16};
-use pe_core::{Element, Timestep, TimestepConfig, TimestepPreset};
+use pe_core::{Element, SinusoidLayout, Timestep, TimestepConfig, TimestepPreset};
 
 use crate::layers::published::Published;
 use crate::layers::reference::compute_dtype;
@@ -28,7 +28,7 @@ use crate::tensors::reals::{self, Fill};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimestepEmbeddingConfig {
-    /// Specification of the embedding, including its width `dim`.
+    /// Specification of the embedding, including its width.
     pub timestep: TimestepConfig,
     /// Integer timesteps below this number are copied from a table, which grows as calls need it. All
     /// others are computed in the call. The values are the same. Defaults to 1024, which holds the
@@ -38,13 +38,13 @@ pub struct TimestepEmbeddingConfig {
 
 impl TimestepEmbeddingConfig {
     /// Returns the configuration of a width with the defaults of diffusers.
-    pub const fn new(dim: usize) -> Self {
-        Self::of(TimestepConfig::new(dim))
+    pub const fn new(width: usize) -> Self {
+        Self::of(TimestepConfig::new(width))
     }
 
     /// Returns the configuration of a model's convention for a width.
-    pub fn from_preset(preset: TimestepPreset, dim: usize) -> Self {
-        Self::of(preset.config(dim))
+    pub fn from_preset(preset: TimestepPreset, width: usize) -> Self {
+        Self::of(preset.config(width))
     }
 
     const fn of(timestep: TimestepConfig) -> Self {
@@ -59,8 +59,7 @@ impl TimestepEmbeddingConfig {
 ///
 /// ```text
 /// y[.., i]         = amplitude * sin(scale * t * w_i)      w_i = max_period^(-i / (n - shift))
-/// y[.., n + i]     = amplitude * cos(scale * t * w_i)      n = dim / 2, sines and cosines exchanged by
-///                                                          flip_sin_to_cos
+/// y[.., n + i]     = amplitude * cos(scale * t * w_i)      n = width / 2, in the order of the layout
 /// ```
 ///
 /// Every entry is the value of the result's type nearest to the true value, for the exact value of `t`
@@ -116,7 +115,7 @@ impl TimestepEmbedding {
     pub fn new(config: TimestepEmbeddingConfig, dtype: DType, device: &Device) -> Result<Self> {
         reals::check_dtype("the result", dtype)?;
         let timestep = Timestep::new(config.timestep)?;
-        check_size(config.max_table_rows, timestep.dim(), dtype)?;
+        check_size(config.max_table_rows, timestep.width(), dtype)?;
         let shared = Shared {
             config,
             timestep,
@@ -130,7 +129,7 @@ impl TimestepEmbedding {
     }
 
     /// Embeds a tensor of any shape `[..]` and any float or integer type, on any device. The result has
-    /// shape `[.., dim]`, the layer's type, and is on the layer's device.
+    /// shape `[.., width]`, the layer's type, and is on the layer's device.
     ///
     /// # Examples
     /// ```
@@ -151,14 +150,14 @@ impl TimestepEmbedding {
     pub fn forward(&self, timesteps: &Tensor) -> Result<Tensor> {
         memory::declared("timesteps", timesteps)?;
         let shared = &self.shared;
-        check_size(timesteps.elem_count(), self.dim(), shared.dtype)?;
+        check_size(timesteps.elem_count(), self.width(), shared.dtype)?;
         let op = Embed(Arc::clone(shared));
         if timesteps.track_op() {
             let host = timesteps.to_device(&Device::Cpu)?.contiguous()?;
             return host.apply_op1(op)?.to_device(&shared.device);
         }
         let values = reals::read("timesteps", timesteps)?;
-        let dims = [timesteps.dims(), &[self.dim()]].concat();
+        let dims = [timesteps.dims(), &[self.width()]].concat();
         if let Some(ids) = integers(&values, shared.config.max_table_rows) {
             return rows_of(&shared.rows_for(&ids)?, ids, &dims);
         }
@@ -180,8 +179,8 @@ impl TimestepEmbedding {
     }
 
     /// Returns the width of the embedding.
-    pub fn dim(&self) -> usize {
-        self.shared.config.timestep.dim
+    pub fn width(&self) -> usize {
+        self.shared.config.timestep.width
     }
 }
 
@@ -202,7 +201,7 @@ impl Shared {
         };
         self.table.find_or_build(find, |_| {
             let rows = grown(rows, self.config.max_table_rows);
-            let dims = [rows, self.timestep.dim()];
+            let dims = [rows, self.timestep.width()];
             let first = FirstRows(&self.timestep, rows as u64);
             let longer = reals::tensor_of(self.dtype, &first, &dims, &self.device)?;
             Ok((Some(longer.clone()), longer))
@@ -259,7 +258,7 @@ struct RowsAt<'a> {
 
 impl Fill for RowsAt<'_> {
     fn fill<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.timestep.table_at(&self.values)?.into_vec())
+        Ok(self.timestep.table_at_reals(&self.values)?.into_vec())
     }
 }
 
@@ -283,7 +282,7 @@ impl CustomOp1 for Embed {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let timestep = &self.0.timestep;
         let values = reals::read_storage("timesteps", storage, layout)?;
-        let dims = [layout.dims(), &[timestep.dim()]].concat();
+        let dims = [layout.dims(), &[timestep.width()]].concat();
         let storage = reals::storage_of(self.0.dtype, &RowsAt { timestep, values })?;
         Ok((storage, dims.into()))
     }
@@ -293,15 +292,21 @@ impl CustomOp1 for Embed {
         let Shared {
             config, timestep, ..
         } = &*self.0;
-        let pairs = timestep.dim() / 2;
+        let pairs = timestep.width() / 2;
         let dtype = compute_dtype(res.dtype());
         let parts = |all: &Tensor| -> Result<[Tensor; 2]> {
             let all = all.to_dtype(dtype)?;
+            if config.timestep.layout == SinusoidLayout::Interleaved {
+                let whole = all.narrow(D::Minus1, 0, pairs.saturating_mul(2))?;
+                let dims = [timesteps.dims(), &[pairs, 2]].concat();
+                let whole = whole.contiguous()?.reshape(dims)?;
+                let of = |column| whole.narrow(D::Minus1, column, 1)?.squeeze(D::Minus1);
+                return Ok([of(0)?, of(1)?]);
+            }
             let [first, second] = [0, pairs].map(|start| all.narrow(D::Minus1, start, pairs));
-            Ok(if config.timestep.flip_sin_to_cos {
-                [second?, first?]
-            } else {
-                [first?, second?]
+            Ok(match config.timestep.layout {
+                SinusoidLayout::ConcatenatedCosFirst => [second?, first?],
+                _ => [first?, second?],
             })
         };
         let ([sin, cos], [of_sin, of_cos]) = (parts(res)?, parts(grad)?);

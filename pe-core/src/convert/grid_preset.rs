@@ -142,7 +142,7 @@ impl GridPreset {
         };
         GridConfig {
             d_model,
-            sides,
+            num_sides: sides,
             axes,
             layout: match self {
                 Self::Timm => GridLayout::SinesFirst,

@@ -5,7 +5,7 @@
 //! each ([`HfRotary::keys`]). A key that the class of the model type does not read has no effect here
 //! either. A key about rotary embeddings without effect is an error. With
 //! [`UnknownKeys::Warn`] it is listed by name instead. [`read_model`] also names the scheme of models
-//! that encode positions in another way.
+//! that encode positions in another way, and [`read_bias`] reads the biases of attention.
 //!
 //! ```
 //! use pe_core::hf_config::{self, UnknownKeys};
@@ -26,6 +26,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod bias;
 mod classes;
 mod families;
 mod family;
@@ -42,6 +43,7 @@ use crate::families::rotary::{Mrope, RotaryConfig, ScoreTemperature};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 
+pub use bias::{HfBias, read_bias};
 pub use schemes::{HfPositions, HfScheme};
 
 /// Treatment of keys that are about rotary embeddings and have no effect here.

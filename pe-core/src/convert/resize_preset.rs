@@ -1,6 +1,7 @@
 //! Resizing of grids as released models do it.
 
-use crate::families::resize::{PatchOrder, ResizeBy, ResizeConfig, ResizeKernel};
+use crate::families::resize::{ResizeBy, ResizeConfig, ResizeKernel};
+use crate::families::rotary::PatchOrder;
 use crate::spec::impl_names;
 
 /// Resizing of a learned grid as a library or a model does it, under its name.

@@ -33,7 +33,7 @@ const FASTEST: f64 = (1u64 << 32) as f64;
 /// use pe_core::{FourierFeatures, FourierPreset};
 ///
 /// let nerf = FourierFeatures::new(FourierPreset::Nerf.config(3, 4))?;
-/// let rows = nerf.table_at::<f32>(&[0.5, -0.25, 1.0])?;
+/// let rows = nerf.table_at_reals::<f32>(&[0.5, -0.25, 1.0])?;
 /// assert_eq!((rows.rows(), rows.width()), (1, 27));
 /// let first = rows.row(0).unwrap();
 /// assert_eq!(first[..6], [0.5, -0.25, 1.0, 1.0, -0.70710677, 0.0]); // x, sin(pi x)
@@ -105,7 +105,7 @@ impl FourierFeatures {
     ///
     /// let matrix = [0.25, 1.0, 0.5, -2.0]; // [2, 2]
     /// let sam = FourierFeatures::with_matrix(FourierPreset::Sam.config(2, 2), &matrix)?;
-    /// let rows = sam.table_at::<f32>(&[1.0, 0.5])?; // 2x - 1 is (1, 0)
+    /// let rows = sam.table_at_reals::<f32>(&[1.0, 0.5])?; // 2x - 1 is (1, 0)
     /// assert_eq!(rows.as_slice(), [1.0, 0.0, 0.0, 1.0]);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -203,7 +203,7 @@ impl FourierFeatures {
     /// - a coordinate is not finite, exceeds 2^53 in magnitude, or is not positive although its logarithm
     ///   is needed,
     /// - the table exceeds [`MAX_TABLE_BYTES`], or memory is exhausted.
-    pub fn table_at<T: Element>(&self, points: &[f64]) -> Result<Table<T>> {
+    pub fn table_at_reals<T: Element>(&self, points: &[f64]) -> Result<Table<T>> {
         let (axes, width) = (self.inner.config.axes, self.width());
         if !points.len().is_multiple_of(axes) {
             return Err(Error::Length {
@@ -213,7 +213,7 @@ impl FourierFeatures {
             });
         }
         let mut table = Table::zeros((points.len() / axes) as u64, width)?;
-        self.fill_at(points, table.as_mut_slice())?;
+        self.fill_at_reals(points, table.as_mut_slice())?;
         Ok(table)
     }
 
@@ -221,8 +221,8 @@ impl FourierFeatures {
     ///
     /// # Errors
     /// Returns an error if `out` does not hold exactly one row per point. Also returns the errors of
-    /// [`table_at`](Self::table_at).
-    pub fn fill_at<T: Element>(&self, points: &[f64], out: &mut [T]) -> Result<()> {
+    /// [`table_at_reals`](Self::table_at_reals).
+    pub fn fill_at_reals<T: Element>(&self, points: &[f64], out: &mut [T]) -> Result<()> {
         let config = &self.inner.config;
         let (axes, width) = (config.axes, self.width());
         let expected = points.len() as u64 / axes as u64 * width as u64;

@@ -63,7 +63,7 @@ pub struct GridConfig {
     /// Width of a row. Columns of the axes beyond it are left out.
     pub d_model: usize,
     /// Number of sides of the grid, 1 to 4.
-    pub sides: usize,
+    pub num_sides: usize,
     /// Columns by coordinate.
     pub axes: Vec<GridAxis>,
     /// Order of the columns.
@@ -77,19 +77,19 @@ pub struct GridConfig {
 impl GridConfig {
     /// Creates the encoding of a grid in which each side has an equal share of the columns: sines, then
     /// cosines, the first side first.
-    pub fn new(d_model: usize, sides: usize) -> Self {
+    pub fn new(d_model: usize, num_sides: usize) -> Self {
         let axis = |side| GridAxis {
             side,
             sinusoidal: SinusoidalConfig {
                 layout: SinusoidLayout::Concatenated,
-                ..SinusoidalConfig::new(d_model.checked_div(sides).unwrap_or(0))
+                ..SinusoidalConfig::new(d_model.checked_div(num_sides).unwrap_or(0))
             },
             coordinates: AxisCoordinates::Index,
         };
         Self {
             d_model,
-            sides,
-            axes: (0..sides.min(MAX_SIDES)).map(axis).collect(),
+            num_sides,
+            axes: (0..num_sides.min(MAX_SIDES)).map(axis).collect(),
             layout: GridLayout::AxisByAxis,
             prefix_rows: 0,
         }
@@ -151,7 +151,7 @@ impl Grid {
     ///
     /// Also returns the errors of [`Sinusoidal::new`].
     pub fn new(config: GridConfig) -> Result<Self> {
-        let (sides, d_model) = (config.sides, config.d_model);
+        let (sides, d_model) = (config.num_sides, config.d_model);
         if d_model == 0 || d_model > MAX_D_MODEL {
             return Err(Error::DModel { d_model });
         }
@@ -325,7 +325,7 @@ impl Grid {
     /// use pe_core::{Grid, GridPreset};
     ///
     /// let grid = Grid::new(GridPreset::Detr.config(8))?;
-    /// let boxes = grid.table_at::<f32>(&[&[0.25, 0.5], &[1.0, 1.5]])?; // y, then x
+    /// let boxes = grid.table_at_reals::<f32>(&[&[0.25, 0.5], &[1.0, 1.5]])?; // y, then x
     /// assert_eq!(boxes.rows(), 2);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -335,8 +335,8 @@ impl Grid {
     /// - the number of lists is not that of the sides, or they differ in length,
     /// - a coordinate is not finite or exceeds 2^53 in magnitude,
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
-    pub fn table_at<T: Element>(&self, coordinates: &[&[f64]]) -> Result<Table<T>> {
-        let (sides, width) = (self.config.sides, self.d_model());
+    pub fn table_at_reals<T: Element>(&self, coordinates: &[&[f64]]) -> Result<Table<T>> {
+        let (sides, width) = (self.config.num_sides, self.d_model());
         if coordinates.len() != sides {
             return Err(Error::GridSides {
                 name: "the list of coordinates",
@@ -391,11 +391,11 @@ impl Grid {
     ///   [`MAX_GRID_SIDE`],
     /// - the rows are more than 2^28.
     pub fn rows(&self, sides: &[usize]) -> Result<u64> {
-        if sides.len() != self.config.sides {
+        if sides.len() != self.config.num_sides {
             return Err(Error::GridSides {
                 name: "the size",
                 sides: sides.len(),
-                expected: self.config.sides,
+                expected: self.config.num_sides,
             });
         }
         let mut rows = 1u64;

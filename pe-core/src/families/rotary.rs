@@ -40,7 +40,7 @@ pub use blocks::CosSinBlocks;
 pub use frequencies::RotaryFrequencies;
 pub use mrope::{MropePositions, MropeSegment, mrope_position_ids};
 pub use patches::{
-    PatchGrid, PatchPositions, TokenOrder, VisionWindows, vision_position_ids, vision_windows,
+    PatchGrid, PatchOrder, PatchPositions, VisionWindows, vision_position_ids, vision_windows,
 };
 
 pub use tables::CosSin;

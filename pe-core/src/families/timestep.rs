@@ -14,23 +14,23 @@ use crate::table::Table;
 
 /// Specification of a timestep embedding: plain data, checked by [`Timestep::new`].
 ///
-/// For pair `i` of `n = dim / 2` and a timestep `t`
+/// For pair `i` of `n = width / 2` and a timestep `t`
 ///
 /// ```text
 /// amplitude * sin(scale * t * w_i),  amplitude * cos(scale * t * w_i)
 /// w_i = max_period^(-i / (n - downscale_freq_shift))
 /// ```
 ///
-/// The sines come first, then the cosines, or the other way around with `flip_sin_to_cos`. Odd widths
-/// end with a column of zeros. The fields have the names of diffusers' `get_timestep_embedding` (J. Ho,
+/// The sines come first, then the cosines, unless [`layout`](Self::layout) has another order. Odd widths
+/// end with a column of zeros. The other fields have the names of diffusers' `get_timestep_embedding` (J. Ho,
 /// A. Jain, P. Abbeel: "Denoising Diffusion Probabilistic Models", 2020), and `new` has its defaults.
 ///
 /// ```
-/// use pe_core::{TimestepConfig, TimestepPreset};
+/// use pe_core::{SinusoidLayout, TimestepConfig, TimestepPreset};
 ///
 /// let flux = TimestepConfig {
 ///     scale: 1000.0,
-///     flip_sin_to_cos: true,
+///     layout: SinusoidLayout::ConcatenatedCosFirst,
 ///     downscale_freq_shift: 0.0,
 ///     ..TimestepConfig::new(256)
 /// };
@@ -41,13 +41,14 @@ use crate::table::Table;
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct TimestepConfig {
     /// Width of the embedding, 1 to [`MAX_D_MODEL`].
-    pub dim: usize,
+    pub width: usize,
     /// Base of the frequencies. Defaults to 10000.
     pub max_period: f64,
     /// Factor of the timesteps. The product is exact. Defaults to 1.
     pub scale: f64,
-    /// Whether the cosines come first. Defaults to false.
-    pub flip_sin_to_cos: bool,
+    /// Order of sines and cosines. Defaults to `Concatenated`; diffusers' `flip_sin_to_cos: true` is
+    /// `ConcatenatedCosFirst`.
+    pub layout: SinusoidLayout,
     /// Difference between the number of pairs and the divisor of the exponents. 1 includes the
     /// frequency `1 / max_period`, 0 does not. Defaults to 1.
     pub downscale_freq_shift: f64,
@@ -60,12 +61,12 @@ pub struct TimestepConfig {
 
 impl TimestepConfig {
     /// Returns the specification of a width with the defaults of diffusers.
-    pub const fn new(dim: usize) -> Self {
+    pub const fn new(width: usize) -> Self {
         Self {
-            dim,
+            width,
             max_period: 10000.0,
             scale: 1.0,
-            flip_sin_to_cos: false,
+            layout: SinusoidLayout::Concatenated,
             downscale_freq_shift: 1.0,
             amplitude: 1.0,
             recipe: Recipe::Exact,
@@ -75,14 +76,14 @@ impl TimestepConfig {
 
 /// Conventions of released models.
 ///
-/// | preset | models | columns | frequency of pair i (n = dim/2) | scale |
+/// | preset | models | columns | frequency of pair i (n = width/2) | scale |
 /// |---|---|---|---|---|
 /// | `diffusers` | DDPM, `get_timestep_embedding` by default | sines, cosines | 10000^(-i/(n-1)) | 1 |
 /// | `stable-diffusion` | Stable Diffusion 1 to XL, DiT, PixArt, Wan, guided-diffusion, GLIDE | cosines, sines | 10000^(-i/n) | 1 |
 /// | `sd3` | Stable Diffusion 3 (MMDiT), whose timesteps are 0 .. 1000 | as `stable-diffusion` | | 1 |
 /// | `flux` | FLUX.1, Qwen-Image, whose timesteps are 0 .. 1 | cosines, sines | 10000^(-i/n) | 1000 |
 /// | `wuerstchen` | Wuerstchen, Stable Cascade | sines, cosines | 10000^(-i/(n-1)) | 10000 |
-/// | `mlx` | MLX's `SinusoidalPositionalEncoding`, entries times sqrt(2/dim) | sines, cosines | 10000^(-i/(n-1)) | 1 |
+/// | `mlx` | MLX's `SinusoidalPositionalEncoding`, entries times sqrt(2/width) | sines, cosines | 10000^(-i/(n-1)) | 1 |
 ///
 /// The references compute in f32. The documentation of each preset states the largest distance of their
 /// entries from the exact values that was measured (`tests/golden/make_timestep_presets.py`). The same
@@ -104,7 +105,7 @@ pub enum TimestepPreset {
     /// Wuerstchen and Stable Cascade: ratios of 0 to 1, times 10000. diffusers' f32 entries are within
     /// 1.5e-3 of the exact values.
     Wuerstchen,
-    /// MLX's `SinusoidalPositionalEncoding`: entries times sqrt(2/dim), a factor in `f64` as in MLX. Its
+    /// MLX's `SinusoidalPositionalEncoding`: entries times sqrt(2/width), a factor in `f64` as in MLX. Its
     /// formula in f32 is within 8.3e-5 of the exact values at positions below 2048.
     Mlx,
 }
@@ -133,10 +134,10 @@ impl TimestepPreset {
     }
 
     /// Returns the specification of this convention for a width.
-    pub fn config(self, dim: usize) -> TimestepConfig {
-        let diffusers = TimestepConfig::new(dim);
+    pub fn config(self, width: usize) -> TimestepConfig {
+        let diffusers = TimestepConfig::new(width);
         let flipped = TimestepConfig {
-            flip_sin_to_cos: true,
+            layout: SinusoidLayout::ConcatenatedCosFirst,
             downscale_freq_shift: 0.0,
             ..diffusers
         };
@@ -152,7 +153,7 @@ impl TimestepPreset {
                 ..diffusers
             },
             Self::Mlx => TimestepConfig {
-                amplitude: (2.0 / dim as f64).sqrt(),
+                amplitude: (2.0 / width as f64).sqrt(),
                 ..diffusers
             },
         }
@@ -172,7 +173,7 @@ impl_names!(TimestepPreset, "timestep preset");
 /// use pe_core::{Timestep, TimestepPreset};
 ///
 /// let timestep = Timestep::new(TimestepPreset::Flux.config(256))?;
-/// let rows = timestep.table_at::<f32>(&[1.0, 0.75, 0.5])?;
+/// let rows = timestep.table_at_reals::<f32>(&[1.0, 0.75, 0.5])?;
 /// assert_eq!((rows.rows(), rows.width()), (3, 256));
 /// assert_eq!(rows.get(0, 0), Some(0.56237906)); // cos 1000
 /// # Ok::<(), pe_core::Error>(())
@@ -194,15 +195,18 @@ impl Timestep {
     ///
     /// # Errors
     /// Returns an error if
-    /// - `dim` is zero or above [`MAX_D_MODEL`],
+    /// - `width` is zero or above [`MAX_D_MODEL`],
     /// - `max_period`, `scale`, or `amplitude` is not positive and finite,
-    /// - `dim / 2 - downscale_freq_shift` is not positive,
+    /// - `width / 2 - downscale_freq_shift` is not positive,
     /// - a frequency times `scale` exceeds 2^32 radians per unit,
     /// - the recipe is neither [`Recipe::Exact`] nor [`Recipe::DiffusersF32`].
     pub fn new(config: TimestepConfig) -> Result<Self> {
-        let width = config.dim;
+        let width = config.width;
         if width == 0 || width > MAX_D_MODEL {
-            return Err(Error::Width { name: "dim", width });
+            return Err(Error::Width {
+                name: "width",
+                width,
+            });
         }
         for (name, value) in [
             ("max_period", config.max_period),
@@ -215,11 +219,7 @@ impl Timestep {
         }
         let sinusoidal = SinusoidalConfig {
             base: Base::Value(config.max_period),
-            layout: if config.flip_sin_to_cos {
-                SinusoidLayout::ConcatenatedCosFirst
-            } else {
-                SinusoidLayout::Concatenated
-            },
+            layout: config.layout,
             spacing: Spacing::Shifted(config.downscale_freq_shift),
             odd_width: OddWidth::ZeroPad,
             recipe: config.recipe,
@@ -237,8 +237,8 @@ impl Timestep {
     }
 
     /// Returns the width of a row.
-    pub fn dim(&self) -> usize {
-        self.config.dim
+    pub fn width(&self) -> usize {
+        self.config.width
     }
 
     /// Returns the frequency of each pair times `scale`, in radians per timestep, correctly rounded (for
@@ -253,7 +253,7 @@ impl Timestep {
     /// use pe_core::{Timestep, TimestepPreset};
     ///
     /// let timestep = Timestep::new(TimestepPreset::StableDiffusion.config(320))?;
-    /// let rows = timestep.table_at::<f32>(&[999.0, 499.5])?;
+    /// let rows = timestep.table_at_reals::<f32>(&[999.0, 499.5])?;
     /// assert_eq!(rows.get(0, 160), Some(-0.026460752)); // sin 999
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -263,7 +263,7 @@ impl Timestep {
     /// - a timestep is not finite or exceeds 2^53 in magnitude,
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES),
     /// - memory is exhausted.
-    pub fn table_at<T: Element>(&self, timesteps: &[f64]) -> Result<Table<T>> {
+    pub fn table_at_reals<T: Element>(&self, timesteps: &[f64]) -> Result<Table<T>> {
         self.sinusoidal.table_at_reals(timesteps)
     }
 
@@ -272,7 +272,7 @@ impl Timestep {
     /// # Errors
     /// Returns an error if a timestep is not finite or exceeds 2^53 in magnitude, or if `out` does not
     /// hold exactly one row per timestep.
-    pub fn fill_at<T: Element>(&self, timesteps: &[f64], out: &mut [T]) -> Result<()> {
+    pub fn fill_at_reals<T: Element>(&self, timesteps: &[f64], out: &mut [T]) -> Result<()> {
         self.sinusoidal.fill_at_reals(timesteps, out)
     }
 

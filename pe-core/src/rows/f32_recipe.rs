@@ -106,7 +106,7 @@ mod tests {
     /// than f64 arithmetic can resolve. sin 2^-12 = 2^-12 - 2^-36 / 6 + ... is far from any
     /// midpoint.
     #[test]
-    fn a_cosine_next_to_a_midpoint_goes_the_long_way() {
+    fn cosine_next_to_a_midpoint_takes_the_long_way() {
         let angle = 1.0 / 4096.0;
         assert_eq!(short(angle), None);
         assert_eq!(sin_cos(&Frequency::one(), angle), [angle, 1.0]);

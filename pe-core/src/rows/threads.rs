@@ -89,7 +89,7 @@ mod tests {
 
     #[cfg(not(feature = "rayon"))]
     #[test]
-    fn without_a_pool_there_are_no_pieces() {
+    fn pieces_need_a_pool() {
         for threads in [Threads::Pool, Threads::Auto] {
             assert_eq!(threads.piece(1 << 32, 4096, 32), None);
         }
@@ -110,7 +110,7 @@ mod tests {
         }
 
         #[test]
-        fn a_thread_has_four_pieces_of_whole_blocks() {
+        fn threads_have_four_pieces_of_whole_blocks() {
             let pieces = |rows| Threads::Pool.piece(rows, 8, 32);
             // 12 pieces of 1000 rows, and of 2000, in blocks of 32.
             assert_eq!(in_pool_of(3, || pieces(12_000)), Some(1_024));
@@ -121,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn a_thread_of_a_pool_has_as_many_helpers_as_the_pool_has_threads() {
+        fn pool_threads_have_as_many_helpers_as_the_pool_has_threads() {
             for (threads, several) in [(1, false), (3, true)] {
                 assert_eq!(in_pool_of(threads, || in_pieces(1 << 30)), several);
             }

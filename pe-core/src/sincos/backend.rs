@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_forced_before_the_first_use_or_not_at_all() {
+    fn sets_are_forced_before_the_first_use_or_not_at_all() {
         // Other tests of this process may have asked before, or ask while this one runs.
         let before = Backend::best();
         assert!(!Backend(Arch::Scalar).force());

@@ -173,7 +173,7 @@ mod tests {
 
     /// Computes with fused operations, as `Scalar128b` has them, and without.
     #[test]
-    fn the_f64_rung_stays_within_half_its_bound() {
+    fn f64_rung_stays_within_half_its_bound() {
         let ways = [
             single_f64::sin_cos::<pulp::Scalar>,
             single_f64::sin_cos::<pulp::Scalar128b>,
@@ -197,7 +197,7 @@ mod tests {
 
     /// Identities that hold to the last few units only if both functions do.
     #[test]
-    fn the_128_bit_rung_stays_within_its_bound() {
+    fn rung_of_128_bits_stays_within_its_bound() {
         for phase in angles() {
             let SinCos128 {
                 sine,

@@ -59,18 +59,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
     };
     let rows = figure.panels.len().div_ceil(columns);
     let mut scene = Scene::new((width, 0));
-    let mut words = Words {
-        scene: &mut scene,
-        at: (MARGIN, MARGIN),
-        room: f64::from(width) - 2.0 * MARGIN,
-    };
-    words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
-    words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
-    words.at.1 += 6.0;
-    if let Some(entries) = legend(figure) {
-        words.legend(&entries)?;
-    }
-    let top = words.at.1 + 8.0;
+    let top = head(&mut scene, figure)?;
 
     let bar = bar::Bar::of(figure)?;
     let room = f64::from(width) - 2.0 * MARGIN - bar.as_ref().map_or(0.0, bar::Bar::width);
@@ -114,6 +103,23 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         bar.draw(&mut scene, left, inside);
     }
     Ok(scene)
+}
+
+/// Writes title, note, and legend, and returns the top of what is below them.
+fn head(scene: &mut Scene, figure: &Figure) -> Result<f64> {
+    let room = f64::from(scene.size.0) - 2.0 * MARGIN;
+    let mut words = Words {
+        scene,
+        at: (MARGIN, MARGIN),
+        room,
+    };
+    words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
+    words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
+    words.at.1 += 6.0;
+    if let Some(entries) = legend(figure) {
+        words.legend(&entries)?;
+    }
+    Ok(words.at.1 + 8.0)
 }
 
 /// Returns names and colors of the curves if there is more than one in a panel.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 /// Returns a parser of integers from `least` to `most`.
 ///
 /// # Errors
-/// The parser returns an error for any other text; it states what is expected.
+/// The parser returns an error for any other text. It states the expected form.
 pub fn whole<T>(
     least: u64,
     most: u64,
@@ -36,7 +36,7 @@ where
 /// Reads a positive finite number.
 ///
 /// # Errors
-/// Returns an error for any other text; it states what is expected.
+/// Returns an error for any other text. It states the expected form.
 pub fn positive(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
@@ -47,7 +47,7 @@ pub fn positive(text: &str) -> Result<f64, &'static str> {
 /// Reads a number from 0 up to but not including 1.
 ///
 /// # Errors
-/// Returns an error for any other text; it states what is expected.
+/// Returns an error for any other text. It states the expected form.
 pub fn probability(text: &str) -> Result<f32, &'static str> {
     match text.parse::<f32>() {
         Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
@@ -58,7 +58,7 @@ pub fn probability(text: &str) -> Result<f32, &'static str> {
 /// Reads `paper`, `inclusive`, or `shifted=S` with a finite number `S`.
 ///
 /// # Errors
-/// Returns an error for any other text; it states what is expected.
+/// Returns an error for any other text. It states the expected form.
 pub fn parse_spacing(text: &str) -> Result<Spacing, &'static str> {
     match text {
         "paper" => Ok(Spacing::Paper),
@@ -84,7 +84,7 @@ pub struct Scaling {
 /// Reads `TYPE[:KEY=VALUE,...]`; commas inside brackets do not separate keys.
 ///
 /// # Errors
-/// Returns an error for any other text; it states what is expected.
+/// Returns an error for any other text. It states the expected form.
 pub fn scaling(text: &str) -> Result<Scaling, String> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     if name.is_empty() {

@@ -95,9 +95,15 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct VerbosityArgs {
     /// Print results and errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        display_order = 900
+    )]
     pub(crate) quiet: bool,
     /// Print what is read, fetched, and built, and the causes of errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub(crate) verbose: bool,
 }

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use pe_core::{Base, OddWidth, Preset, Recipe, RotaryRecipe, SinusoidLayout};
 
-/// The values of an option: the library's, their names, and what help says of them.
+/// The values of an option: those of the library, their names, and their help.
 type Choices<T> = [(T, &'static str)];
 
 /// Orders of the columns.

@@ -42,7 +42,7 @@ pub(crate) use options::Options;
 const SHOWN: usize = 1000;
 const SHOWN_BYTES: u64 = 1 << 20;
 
-/// A run: the options, what they name, and where remarks go.
+/// A run: the options, their files, and the log.
 struct Run<'a, 'log> {
     options: &'a Options,
     parts: &'a Parts,

@@ -1,6 +1,7 @@
 //! `pe-demo resize`: a learned grid in a safetensors file, resized once for all.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use pe_candle::checkpoint::{self, TableResize};
@@ -13,18 +14,40 @@ use crate::terminal::outcome::{BadUsage, Outcome};
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
 
-pub(crate) fn run(args: &ResizeArgs, out: &mut dyn Write) -> Result<Outcome> {
-    let output = [("--output", args.output.clone())];
-    overwrite::check(&output, &[("the file", args.file.clone())])?;
-    let table = table(args)?;
-    let done = checkpoint::resize(&args.file, &args.output, &table)?;
+/// What to resize, and where to.
+#[derive(Debug)]
+pub(crate) struct Options {
+    file: PathBuf,
+    output: PathBuf,
+    table: TableResize,
+}
+
+impl Options {
+    pub(crate) fn new(args: ResizeArgs) -> Result<Self> {
+        let output = [("--output", args.output.clone())];
+        overwrite::check(&output, &[("the file", args.file.clone())])?;
+        Ok(Self {
+            table: table(&args)?,
+            file: args.file,
+            output: args.output,
+        })
+    }
+}
+
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
+    let Options {
+        file,
+        output,
+        table,
+    } = options;
+    let done = checkpoint::resize(file, output, table)?;
     let mut page = Page::new();
-    page.wrap("wrote ", &clean_path(&args.output));
+    page.wrap("wrote ", &clean_path(output));
     page.wrap(
         "  ",
         &format!(
             "tensor {} {:?} {}, resized to {:?}",
-            clean(&args.tensor, 200),
+            clean(&table.tensor, 200),
             done.from,
             done.dtype.as_str(),
             done.to,
@@ -42,7 +65,7 @@ pub(crate) fn run(args: &ResizeArgs, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// Checks what each argument alone cannot tell.
+/// Checks the arguments together.
 fn table(args: &ResizeArgs) -> Result<TableResize> {
     let (from, to) = (args.from.0.clone(), args.to.0.clone());
     if from.len() != to.len() {

@@ -11,14 +11,14 @@ use pe_candle::ScoreMask;
 /// The directions in which a token may attend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sight {
-    /// To the whole sentence, as an encoder does.
+    /// The whole sentence, as in an encoder.
     #[default]
     Whole,
-    /// To itself and to earlier tokens: the look-ahead mask, lower-triangular.
+    /// Itself and earlier tokens: the look-ahead mask, lower-triangular.
     Past,
 }
 
-/// For each sentence of a batch, query and key: 1 where the query sees the key.
+/// Mask by sentence of a batch, query, and key: 1 where the query sees the key.
 #[derive(Debug, Clone)]
 pub struct Mask {
     /// [B, 1, T, T], u8.

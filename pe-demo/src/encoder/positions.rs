@@ -50,7 +50,7 @@ pub(super) fn bias_weights(scheme: Scheme, heads: usize) -> u64 {
 }
 
 impl Positions {
-    /// Builds what the scheme of a checked config needs.
+    /// Builds the parts of the scheme of a checked config.
     pub(super) fn new(
         config: &EncoderConfig,
         sinusoidal: PositionalEncoding,

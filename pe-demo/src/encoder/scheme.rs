@@ -182,7 +182,7 @@ impl Scheme {
         self.entry().letter
     }
 
-    /// Returns what is added before the first layer.
+    /// Returns the addition before the first layer.
     pub(crate) const fn adds(self) -> Adds {
         self.entry().adds
     }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_lists_each_scheme_at_its_place_and_with_its_own_letter() {
+    fn table_lists_each_scheme_at_its_place_and_with_its_own_letter() {
         for (at, entry) in TABLE.iter().enumerate() {
             assert_eq!(entry.scheme as usize, at);
             let stored = serde_json::to_value(entry.scheme).expect("a name");

@@ -87,7 +87,7 @@ impl Seeded {
     }
 }
 
-/// Seeded weights as variables: what a `VarMap` is, but repeatable.
+/// Seeded weights as variables, like a `VarMap`, but repeatable.
 ///
 /// ```
 /// use candle_core::{DType, Device};

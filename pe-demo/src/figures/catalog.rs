@@ -121,7 +121,7 @@ const BINARY: Entry = Entry {
 
 const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
-    title: "How fast each pair turns",
+    title: "Rotation rate of each pair",
     summary: "how fast each pair turns, on a logarithmic axis",
     about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
             last the angle falls by equal factors, a straight line on this axis. Whether the last \
@@ -397,7 +397,7 @@ mod tests {
 
     /// A note that names every Nth position is true of the PNG.
     #[test]
-    fn a_png_has_a_pixel_for_every_cell_of_a_map() {
+    fn png_has_a_pixel_for_every_cell_of_a_map() {
         let settings = Settings {
             d_model: Some(4096),
             start: Some(4_294_000_000),

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_table_is_sampled_and_says_so() {
+    fn long_tables_are_sampled_and_say_so() {
         let settings = Settings {
             d_model: Some(128),
             max_seq_len: Some(131_072),

@@ -26,7 +26,7 @@ pub(crate) fn difference(value: f64) -> String {
     }
 }
 
-/// Writes a number without what it does not need: `1` and not `1.0`, `1e-300` and not 300 zeros.
+/// Writes a number without superfluous digits: `1` and not `1.0`, `1e-300` and not 300 zeros.
 pub(crate) fn short(number: f64) -> String {
     let text = format!("{number:?}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

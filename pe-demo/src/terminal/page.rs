@@ -19,7 +19,7 @@ impl Page {
         &self.text
     }
 
-    /// A line as it is.
+    /// A line, unchanged.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         self.text += line.as_ref().trim_end();
         self.text.push('\n');

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use anyhow::{Context, Result, bail};
 
-/// The variable that says how many threads there are; rayon reads it.
+/// The variable with the number of threads, which rayon reads.
 const THREADS: &str = "RAYON_NUM_THREADS";
 
 /// The most threads that it may ask for.
@@ -68,7 +68,7 @@ fn start_threads() -> Result<()> {
     }
 }
 
-/// As many threads as can be meant. What is no number is ignored, as rayon does.
+/// The most threads. Text that is not a number is ignored, as by rayon.
 fn check(wanted: Option<&OsStr>) -> Result<()> {
     let wanted = wanted.and_then(OsStr::to_str);
     match wanted.and_then(|wanted| wanted.parse::<usize>().ok()) {

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_upset_a_terminal() {
+    fn texts_cannot_upset_a_terminal() {
         assert_eq!(
             clean("\u{1b}[1m\u{202e}x\r\n", 99),
             "\\u{1b}[1m\\u{202e}x\\r\\n"

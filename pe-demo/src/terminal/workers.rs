@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_workers_than_asked_for() -> Result<()> {
+    fn workers_are_no_more_than_asked_for() -> Result<()> {
         let workers = Workers::new(1, 1)?;
         assert_eq!(workers.count(), 1);
         assert_eq!(workers.each(3, Ok)?, [0, 1, 2]);

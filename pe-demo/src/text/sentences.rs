@@ -35,7 +35,7 @@ pub(crate) struct Text {
     pub(crate) bytes: u64,
 }
 
-/// Sentences in their order, read as they are asked for.
+/// Sentences in their order, read on demand.
 pub(crate) struct Texts<'a> {
     /// Read but not taken.
     ahead: VecDeque<Text>,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused_before_it_is_read() -> Result<()> {
+    fn endless_line_is_rejected_before_it_is_read() -> Result<()> {
         let mut longest = "x".repeat(MAX_LINE);
         assert_eq!(texts(&mut longest.as_bytes())?.len(), 1);
         longest.push('x');
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_ones_are_not_taken_away() -> Result<()> {
+    fn first_lines_are_not_taken_away() -> Result<()> {
         let mut stdin = "a\nb\nc\nd".as_bytes();
         let mut texts = Texts::open(&["-".to_owned()], None, &mut stdin, &[])?;
         let (first, more) = texts.first(2, 100)?;

@@ -12,7 +12,7 @@ use crate::sources::origin::{HubName, Origin};
 use crate::terminal::log::Log;
 use crate::terminal::width::{clean, clean_path};
 
-/// The tokenizer that the program carries; `assets/README.md` says how it was made.
+/// The built-in tokenizer. `assets/README.md` describes its origin.
 const BUILT_IN: &[u8] = include_bytes!("../../assets/tokenizer.json");
 
 /// The largest tokenizer file that is read.

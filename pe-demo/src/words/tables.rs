@@ -5,7 +5,7 @@ use std::ops::Range;
 use pe_candle::checkpoint::{AlibiSpec, AnySpec, CellPoints, FourierSpec, GridSpec, TimestepSpec};
 use pe_core::{
     AngleUnit, AxisCoordinates, FourierBands, FourierCoordinates, FourierLayout, GridAxis,
-    GridLayout, Recipe,
+    GridLayout, Recipe, SinusoidLayout,
 };
 
 use super::additive::{self, kebab};
@@ -53,9 +53,10 @@ fn size(sides: &[usize]) -> String {
 
 fn timestep(spec: &TimestepSpec) -> String {
     let config = spec.config();
-    let order = match config.flip_sin_to_cos {
-        false => "sines, then cosines",
-        true => "cosines, then sines",
+    let order = match config.layout {
+        SinusoidLayout::ConcatenatedCosFirst => "cosines, then sines",
+        SinusoidLayout::Concatenated => "sines, then cosines",
+        SinusoidLayout::Interleaved => "sines and cosines in turn",
     };
     let mut text = format!(
         "{}; max_period {}, {order}, downscale_freq_shift {}",

@@ -17,7 +17,7 @@ pub(crate) const TOKENIZER: &str = r#"{
   "model": {"type": "WordLevel", "vocab": {"?": 0, "order": 1, "matters": 2}, "unk_token": "?"}
 }"#;
 
-/// A safetensors file with one matrix whose entries are all different.
+/// Saves a safetensors file with one matrix of different entries.
 fn save(path: &Path, name: &str, rows: usize) {
     let values = (0..rows * 8).map(|at| at as f32 - 7.5).collect::<Vec<_>>();
     let tensor = Tensor::from_vec(values, (rows, 8), &Device::Cpu).expect("a tensor");
@@ -47,9 +47,9 @@ pub(crate) fn shards(folder: &Path) {
     }
 }
 
-fn encode(folder: &Path, args: &[&str]) -> std::process::Output {
-    let size = ["encode", "--json", "--heads", "2", "--layers", "1"];
-    pe_demo(folder, &[&size[..], args, &["order matters"]].concat())
+fn encode(folder: &Path, options: &str) -> std::process::Output {
+    let line = format!("encode --json --heads 2 --layers 1 {options} 'order matters'");
+    pe_demo(folder, &line)
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     shards(&here.join("bert"));
-    let json = |args: &[&str]| -> serde_json::Value {
-        let output = encode(here, args);
+    let json = |options: &str| -> serde_json::Value {
+        let output = encode(here, options);
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
@@ -67,7 +67,7 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
         let from = here.join("bert").join(name);
         std::fs::copy(from, here.join("whole").join(name)).expect("copied");
     }
-    let whole = json(&["--embeddings", "whole/model-2.safetensors"]);
+    let whole = json("--embeddings whole/model-2.safetensors");
     for named in [
         "bert",
         "bert/",
@@ -75,14 +75,14 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
         &format!("bert:{WORDS}"),
         &format!("bert/model.safetensors.index.json:{WORDS}"),
     ] {
-        let sharded = json(&["--embeddings", named]);
+        let sharded = json(&format!("--embeddings {named}"));
         assert_eq!(sharded["sizes"], whole["sizes"], "{named}");
         assert_eq!(sharded["order"], whole["order"], "{named}");
         assert_eq!(sharded["sizes"]["words"]["tensor"], WORDS);
     }
     // The positions are in the other shard, and none of this needs the third.
     for more in ["--position-embeddings", "--position-embeddings=bert"] {
-        let both = json(&["--embeddings", "bert", more]);
+        let both = json(&format!("--embeddings bert {more}"));
         assert_eq!(both["sizes"]["positions"]["tensor"], POSITIONS);
         assert_eq!(both["sizes"]["positions"]["vectors"], 5);
     }
@@ -94,11 +94,11 @@ fn tensor_comes_from_its_shard_as_from_one_file() {
     .expect("renamed");
     std::fs::write(here.join("whole/model.safetensors.index.json"), "no index").expect("written");
     assert_eq!(
-        json(&["--embeddings", "whole"])["sizes"]["words"],
+        json("--embeddings whole")["sizes"]["words"],
         whole["sizes"]["words"]
     );
-    // -v tells which shard.
-    let output = encode(here, &["-v", "--embeddings", "bert"]);
+    // -v names the shard.
+    let output = encode(here, "-v --embeddings bert");
     let said = format!("{WORDS} is in model-2.safetensors");
     assert!(
         text(&output.stderr).contains(&said),
@@ -113,15 +113,18 @@ fn shards_that_do_not_hold_what_the_index_says_are_named_with_the_tensor() {
     let here = directory.path();
     let folder = here.join("bert");
     shards(&folder);
-    let error = |args: &[&str]| one_line_error(&encode(here, args)).to_owned();
-    let missing = error(&["--embeddings", "bert:bert.other"]);
+    let error = |name: &str| {
+        let output = encode(here, &format!("--embeddings {name}"));
+        one_line_error(&output).to_owned()
+    };
+    let missing = error("bert:bert.other");
     for part in [
         "--embeddings: bert/model.safetensors.index.json: tensor bert.other: ",
         "bert/model-3.safetensors: No such file",
     ] {
         assert!(missing.contains(part), "{missing}");
     }
-    let unknown = error(&["--embeddings", "bert:nothing"]);
+    let unknown = error("bert:nothing");
     let expected = "bert/model.safetensors.index.json: no tensor nothing among 3";
     assert!(unknown.contains(expected), "{unknown}");
     // The other tensor's shard.
@@ -130,7 +133,7 @@ fn shards_that_do_not_hold_what_the_index_says_are_named_with_the_tensor() {
         folder.join("model-2.safetensors"),
     )
     .expect("copied");
-    let wrong = error(&["--embeddings", "bert"]);
+    let wrong = error("bert");
     for part in [
         format!("index.json: tensor {WORDS}: bert/model-2.safetensors: no tensor {WORDS}"),
         format!("its matrices are {POSITIONS}"),
@@ -138,7 +141,7 @@ fn shards_that_do_not_hold_what_the_index_says_are_named_with_the_tensor() {
         assert!(wrong.contains(&part), "{wrong}");
     }
     std::fs::write(folder.join("model-2.safetensors"), "cut").expect("written");
-    let cut = error(&["--embeddings", "bert"]);
+    let cut = error("bert");
     assert!(
         cut.contains("bert/model-2.safetensors: the file has 3 bytes"),
         "{cut}"
@@ -227,7 +230,7 @@ fn index_is_read_strictly() {
     for (index, part) in indexes {
         let path = here.join("bert/model.safetensors.index.json");
         std::fs::write(path, &index).expect("written");
-        let output = encode(here, &["--embeddings", "bert"]);
+        let output = encode(here, "--embeddings bert");
         let error = one_line_error(&output);
         let start = "--embeddings: bert/model.safetensors.index.json: ";
         let shown: String = index.chars().take(100).collect();

@@ -5,22 +5,18 @@ use crate::{one_line_error, pe_demo, text};
 #[test]
 fn cpu_is_the_default() {
     let directory = tempfile::tempdir().expect("a directory");
-    for args in [
-        &["encode", "a b", "--d-model", "16", "--json"][..],
-        &["encode", "a b", "--d-model", "16"],
+    for line in [
+        "encode 'a b' --d-model 16 --json",
+        "encode 'a b' --d-model 16",
     ] {
-        let plain = pe_demo(directory.path(), args);
-        let named = pe_demo(directory.path(), &[args, &["--device", "cpu"]].concat());
+        let plain = pe_demo(directory.path(), line);
+        let named = pe_demo(directory.path(), &format!("{line} --device cpu"));
         assert!(named.status.success(), "{}", text(&named.stderr));
         assert!(plain.stdout == named.stdout);
     }
     let train = "train --steps 1 --d-model 8 --heads 1 --layers 1 --length 8 --scheme rotary -q";
-    for (folder, device) in [("a", &[][..]), ("b", &["--device", "cpu"])] {
-        let train: Vec<&str> = train.split(' ').collect();
-        let output = pe_demo(
-            directory.path(),
-            &[&train[..], device, &["-o", folder]].concat(),
-        );
+    for more in ["-o a", "--device cpu -o b"] {
+        let output = pe_demo(directory.path(), &format!("{train} {more}"));
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
     let weights = |folder: &str| {
@@ -40,7 +36,7 @@ fn device_that_was_not_built_in_is_an_error_that_names_the_feature() {
         ("metal", "metal", "metal"),
     ] {
         for command in ["encode", "train"] {
-            let output = pe_demo(directory.path(), &[command, "--device", device]);
+            let output = pe_demo(directory.path(), &format!("{command} --device {device}"));
             assert_eq!(
                 one_line_error(&output),
                 format!(
@@ -49,7 +45,7 @@ fn device_that_was_not_built_in_is_an_error_that_names_the_feature() {
                 )
             );
         }
-        let output = pe_demo(directory.path(), &["--device", device, "a b"]);
+        let output = pe_demo(directory.path(), &format!("--device {device} 'a b'"));
         one_line_error(&output);
     }
     // Nothing was begun.
@@ -61,7 +57,7 @@ fn device_that_was_not_built_in_is_an_error_that_names_the_feature() {
 fn names_of_no_device_are_bad_usage() {
     let directory = tempfile::tempdir().expect("a directory");
     for device in ["gpu", "cuda:", "cuda:-1", "cuda:x", "", "CPU"] {
-        let output = pe_demo(directory.path(), &["a", "--device", device]);
+        let output = pe_demo(directory.path(), &format!("a --device '{device}'"));
         assert_eq!(output.status.code(), Some(2), "{device}");
         let error = text(&output.stderr);
         assert!(error.contains("known: cpu, cuda, cuda:N"), "{error}");

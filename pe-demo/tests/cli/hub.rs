@@ -11,7 +11,7 @@ use crate::{one_line_error, text};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// What was asked for: method and path.
+/// Requests: method and path.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 /// Serves files at paths until the tests end.

@@ -17,9 +17,25 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Output without line breaks.
-fn line(bytes: &[u8]) -> String {
-    text(bytes).split_whitespace().collect::<Vec<_>>().join(" ")
+/// Returns a text without line breaks.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the output of a command line.
+fn succeeds(here: &Path, line: &str) -> String {
+    let output = pe_demo(here, line);
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{line}: {error}");
+    out.to_owned()
+}
+
+/// Asserts that a command line is bad usage, in these words.
+fn refused(here: &Path, line: &str, words: &str) {
+    let output = pe_demo(here, line);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{line}: {error}");
+    assert!(error.contains(words), "{line}: {error}");
 }
 
 #[test]
@@ -27,48 +43,27 @@ fn sentences_leave_no_file_behind() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     std::fs::write(here.join("text.txt"), "a line\n").expect("written");
-    for args in [
-        &["a b"][..],
-        &["encode", "a b", "b a", "--json"],
-        &["--file", "text.txt"],
-        &["--no-table"],
-        &["--scheme", "rotary"],
+    for line in [
+        "--d-model 16 'a b'",
+        "encode 'a b' 'b a' --json --d-model 16",
+        "--d-model 16 --file text.txt",
+        "--d-model 16 --no-table",
+        "--d-model 16 --scheme rotary",
     ] {
-        let output = pe_demo(here, &[&["--d-model", "16"][..], args].concat());
-        let output = match args[0] {
-            "encode" => pe_demo(here, &[args, &["--d-model", "16"]].concat()),
-            _ => output,
-        };
-        assert!(
-            output.status.success(),
-            "{args:?}: {}",
-            text(&output.stderr)
-        );
-        assert!(
-            !text(&output.stdout).contains("The table of encodings"),
-            "{args:?}"
-        );
-        assert_eq!(names(here), ["text.txt"], "{args:?}");
+        let said = succeeds(here, line);
+        assert!(!said.contains("The table of encodings"), "{line}");
+        assert_eq!(names(here), ["text.txt"], "{line}");
     }
 }
 
 #[test]
 fn bare_program_says_that_and_where_it_writes_the_table() {
-    for args in [&[][..], &["encode"], &["--d-model", "16"]] {
+    for line in ["", "encode", "--d-model 16"] {
         let directory = tempfile::tempdir().expect("a directory");
-        let output = pe_demo(directory.path(), args);
-        assert!(
-            output.status.success(),
-            "{args:?}: {}",
-            text(&output.stderr)
-        );
-        assert_eq!(names(directory.path()), [DEFAULT], "{args:?}");
-        let real = directory
-            .path()
-            .canonicalize()
-            .expect("a path")
-            .join(DEFAULT);
-        let said = line(&output.stdout);
+        let here = directory.path();
+        let said = one_line(&succeeds(here, line));
+        assert_eq!(names(here), [DEFAULT], "{line}");
+        let real = here.canonicalize().expect("a path").join(DEFAULT);
         for part in [
             format!("wrote {}", real.display()),
             format!("pe-demo inspect {}", real.display()),
@@ -79,8 +74,7 @@ fn bare_program_says_that_and_where_it_writes_the_table() {
             assert!(said.contains(&part), "{part}: {said}");
         }
         // The command that it names.
-        let inspected = pe_demo(directory.path(), &["inspect", real.to_str().expect("text")]);
-        assert!(inspected.status.success());
+        succeeds(here, &format!("inspect '{}'", real.display()));
     }
 }
 
@@ -88,10 +82,8 @@ fn bare_program_says_that_and_where_it_writes_the_table() {
 fn table_is_written_where_it_is_asked_for() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
-    let output = pe_demo(here, &["a b", "--table", "t.safetensors"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = one_line(&succeeds(here, "'a b' --table t.safetensors"));
     assert_eq!(names(here), ["t.safetensors"]);
-    let said = line(&output.stdout);
     let real = here.canonicalize().expect("a path").join("t.safetensors");
     assert!(
         said.contains(&format!("wrote {}", real.display())),
@@ -99,21 +91,10 @@ fn table_is_written_where_it_is_asked_for() {
     );
     assert!(!said.contains("because no sentence"), "{said}");
     // Learned positions have no such table.
-    let args = [
-        "a",
-        "--table",
-        "u",
-        "--embeddings",
-        "e",
-        "--position-embeddings",
-    ];
-    let output = pe_demo(here, &args);
-    assert_eq!(output.status.code(), Some(2));
-    let expected = "--table writes the table of --scheme sinusoidal, not of learned";
-    assert!(
-        text(&output.stderr).contains(expected),
-        "{}",
-        text(&output.stderr)
+    refused(
+        here,
+        "a --table u --embeddings e --position-embeddings",
+        "--table writes the table of --scheme sinusoidal, not of learned",
     );
 }
 
@@ -121,19 +102,15 @@ fn table_is_written_where_it_is_asked_for() {
 fn quiet_is_without_a_word_about_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
-    let loud = pe_demo(here, &["--d-model", "16"]);
-    for args in [
-        &["-q", "--d-model", "16"][..],
-        &["--d-model", "16", "--quiet"],
-        &["-q", "a b", "--table", "t.safetensors"],
+    let loud = succeeds(here, "--d-model 16");
+    for line in [
+        "-q --d-model 16",
+        "--d-model 16 --quiet",
+        "-q 'a b' --table t.safetensors",
     ] {
-        let output = pe_demo(here, args);
-        assert!(
-            output.status.success(),
-            "{args:?}: {}",
-            text(&output.stderr)
-        );
-        assert_eq!(text(&output.stderr), "", "{args:?}");
+        let output = pe_demo(here, line);
+        assert!(output.status.success(), "{line}");
+        assert_eq!(text(&output.stderr), "", "{line}");
         let said = text(&output.stdout);
         for word in [
             "wrote",
@@ -141,19 +118,17 @@ fn quiet_is_without_a_word_about_files() {
             "pe-demo inspect",
             "--table",
         ] {
-            assert!(!said.contains(word), "{args:?}: {word}");
+            assert!(!said.contains(word), "{line}: {word}");
         }
         // The results are there, and so is the file.
-        assert!(said.contains("Masked attention"), "{args:?}");
+        assert!(said.contains("Masked attention"), "{line}");
     }
-    assert!(text(&loud.stdout).contains("The table of encodings"));
+    assert!(loud.contains("The table of encodings"));
     assert_eq!(names(here), [DEFAULT, "t.safetensors"]);
     // A file that cannot be written is no matter of course.
     std::fs::remove_file(here.join(DEFAULT)).expect("removed");
     std::fs::create_dir(here.join(DEFAULT)).expect("made");
-    let output = pe_demo(here, &["-q", "--d-model", "16"]);
-    assert!(output.status.success());
-    assert!(text(&output.stdout).contains("not written: "));
+    assert!(succeeds(here, "-q --d-model 16").contains("not written: "));
 }
 
 /// The file has the name that the table would get without a word.
@@ -162,24 +137,18 @@ fn checkpoint_is_not_replaced_by_the_table_of_the_bare_program() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     let export = "export --d-model 8 --max-seq-len 40 --start 7 -o pe-demo-table.safetensors";
-    let export: Vec<&str> = export.split(' ').collect();
-    assert!(pe_demo(here, &export).status.success());
+    succeeds(here, export);
     std::fs::write(here.join("tokenizer.json"), TOKENIZER).expect("written");
     let before = std::fs::read(here.join(DEFAULT)).expect("a file");
-    let embeddings = "pe-demo-table.safetensors:pe";
-    let args = ["--heads", "2", "--embeddings", embeddings];
-    let output = pe_demo(here, &args);
+    let line = "--heads 2 --embeddings pe-demo-table.safetensors:pe";
+    refused(
+        here,
+        line,
+        "the table pe-demo-table.safetensors would replace what --embeddings \
+         pe-demo-table.safetensors reads",
+    );
     let after = std::fs::read(here.join(DEFAULT)).expect("a file");
     assert!(before == after, "the file was replaced");
-    assert_eq!(output.status.code(), Some(2));
-    let expected = "the table pe-demo-table.safetensors would replace what --embeddings \
-                    pe-demo-table.safetensors reads";
-    assert!(
-        text(&output.stderr).contains(expected),
-        "{}",
-        text(&output.stderr)
-    );
     // With a sentence nothing is written.
-    let output = pe_demo(here, &[&args[..], &["order matters"]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    succeeds(here, &format!("{line} 'order matters'"));
 }

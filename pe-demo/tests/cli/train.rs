@@ -1,8 +1,8 @@
-//! What `train` says of itself.
+//! The report of `train`.
 
 use std::process::{Command, Output, Stdio};
 
-use crate::text;
+use crate::{pe_demo, text};
 
 fn train(directory: &std::path::Path, threads: &str, args: &[&str]) -> Output {
     let small = "train --steps 60 --d-model 8 --heads 1 --layers 1 --length 8 --batch 2";
@@ -101,7 +101,7 @@ fn quiet_training_shows_its_figures_alone() {
     for part in [
         "Files",
         "pe-demo-train",
-        "Who does it?",
+        "Agent of the sentence",
         "--weights",
         "steps    1",
     ] {
@@ -117,10 +117,7 @@ fn losses_that_no_training_wrote_are_not_replaced() {
     let folder = here.join("pe-demo-train");
     std::fs::create_dir(&folder).expect("a folder");
     let own = |name: &str| {
-        let output = crate::pe_demo(
-            here,
-            &["train", "--steps", "1", "--d-model", "8", "--resume"],
-        );
+        let output = pe_demo(here, "train --steps 1 --d-model 8 --resume");
         let said = text(&output.stderr);
         let expected = format!("pe-demo-train/{name}: not written by pe-demo train\n");
         assert!(said.ends_with(&expected), "{said}");

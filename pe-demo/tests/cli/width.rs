@@ -1,5 +1,6 @@
 //! Every line fits a terminal of 80 columns.
 
+use std::path::Path;
 use std::process::Output;
 
 use unicode_width::UnicodeWidthStr;
@@ -7,68 +8,37 @@ use unicode_width::UnicodeWidthStr;
 use crate::{pe_demo, text};
 
 /// Every line takes at most 80 columns of a terminal and has no spaces at its end.
-fn fits(args: &[&str], output: &Output) {
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    for line in text(&output.stdout).lines() {
-        assert!(line.width() <= 80, "{args:?}: {} {line:?}", line.width());
-        assert!(
-            line.trim_end() == line || args.contains(&"--help"),
-            "{line:?}"
-        );
+fn fits(directory: &Path, line: &str) -> Output {
+    let output = pe_demo(directory, line);
+    assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    for row in text(&output.stdout).lines() {
+        assert!(row.width() <= 80, "{line}: {} {row:?}", row.width());
+        assert!(row.trim_end() == row || line.contains("--help"), "{row:?}");
     }
+    output
 }
 
 #[test]
 fn lines_fit_80_columns() {
     let directory = tempfile::tempdir().expect("a directory");
-    let long = "word ".repeat(60);
-    for args in [
-        &[][..],
-        &["--help"],
-        &["export", "--help"],
-        &["inspect", "--help"],
-        &["encode", "--help"],
-        &["--causal", "--norm", "pre", long.as_str(), "a b c"],
+    let long = format!("--causal --norm pre '{}' 'a b c'", "word ".repeat(60));
+    for line in [
+        "",
+        "--help",
+        "export --help",
+        "inspect --help",
+        "encode --help",
+        &long,
         // Ten tokens, the longest names and filling: the widest map of attention.
-        &["without director anthony sentence hopkins michael admired great"],
-        &[
-            "--max-seq-len",
-            "1000000",
-            "--d-model",
-            "16",
-            "--seed",
-            "18446744073709551615",
-        ],
-        &[
-            "export",
-            "--d-model",
-            "8",
-            "--max-seq-len",
-            "3",
-            "-o",
-            "t.st",
-        ],
-        &["inspect", "t.st"],
-        &[
-            "export",
-            "--scheme",
-            "rotary",
-            "--head-dim",
-            "64",
-            "--scaling",
-            "yarn:factor=4,original_max_position_embeddings=4096,mscale=0.707,mscale_all_dim=1.1",
-            "--max-seq-len",
-            "3",
-            "-o",
-            "t.st",
-        ],
-        &["inspect", "t.st"],
+        "'without director anthony sentence hopkins michael admired great'",
+        "--max-seq-len 1000000 --d-model 16 --seed 18446744073709551615",
+        "export --d-model 8 --max-seq-len 3 -o t.st",
+        "inspect t.st",
+        "export --scheme rotary --head-dim 64 --max-seq-len 3 -o t.st --scaling yarn:factor=4,\
+         original_max_position_embeddings=4096,mscale=0.707,mscale_all_dim=1.1",
+        "inspect t.st",
     ] {
-        fits(args, &pe_demo(directory.path(), args));
+        fits(directory.path(), line);
     }
 }
 
@@ -97,10 +67,9 @@ fn awkward() -> Vec<String> {
 #[test]
 fn words_without_spaces_and_wide_characters_fit_80_columns() {
     let directory = tempfile::tempdir().expect("a directory");
-    let size = ["--no-table", "--d-model", "16", "--layers", "1"];
     for sentence in awkward() {
-        let args = [&size[..], &["--", &sentence]].concat();
-        fits(&args, &pe_demo(directory.path(), &args));
+        let line = format!("--no-table --d-model 16 --layers 1 -- '{sentence}'");
+        fits(directory.path(), &line);
     }
 }
 
@@ -125,19 +94,10 @@ fn tokens_of_any_width_fit_80_columns_and_stand_under_their_positions() {
     });
     let file = directory.path().join("words.json");
     std::fs::write(file, tokenizer.to_string()).expect("written");
-    let size = [
-        "--no-table",
-        "--d-model",
-        "16",
-        "--tokenizer",
-        "words.json",
-        "--",
-    ];
+    let options = "--no-table --d-model 16 --tokenizer words.json";
     for few in words.chunks(7) {
         let sentence = few.join(" ");
-        let args = [&size[..], &[&sentence, "?"]].concat();
-        let output = pe_demo(directory.path(), &args);
-        fits(&args, &output);
+        let output = fits(directory.path(), &format!("{options} -- '{sentence}' ?"));
         let lines: Vec<&str> = text(&output.stdout).lines().collect();
         let bands = lines
             .windows(3)
@@ -169,14 +129,12 @@ fn inspect_fits_80_columns_whatever_the_names() {
     ]);
     let path = directory.path().join("w.safetensors");
     candle_core::safetensors::save(&tensors, &path).expect("saved");
-    let output = pe_demo(directory.path(), &["inspect", "w.safetensors"]);
-    fits(&["inspect"], &output);
+    let output = fits(directory.path(), "inspect w.safetensors");
     assert!(text(&output.stdout).contains("語…"));
 
     // With shapes of the usual size a name of the usual length is there in full.
     let tensors = std::collections::HashMap::from([(weight.to_owned(), zeros(&[768, 768]))]);
     candle_core::safetensors::save(&tensors, &path).expect("saved");
-    let output = pe_demo(directory.path(), &["inspect", "w.safetensors"]);
-    fits(&["inspect"], &output);
+    let output = fits(directory.path(), "inspect w.safetensors");
     assert!(text(&output.stdout).contains(weight));
 }

@@ -7,10 +7,10 @@ Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a phone and o
 
 * no message on the console, no error, no request for anything but the page itself, nothing wider than the screen;
 * every slider changes every picture that depends on it;
-* the numbers beside the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
+* the numbers next to the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
   (relative above 1), and the page tells which of the two computed them;
 * its script writes numbers and chooses ticks as pe-demo does (numbers.csv and ticks.csv, which unit tests of pe-demo read, too);
-* the numbers beside the figures equal those of `pe-demo plot --data json`;
+* the numbers next to the figures equal those of `pe-demo plot --data json`;
 * scripts off: figures and numbers are still there.
 
 With a FOLDER it leaves screenshots there.

@@ -1,4 +1,4 @@
-//! What is added beside sinusoids: learned tables, resized grids, timesteps, tables of grids.
+//! Additions other than sinusoids: learned tables, resized grids, timesteps, tables of grids.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use candle_core::{D, DType, Result, Tensor, Var};
 use candle_nn::ops::{softmax, softmax_last_dim};
 use pe_candle::{
-    Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBucketsConfig,
-    DecomposedBias, ScoreMask, T5Bias, T5BucketsConfig, add_to_scores, softmax_with_bias,
+    Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBiasConfig,
+    DebertaBucketsConfig, DecomposedBias, DecomposedBiasConfig, ScoreMask, T5Bias, T5BiasConfig,
+    add_to_scores, softmax_with_bias,
 };
 
 use crate::harness::{Bound, Caches, Row};
@@ -115,8 +116,8 @@ fn candle_t5(table: &Tensor, queries: std::ops::Range<u32>, kv_len: u32) -> Resu
 fn t5(report: &mut Report) -> Result<()> {
     let table = Tensor::randn(0f32, 1., (32, 12), CPU)?;
     let layer = T5Bias::from_table(
-        T5BucketsConfig::new(BucketDirection::Unidirectional),
-        &table,
+        T5BiasConfig::new(12, BucketDirection::Unidirectional),
+        table.clone(),
     )?;
     let xs = scores(&[1, 12, 1, 4096], DType::F32)?;
     let name = "T5 decode step, bias of 4096 keys";
@@ -162,7 +163,8 @@ fn sam(report: &mut Report) -> Result<()> {
     let (batch, heads, size, width) = (25, 12, 14, 64);
     let len = size * size;
     let table = Tensor::randn(0f32, 0.1, (2 * size - 1, width), CPU)?;
-    let layer = DecomposedBias::from_tables(&table, &table)?;
+    let config = DecomposedBiasConfig::new([size, size], width);
+    let layer = DecomposedBias::from_tables(config, table.clone(), table)?;
     let queries = Tensor::randn(0f32, 1., (batch, heads, len, width), CPU)?;
     let xs = scores(&[batch, heads, len, len], DType::F32)?;
     let bias = layer.bias(&queries, (size, size), (size, size))?;
@@ -250,11 +252,12 @@ fn composed_deberta(
 
 fn deberta(report: &mut Report) -> Result<()> {
     let (batch, heads, len, width) = (4, 12, 512, 64);
-    let layer = DebertaBias::new(DebertaBucketsConfig {
+    let buckets = DebertaBucketsConfig {
         position_buckets: Some(256),
         max_relative_positions: 512,
-    })?;
-    let scale = 1.0 / 192f64.sqrt();
+    };
+    let layer = DebertaBias::new(DebertaBiasConfig::new(heads, buckets))?;
+    let scale = layer.config().scale(width);
     let q = Tensor::randn(0f32, 1., (batch, heads, len, width), CPU)?;
     let k = Tensor::randn(0f32, 1., (batch, heads, len, width), CPU)?;
     let rows = Tensor::randn(0f32, 1., (heads, 512, width), CPU)?;

@@ -48,14 +48,14 @@ pub(crate) enum Caches {
     Cold,
 }
 
-/// What is asked of a contestant.
+/// A requirement on a contestant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
-    /// At most so many times the time of another.
+    /// At most this multiple of the time of another.
     AtMost(f64, &'static str),
-    /// At least so many times as fast as another.
+    /// At least this multiple of the speed of another.
     Faster(f64, &'static str),
-    /// At most so many seconds.
+    /// At most this number of seconds.
     Within(f64),
 }
 
@@ -116,7 +116,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// The first is what the others are compared with.
+    /// The others are compared with the first.
     pub(crate) fn with(
         mut self,
         name: &'static str,
@@ -229,7 +229,7 @@ impl Eviction {
 }
 
 impl Bound {
-    /// What was measured, and whether it is what was asked for.
+    /// Measurements, and whether they meet the requirements.
     pub(crate) fn judge(
         self,
         median: f64,

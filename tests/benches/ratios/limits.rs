@@ -29,7 +29,7 @@ pub(crate) fn fresh_copy(dtype: DType, count: usize) -> impl FnMut() -> Result<(
     }
 }
 
-/// By as many threads as there are, where the layer would use several too.
+/// Uses all threads where the layer would use several too.
 fn copy(xs: &[u16]) {
     const PARALLEL_BYTES: usize = 1 << 20;
     let threads = rayon::current_num_threads();

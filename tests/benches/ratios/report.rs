@@ -1,4 +1,4 @@
-//! What was measured: as a table to read, and as JSON for the scripts.
+//! Measurements: a table for people, and JSON for the scripts.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Bound, Row, Times};
 
-/// Rows as they come, in the order of the run.
+/// Rows in the order of the run.
 pub(crate) struct Report {
     filters: Vec<String>,
     json: Option<PathBuf>,
@@ -124,7 +124,7 @@ impl Report {
         self.save()
     }
 
-    /// Prints what was missed.
+    /// Prints the requirements that were missed.
     ///
     /// # Errors
     /// Returns an error if no row contains one of the words.

@@ -63,7 +63,7 @@ fn name(bytes: usize) -> String {
     }
 }
 
-/// Bytes of memory that programs can have, where the system says it.
+/// Bytes of memory available to programs, where the system reports them.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text

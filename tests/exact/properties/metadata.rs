@@ -1,4 +1,4 @@
-//! Specifications as text: what is written is what is read, and the table is the same.
+//! Specifications as text: writing and reading give the same specification and the same table.
 
 use pe_core::{
     Direction, Llama3Scaling, LongRopeScaling, Preset, Recipe, RopeScaling, Rotary, RotaryConfig,
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 
-/// What a specification becomes when it is written and read.
+/// Returns the specification after writing and reading.
 fn through_text<T: Serialize + DeserializeOwned>(value: &T) -> T {
     let text = serde_json::to_string(value).unwrap();
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -47,7 +47,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// With every scaling and recipe.
+    /// Every scaling and recipe.
     #[test]
     fn splits_of_a_range_give_the_same_bits(
         config in rotary_configs(),

@@ -4,20 +4,20 @@ use half::{bf16, f16};
 use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxisFrequencies, AxisPairing, CosSin,
     Direction, Element, Error, FrequencyUnit, GridCoordinates, GridIndexing, PairLayout, PatchGrid,
-    PatchPositions, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe, TokenOrder,
+    PatchOrder, PatchPositions, RopeScaling, Rotary, RotaryAxis, RotaryConfig, RotaryRecipe,
     ntk_base, vision_windows,
 };
-use pe_tests::{golden, tolerance};
+use pe_tests::{golden, rejected, tolerance};
 use serde_json::Value;
 
 /// The cases of the golden file, with the layer of each.
 fn cases() -> Vec<(String, AxialRotary, Value)> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     let case = |case: &Value| {
         let name = case["preset"].as_str().unwrap();
         let preset: AxialRotaryPreset = name.parse().unwrap();
         let config = preset.config(case["head_dim"].as_u64().unwrap() as usize);
-        let rotary = AxialRotary::new(config.unwrap()).unwrap();
+        let rotary = AxialRotary::new(config).unwrap();
         (name.to_owned(), rotary, case.clone())
     };
     let cases: Vec<_> = all["cases"].as_array().unwrap().iter().map(case).collect();
@@ -46,7 +46,7 @@ fn by_axis(case: &Value) -> Vec<Vec<f64>> {
 fn tables<T: Element>(rotary: &AxialRotary, case: &Value) -> [CosSin<T>; 2] {
     let lists = by_axis(case);
     let lists: Vec<&[f64]> = lists.iter().map(Vec::as_slice).collect();
-    let found = rotary.tables::<T>(&lists).unwrap();
+    let found = rotary.tables_at_reals::<T>(&lists).unwrap();
     let second = found.second.unwrap_or_else(|| found.first.clone());
     [found.first, second]
 }
@@ -121,7 +121,7 @@ fn entries_are_the_nearest_of_four_types() {
                 let CosSin { cos, sin } = &tables[column];
                 for (table, function) in [(cos, 3), (sin, 4)] {
                     let text = entry[function][form].as_str().unwrap();
-                    let bits = u64::from_str_radix(text, 16).unwrap();
+                    let bits = golden::hex(text);
                     let found = table.get(row, pair).unwrap();
                     let zero = bits == 0 && found == T::default();
                     assert!(
@@ -161,7 +161,10 @@ fn rational_sines_are_exact() {
         };
         let rotary = AxialRotary::new(config).unwrap();
         let positions = [-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1e15 + 0.5];
-        let found = rotary.tables::<T>(&[&positions[..]; 3]).unwrap().first;
+        let found = rotary
+            .tables_at_reals::<T>(&[&positions[..]; 3])
+            .unwrap()
+            .first;
         for (row, position) in positions.iter().enumerate() {
             let quarter = |turns: f64| (turns * 4.0).rem_euclid(4.0);
             // Pairs 0, 1: 1 and 3 turns per position; 3, 5: 1 and 2; 6: 1; 8: 1/256.
@@ -191,7 +194,7 @@ fn rational_sines_are_exact() {
         };
         let thirds = AxialRotary::new(config)
             .unwrap()
-            .tables::<T>(&[&[1.0, 2.0]]);
+            .tables_at_reals::<T>(&[&[1.0, 2.0]]);
         let cos = thirds.unwrap().first.cos;
         let row = |row| {
             cos.row(row)
@@ -234,7 +237,10 @@ fn tables_are_the_rows_of_their_axes() {
         [vec![-5.0, 70_000.0, 0.0], vec![4_294_967_295.0, 1.0, -1.0]],
         [vec![0.5, -0.5, 3.0], vec![4_294_967_296.0, 9e15, 1e-300]],
     ] {
-        let found = rotary.tables::<f64>(&[&lists[0], &lists[1]]).unwrap().first;
+        let found = rotary
+            .tables_at_reals::<f64>(&[&lists[0], &lists[1]])
+            .unwrap()
+            .first;
         let rows = [
             first.tables_at_reals::<f64>(&lists[0]).unwrap(),
             second.tables_at_reals::<f64>(&lists[1]).unwrap(),
@@ -257,10 +263,13 @@ fn tables_are_the_rows_of_their_axes() {
     }
     // Several sequences, each with its own unrotated tokens.
     let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-    let both = rotary.batch_tables::<f32>(&[&a, &b], 2).unwrap().first;
+    let both = rotary
+        .batch_tables_at_reals::<f32>(&[&a, &b], 2)
+        .unwrap()
+        .first;
     for (sequence, from) in [(0, 0), (1, 2)] {
         let alone = rotary
-            .tables::<f32>(&[&a[from..from + 2], &b[from..from + 2]])
+            .tables_at_reals::<f32>(&[&a[from..from + 2], &b[from..from + 2]])
             .unwrap()
             .first;
         for row in 0..5 {
@@ -272,11 +281,11 @@ fn tables_are_the_rows_of_their_axes() {
 /// Directions, scalings and recipes act on the frequencies of each axis.
 #[test]
 fn specifications_apply_to_each_axis() {
-    let config = AxialRotaryPreset::Wan.config(24).unwrap();
+    let config = AxialRotaryPreset::Wan.config(24);
     let of = |config: AxialRotaryConfig| {
         let rotary = AxialRotary::new(config).unwrap();
         rotary
-            .tables::<f32>(&[&[3.0], &[-4.0], &[5.0]])
+            .tables_at_reals::<f32>(&[&[3.0], &[-4.0], &[5.0]])
             .unwrap()
             .first
     };
@@ -295,7 +304,7 @@ fn specifications_apply_to_each_axis() {
     });
     let found = interpolated
         .unwrap()
-        .tables::<f32>(&[&[12.0], &[-16.0], &[20.0]]);
+        .tables_at_reals::<f32>(&[&[12.0], &[-16.0], &[20.0]]);
     assert_eq!(found.unwrap().first, plain);
     let recipe = of(AxialRotaryConfig {
         recipe: RotaryRecipe::HfF32,
@@ -355,7 +364,7 @@ fn pairs_are_where_the_pairing_places_them() {
 
 #[test]
 fn windows_are_those_of_the_model() {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     for case in all["windows"].as_array().unwrap() {
         let grids: Vec<[u32; 3]> = list(&case["grids"]);
         let grid = |[frames, rows, columns]: [u32; 3]| PatchGrid {
@@ -368,8 +377,8 @@ fn windows_are_those_of_the_model() {
         assert_eq!(found.index, list::<Vec<u32>>(&case["index"]));
         assert_eq!(found.cu_seqlens, list::<Vec<u32>>(&case["cu_seqlens"]));
         // The windows' patches are those of the squares, in the order of the index.
-        let squares = PatchPositions::new(&grids, TokenOrder::MergeBlocks(2)).unwrap();
-        let order = TokenOrder::Windows {
+        let squares = PatchPositions::new(&grids, PatchOrder::MergeBlocks(2)).unwrap();
+        let order = PatchOrder::Windows {
             merge: 2,
             window: 4,
         };
@@ -392,113 +401,32 @@ fn specifications_that_contradict_themselves_are_errors() {
     };
     let own = || axes(AxisFrequencies::Own { base: 1e4 });
     let error = |config| AxialRotary::new(config).map(drop).unwrap_err().to_string();
-    for (config, expected) in [
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1]),
-                ..own()
-            },
+    rejected! { error;
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1]), ..own() } =>
             "the list of axes holds 2 elements, 4 are needed",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1, 1, 2]),
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1, 1, 2]), ..own() } =>
             "axis 2 has no positions: 2 lists were given",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Listed(vec![0, 1, 1, 1]),
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Listed(vec![0, 1, 1, 1]), ..own() } =>
             "axis 0 is listed for 1 pairs, but its width gives 2",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::Tiled,
-                ..own()
-            },
-            "tiled pairing is not defined for half-split pairs",
-        ),
-        (
-            AxialRotaryConfig {
-                pairing: AxisPairing::ByColumn,
-                ..own()
-            },
+        AxialRotaryConfig { pairing: AxisPairing::Tiled, ..own() } => "tiled pairing is not defined for half-split pairs",
+        AxialRotaryConfig { pairing: AxisPairing::ByColumn, ..own() } =>
             "pairing by column is not defined for frequencies of an axis",
-        ),
-        (
-            AxialRotaryConfig {
-                scaling: RopeScaling::Dynamic { factor: 2.0 },
-                ..own()
-            },
+        AxialRotaryConfig { scaling: RopeScaling::Dynamic { factor: 2.0 }, ..own() } =>
             "dynamic scaling is not defined for a model without max_position_embeddings",
-        ),
-        (
-            AxialRotaryConfig {
-                scaling: RopeScaling::Linear { factor: 2.0 },
-                ..axes(AxisFrequencies::Linear {
-                    first: 0.0,
-                    last: 1.0,
-                })
-            },
+        AxialRotaryConfig { scaling: RopeScaling::Linear { factor: 2.0 }, ..axes(AxisFrequencies::Linear { first: 0.0, last: 1.0 }) } =>
             "scaling is not defined for frequencies other than powers of a base",
-        ),
-        (
-            AxialRotaryConfig {
-                recipe: RotaryRecipe::HfF32,
-                ..axes(AxisFrequencies::Custom(vec![1.0, 2.0]))
-            },
+        AxialRotaryConfig { recipe: RotaryRecipe::HfF32, ..axes(AxisFrequencies::Custom(vec![1.0, 2.0])) } =>
             "the recipe hf-f32 is not defined for frequencies other than powers of a base",
-        ),
-        (
-            AxialRotaryConfig {
-                recipe: RotaryRecipe::HfF32,
-                unit: FrequencyUnit::Turn,
-                ..own()
-            },
+        AxialRotaryConfig { recipe: RotaryRecipe::HfF32, unit: FrequencyUnit::Turn, ..own() } =>
             "the recipe hf-f32 is not defined for frequencies in turns",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0])),
-            "the list of frequencies holds 1 elements, 2 are needed",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0, f64::NAN])),
-            "a frequency NaN is not a finite number of at least 0",
-        ),
-        (
-            axes(AxisFrequencies::Custom(vec![1.0, 1e10])),
-            "inv_freq 10000000000.0 of pair 1 is not a number within 0..=4294967296",
-        ),
-        (
-            axes(AxisFrequencies::Geometric {
-                first: 0.0,
-                last: 1.0,
-            }),
-            "the first frequency 0.0 is not a positive finite number",
-        ),
-        (
-            axes(AxisFrequencies::Linear {
-                first: 0.0,
-                last: -1.0,
-            }),
-            "the last frequency -1.0 is not a finite number of at least 0",
-        ),
-        (
-            axes(AxisFrequencies::Own { base: 0.0 }),
-            "base 0.0 is not a positive finite number",
-        ),
-        (
-            AxialRotaryConfig::new([
-                RotaryAxis::with(4, AxisFrequencies::Alternating { base: 10.0 }),
-                RotaryAxis::with(6, AxisFrequencies::Alternating { base: 10.0 }),
-            ]),
+        axes(AxisFrequencies::Custom(vec![1.0])) => "the list of frequencies holds 1 elements, 2 are needed",
+        axes(AxisFrequencies::Custom(vec![1.0, f64::NAN])) => "a frequency NaN is not a finite number of at least 0",
+        axes(AxisFrequencies::Custom(vec![1.0, 1e10])) => "inv_freq 10000000000.0 of pair 1 is not a number within 0..=4294967296",
+        axes(AxisFrequencies::Geometric { first: 0.0, last: 1.0 }) => "the first frequency 0.0 is not a positive finite number",
+        axes(AxisFrequencies::Linear { first: 0.0, last: -1.0 }) => "the last frequency -1.0 is not a finite number of at least 0",
+        axes(AxisFrequencies::Own { base: 0.0 }) => "base 0.0 is not a positive finite number",
+        AxialRotaryConfig::new([RotaryAxis::with(4, AxisFrequencies::Alternating { base: 10.0 }), RotaryAxis::with(6, AxisFrequencies::Alternating { base: 10.0 })]) =>
             "an alternating series is not defined for axes of different widths",
-        ),
-    ] {
-        assert_eq!(error(config.clone()), expected, "{config:?}");
     }
     let error = "flux3"
         .parse::<AxialRotaryPreset>()
@@ -525,8 +453,8 @@ fn specifications_that_contradict_themselves_are_errors() {
 
 #[test]
 fn positions_that_cannot_be_used_are_errors() {
-    let rotary = AxialRotary::new(AxialRotaryPreset::Pixtral.config(8).unwrap()).unwrap();
-    let error = |lists: &[&[f64]]| rotary.tables::<f32>(lists).map(drop).unwrap_err();
+    let rotary = AxialRotary::new(AxialRotaryPreset::Pixtral.config(8)).unwrap();
+    let error = |lists: &[&[f64]]| rotary.tables_at_reals::<f32>(lists).map(drop).unwrap_err();
     for value in [f64::NAN, f64::INFINITY, 9_007_199_254_740_994.0] {
         let found = error(&[&[0.0, 0.0], &[1.0, value]]);
         assert!(matches!(found, Error::Timestep { index: 1, .. }), "{found}");
@@ -534,13 +462,18 @@ fn positions_that_cannot_be_used_are_errors() {
     assert!(matches!(error(&[&[0.0]]), Error::Length { .. }));
     assert!(matches!(error(&[&[0.0][..]; 3]), Error::Length { .. }));
     assert!(matches!(error(&[&[0.0], &[]]), Error::Length { .. }));
-    let batch = |sequences| rotary.batch_tables::<f32>(&[&[0.0; 3], &[0.0; 3]], sequences);
+    let batch = |sequences| rotary.batch_tables_at_reals::<f32>(&[&[0.0; 3], &[0.0; 3]], sequences);
     assert_eq!(
         [0, 1, 2, 3, 4].map(|count| batch(count).is_ok()),
         [false, true, false, true, false]
     );
     assert_eq!(
-        rotary.tables::<f32>(&[&[], &[]]).unwrap().first.cos.rows(),
+        rotary
+            .tables_at_reals::<f32>(&[&[], &[]])
+            .unwrap()
+            .first
+            .cos
+            .rows(),
         0
     );
     // A grid whose positions leave the range.
@@ -563,7 +496,7 @@ fn positions_that_cannot_be_used_are_errors() {
 /// The table in the documentation is that of the golden script.
 #[test]
 fn distances_of_the_models_are_those_documented() {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     let source = golden::path("../../pe-core/src/families/rotary/axial/preset.rs");
     let source = std::fs::read_to_string(source).unwrap();
     let rows = all["errors"].as_array().unwrap();

@@ -59,7 +59,7 @@ struct Surveyed {
     layers: Vec<Part>,
 }
 
-/// What the rotary class makes of a part of a composite configuration.
+/// Values of the rotary class for a part of a composite configuration.
 #[derive(Deserialize)]
 struct Part {
     part: String,
@@ -86,7 +86,7 @@ const BY_REQUEST: [&str; 3] = ["esm", "granitemoehybrid", "zamba2"];
 const ELSEWHERE: [&str; 5] = ["codegen", "gptj", "internlm3", "iquestcoder", "roformer"];
 
 fn golden() -> Golden {
-    serde_json::from_str(&golden::text("rotary_classes.json")).unwrap()
+    golden::json("rotary_classes.json")
 }
 
 /// What a file says that leaves everything about rotary embeddings to the class.
@@ -282,9 +282,9 @@ fn compare_part(model: &HfRotary, surveyed: &Surveyed, golden: &Golden) -> Resul
 }
 
 /// Every configuration class of transformers with keys about rotary embeddings: read as transformers
-/// reads it, or refused, or warned about, and never silently different.
+/// reads it, or rejected, or warned about, and never silently different.
 #[test]
-fn no_configuration_class_is_silently_different() {
+fn configuration_classes_are_never_silently_different() {
     let golden = golden();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for surveyed in &golden.surveyed {
@@ -341,10 +341,10 @@ fn no_configuration_class_is_silently_different() {
     assert_eq!(counts, BTreeMap::from(wanted));
 }
 
-/// Keys that some classes use and others ignore: read as transformers reads them, or refused, or warned
+/// Keys that some classes use and others ignore: read as transformers reads them, or rejected, or warned
 /// about, and never silently different.
 #[test]
-fn no_key_is_silently_different() {
+fn keys_are_never_silently_different() {
     let golden = golden();
     let (mut counts, mut silent_ones) = (BTreeMap::new(), Vec::new());
     for varied in &golden.varied {
@@ -424,7 +424,7 @@ fn unknown_model_types_are_never_read_silently() {
     assert!(error.contains(expected), "{error}");
 }
 
-/// What a file leaves out is never guessed silently.
+/// Missing keys are never guessed silently.
 #[test]
 fn missing_bases_and_flags_without_effect_are_told() {
     let dims = r#""hidden_size": 256, "num_attention_heads": 2"#;

@@ -1,4 +1,4 @@
-//! Reading `config.json`: what each key does, and what is reported.
+//! Reading `config.json`: the effect of each key, and the reports.
 
 use pe_core::hf_config::{self, HfLayer, HfModel, HfPositions, HfRotary, UnknownKeys};
 use pe_core::{Error, MropeArrangement, Result, RopeScaling, Rotary, RotaryConfig, YarnScaling};
@@ -70,7 +70,7 @@ fn config_json_cases_have_their_facts() {
             assert!(!strict || reject.is_ok(), "{about}");
         }
     }
-    assert_eq!(cases.len(), 177);
+    assert_eq!(cases.len(), 210);
 }
 
 fn rotary_fact(model: &HfRotary, name: &str, reject: &Result<HfModel>) -> String {
@@ -100,6 +100,24 @@ fn rotary_fact(model: &HfRotary, name: &str, reject: &Result<HfModel>) -> String
             keys.collect::<Vec<_>>().join(", ")
         }
         "rotary" => String::new(),
+        "unrotated" => {
+            for index in 0..model.layer_types.len() {
+                let layer = model.layer_at(index).unwrap();
+                assert_eq!(layer.is_none(), model.unrotated.contains(&index), "{index}");
+            }
+            let error = model.layer(Some("invented")).unwrap_err().to_string();
+            let unknown = "unknown layer type \"invented\"; known: ";
+            assert!(error.starts_with(unknown), "{error}");
+            let indices = model.unrotated.iter().map(usize::to_string);
+            indices.collect::<Vec<_>>().join(" ")
+        }
+        "unrotated_types" => {
+            for name in &model.unrotated_types {
+                let error = model.layer(Some(name)).unwrap_err().to_string();
+                assert_eq!(error, format!("{name} layers have no rotary embedding"));
+            }
+            model.unrotated_types.join(" ")
+        }
         // Reported with every key that would be ignored.
         "ignored" => {
             let ignored = model.warnings.join(", ");

@@ -105,7 +105,7 @@ fn every_path_rounds_the_product_with_a_derived_factor_once() {
 /// The f64 entries of the golden file, which are those of the real formula, differ in many places from
 /// entries with the factor rounded to f64 first. A caller's own factor is an f64, used unchanged.
 #[test]
-fn a_factor_that_is_rounded_first_gives_other_f64_entries() {
+fn factors_that_are_rounded_first_give_other_f64_entries() {
     let rows = golden::rows("rotary_entries.csv");
     for (model, least) in [
         ("Qwen2.5-7B-Instruct with yarn", 10),
@@ -134,7 +134,7 @@ fn a_factor_that_is_rounded_first_gives_other_f64_entries() {
         for row in rows {
             let (pair, position): (usize, u32) = (row[2].parse().unwrap(), row[3].parse().unwrap());
             let table = rounded.tables_at::<f64>(&[position]).unwrap();
-            let bits = u64::from_str_radix(&row[5], 16).unwrap();
+            let bits = golden::hex(&row[5]);
             differing += usize::from(table.cos.row(0).unwrap()[pair].to_bits() != bits);
             all += 1;
         }

@@ -46,7 +46,7 @@ fn model_types_imply_what_transformers_implies() {
     }
 }
 
-/// With one set of frequencies the usual types are alike. An invented name is refused.
+/// With one set of frequencies the usual types are alike. An invented name is rejected.
 #[test]
 fn layers_are_found_by_their_names() {
     let read = |model_type: &str| {

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use pe_core::gguf::{self, GgufFactors, GgufHeader, GgufValue};
 use pe_core::hf_config::{HfModel, HfRotary, HfScheme, UnknownKeys};
 use pe_core::{MropeArrangement, PairLayout, Rotary};
-use pe_tests::golden;
+use pe_tests::{golden, rejected};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct Layer {
 }
 
 fn files() -> Vec<(File, Vec<u8>)> {
-    let files: Vec<File> = serde_json::from_str(&golden::text("gguf.json")).unwrap();
+    let files: Vec<File> = golden::json("gguf.json");
     let bytes = |text: &str| -> Vec<u8> {
         let pairs = (0..text.len()).step_by(2);
         pairs
@@ -161,123 +161,39 @@ fn malformed_headers_are_errors_with_the_reason() {
     let new = Parts::new;
     let rope = |kind: u32| new(3, 0, 1).text(b"llama.rope.x").u32(kind);
     let zeros = [0; 64];
-    for (parts, expected) in [
-        (
-            Parts(b"GGML".to_vec()),
-            "does not begin with the magic GGUF",
-        ),
-        (
-            Parts(b"GG".to_vec()),
-            "the file ends within its header, at byte 0",
-        ),
-        (new(1, 0, 0), "version 1 is not 2 or 3"),
-        (new(4, 0, 0), "version 4 is not 2 or 3"),
-        (
-            new(3 << 24, 0, 0),
-            "the file is big-endian, which is not supported",
-        ),
-        (
-            new(3, u64::MAX, 0),
-            "18446744073709551615 tensors are above 262144",
-        ),
-        (new(3, 0, 65_537), "65537 keys are above 65536"),
-        (
-            new(3, 0, 65_536),
-            "65536 keys and 0 tensors need 851968 bytes, but 0 are left",
-        ),
-        (
-            new(3, 0, 1).u64(u64::MAX).bytes(&zeros),
-            "a key has 18446744073709551615 elements, but 64 bytes are left",
-        ),
-        (
-            new(3, 0, 1).text(&[b'a'; 70_000]),
-            "a key has 70000 bytes, above 65535",
-        ),
-        (
-            new(3, 0, 1).text(&[0xff; 8]).bytes(&zeros),
-            "a key is not UTF-8",
-        ),
-        (
-            rope(13).bytes(&zeros),
-            "\"llama.rope.x\" has the unknown type 13",
-        ),
-        (
-            rope(7).bytes(&[2; 8]),
-            "\"llama.rope.x\" is 2, neither true nor false",
-        ),
-        (
-            rope(8).u64(1 << 40).bytes(&zeros),
-            "\"llama.rope.x\" has 1099511627776 elements, but 64 bytes are left",
-        ),
-        (
-            rope(9).u32(4).u64(1 << 62).bytes(&zeros),
-            "\"llama.rope.x\" has 4611686018427387904 elements, but 64 bytes are left",
-        ),
-        (
-            rope(9).u32(9).u64(1).bytes(&zeros),
-            "\"llama.rope.x\" is a list of lists",
-        ),
-        (
-            rope(9).u32(0).u64(70_000).bytes(&[0; 70_000]),
-            "\"llama.rope.x\" has 70000 elements, above 65536",
-        ),
-        (
-            new(3, 0, 1)
-                .text(b"tokenizer.x")
-                .u32(9)
-                .u32(8)
-                .u64(1)
-                .u64(99),
-            "\"tokenizer.x\" has 99 elements, but 0 bytes are left",
-        ),
-        (
-            new(3, 0, 2)
-                .text(b"a")
-                .u32(0)
-                .bytes(&[1])
-                .text(b"a")
-                .u32(0)
-                .bytes(&[1; 9]),
-            "the key \"a\" occurs twice",
-        ),
-        (
-            new(3, 0, 1).text(b"general.alignment").u32(4).u32(33),
+    let error = |Parts(bytes): Parts| -> String {
+        let error = GgufHeader::read(&bytes[..], bytes.len() as u64).unwrap_err();
+        error.to_string().strip_prefix("GGUF: ").unwrap().to_owned()
+    };
+    rejected! { error;
+        Parts(b"GGML".to_vec()) => "does not begin with the magic GGUF",
+        Parts(b"GG".to_vec()) => "the file ends within its header, at byte 0",
+        new(1, 0, 0) => "version 1 is not 2 or 3",
+        new(4, 0, 0) => "version 4 is not 2 or 3",
+        new(3 << 24, 0, 0) => "the file is big-endian, which is not supported",
+        new(3, u64::MAX, 0) => "18446744073709551615 tensors are above 262144",
+        new(3, 0, 65_537) => "65537 keys are above 65536",
+        new(3, 0, 65_536) => "65536 keys and 0 tensors need 851968 bytes, but 0 are left",
+        new(3, 0, 1).u64(u64::MAX).bytes(&zeros) => "a key has 18446744073709551615 elements, but 64 bytes are left",
+        new(3, 0, 1).text(&[b'a'; 70_000]) => "a key has 70000 bytes, above 65535",
+        new(3, 0, 1).text(&[0xff; 8]).bytes(&zeros) => "a key is not UTF-8",
+        rope(13).bytes(&zeros) => "\"llama.rope.x\" has the unknown type 13",
+        rope(7).bytes(&[2; 8]) => "\"llama.rope.x\" is 2, neither true nor false",
+        rope(8).u64(1 << 40).bytes(&zeros) => "\"llama.rope.x\" has 1099511627776 elements, but 64 bytes are left",
+        rope(9).u32(4).u64(1 << 62).bytes(&zeros) => "\"llama.rope.x\" has 4611686018427387904 elements, but 64 bytes are left",
+        rope(9).u32(9).u64(1).bytes(&zeros) => "\"llama.rope.x\" is a list of lists",
+        rope(9).u32(0).u64(70_000).bytes(&[0; 70_000]) => "\"llama.rope.x\" has 70000 elements, above 65536",
+        new(3, 0, 1).text(b"tokenizer.x").u32(9).u32(8).u64(1).u64(99) => "\"tokenizer.x\" has 99 elements, but 0 bytes are left",
+        new(3, 0, 2).text(b"a").u32(0).bytes(&[1]).text(b"a").u32(0).bytes(&[1; 9]) => "the key \"a\" occurs twice",
+        new(3, 0, 1).text(b"general.alignment").u32(4).u32(33) =>
             "general.alignment is Unsigned(33), not a power of two up to 1048576",
-        ),
-        (
-            new(3, 1, 0).tensor("a", &[1, 1, 1, 1, 1], 0, 0),
-            "the tensor \"a\" has 5 dimensions, above 4",
-        ),
-        (
-            new(3, 1, 0).tensor("a", &[1 << 40, 1 << 40], 0, 0),
-            "the tensor \"a\" has more than 2^64 elements",
-        ),
-        (
-            new(3, 2, 0).tensor("a", &[], 0, 0).tensor("a", &[], 0, 0),
-            "the tensor \"a\" occurs twice",
-        ),
-        (
-            new(3, 1, 0).tensor("a", &[1], 0, 7).bytes(&zeros),
-            "the tensor \"a\" begins at 7, not aligned",
-        ),
-        (
-            new(3, 1, 0).tensor("a\x1b", &[100], 0, 0).bytes(&zeros),
-            "the tensor \"a\\u{1b}\" extends past the end of the file",
-        ),
-        (
-            new(3, 1, 0).tensor("a", &[1 << 63], 0, 0).bytes(&zeros),
-            "the tensor \"a\" extends past the end of the file",
-        ),
-        (
-            new(3, 1, 0).tensor("a", &[1], 99, 1 << 40).bytes(&zeros),
-            "the tensor \"a\" extends past the end of the file",
-        ),
-    ] {
-        let Parts(bytes) = parts;
-        let error = GgufHeader::read(&bytes[..], bytes.len() as u64)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(error, format!("GGUF: {expected}"));
+        new(3, 1, 0).tensor("a", &[1, 1, 1, 1, 1], 0, 0) => "the tensor \"a\" has 5 dimensions, above 4",
+        new(3, 1, 0).tensor("a", &[1 << 40, 1 << 40], 0, 0) => "the tensor \"a\" has more than 2^64 elements",
+        new(3, 2, 0).tensor("a", &[], 0, 0).tensor("a", &[], 0, 0) => "the tensor \"a\" occurs twice",
+        new(3, 1, 0).tensor("a", &[1], 0, 7).bytes(&zeros) => "the tensor \"a\" begins at 7, not aligned",
+        new(3, 1, 0).tensor("a\x1b", &[100], 0, 0).bytes(&zeros) => "the tensor \"a\\u{1b}\" extends past the end of the file",
+        new(3, 1, 0).tensor("a", &[1 << 63], 0, 0).bytes(&zeros) => "the tensor \"a\" extends past the end of the file",
+        new(3, 1, 0).tensor("a", &[1], 99, 1 << 40).bytes(&zeros) => "the tensor \"a\" extends past the end of the file",
     }
 }
 

@@ -69,10 +69,7 @@ fn entries() -> Vec<Entry> {
             factor: row[1].parse().unwrap(),
             pair: row[2].parse().unwrap(),
             position: row[3].parse().unwrap(),
-            bits: row[4..]
-                .iter()
-                .map(|hex| u64::from_str_radix(hex, 16).unwrap())
-                .collect(),
+            bits: row[4..].iter().map(|hex| golden::hex(hex)).collect(),
         })
         .collect()
 }
@@ -158,7 +155,7 @@ fn entries_next_to_midpoints_by_every_way() {
         });
         let set = rotary.unwrap().frequencies(0).unwrap();
         let position: u64 = row[2].parse().unwrap();
-        let bits = |at: usize| u64::from_str_radix(&row[at], 16).unwrap();
+        let bits = |at: usize| golden::hex(&row[at]);
         let expected = (bits(4), bits(5));
         for (name, backend) in Backend::available() {
             for (method, before, rows) in [

@@ -2,7 +2,7 @@
 
 use pe_core::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, Error, MAX_D_MODEL, Mrope, MropeArrangement,
-    MropeSegment, PairLayout, PatchGrid, RotaryAxis, TokenOrder, mrope_position_ids, permutation,
+    MropeSegment, PairLayout, PatchGrid, PatchOrder, RotaryAxis, mrope_position_ids, permutation,
     permute_rows, vision_position_ids,
 };
 use pe_tests::watchdog::Watchdog;
@@ -25,8 +25,13 @@ fn permutations_of_heads_that_no_memory_holds() {
 fn axial_heads_of_any_width() {
     for preset in AxialRotaryPreset::ALL {
         for head_dim in [0, 1, 3, usize::MAX] {
-            let error = preset.config(head_dim).unwrap_err();
-            assert!(matches!(error, Error::PresetWidth { .. }), "{error}");
+            let config = preset.config(head_dim);
+            let error = AxialRotary::new(config.clone()).unwrap_err();
+            match head_dim {
+                0 => assert!(config.axes.len() > 1),
+                1 | 3 => assert!(matches!(error, Error::HeadWidth { .. }), "{error}"),
+                _ => assert!(matches!(error, Error::DModel { .. }), "{error}"),
+            }
         }
     }
     for width in [0, 1, 7, MAX_D_MODEL + 2, usize::MAX - 1] {
@@ -66,7 +71,7 @@ fn axial_heads_of_any_width() {
 #[test]
 fn axial_grids_of_any_size() {
     let most = usize::MAX;
-    let wan = AxialRotary::new(AxialRotaryPreset::Wan.config(12).unwrap()).unwrap();
+    let wan = AxialRotary::new(AxialRotaryPreset::Wan.config(12)).unwrap();
     for sizes in [
         &[most, 1, 1][..],
         &[0, most, 0],
@@ -95,14 +100,14 @@ fn axial_grids_of_any_size() {
         let config = AxialRotaryConfig {
             prefix_tokens,
             suffix_tokens: prefix_tokens,
-            ..AxialRotaryPreset::Wan.config(12).unwrap()
+            ..AxialRotaryPreset::Wan.config(12)
         };
         let error = AxialRotary::new(config)
             .unwrap()
             .grid_tables::<f32>(&[1, 1, 1]);
         assert!(matches!(error, Err(Error::TooLarge { .. })), "{error:?}");
     }
-    let squares = AxialRotary::new(AxialRotaryPreset::Qwen2VlVision.config(16).unwrap()).unwrap();
+    let squares = AxialRotary::new(AxialRotaryPreset::Qwen2VlVision.config(16)).unwrap();
     let error = squares.grid_tables::<f32>(&[4, 3]).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -110,8 +115,8 @@ fn axial_grids_of_any_size() {
     );
     for window in [0, u32::MAX] {
         let config = AxialRotaryConfig {
-            order: TokenOrder::Windows { merge: 1, window },
-            ..AxialRotaryPreset::Qwen2VlVision.config(16).unwrap()
+            order: PatchOrder::Windows { merge: 1, window },
+            ..AxialRotaryPreset::Qwen2VlVision.config(16)
         };
         let found = AxialRotary::new(config).unwrap().grid_positions(&[2, 3]);
         assert_eq!(found.is_ok(), window > 0);

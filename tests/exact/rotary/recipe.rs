@@ -38,7 +38,7 @@ fn scaling(value: &Value) -> RopeScaling {
 /// The documentation of the recipe states these bounds.
 #[test]
 fn frequencies_lie_within_the_units_that_the_recipe_states() {
-    let all: Value = serde_json::from_str(&golden::text("rotary_ulps.json")).unwrap();
+    let all: Value = golden::json("rotary_ulps.json");
     let longest = all["max_position_embeddings"].as_u64().unwrap() as usize;
     let mut found: BTreeMap<String, [usize; 3]> = BTreeMap::new();
     for case in all["cases"].as_array().unwrap() {

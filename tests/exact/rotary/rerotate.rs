@@ -83,7 +83,7 @@ proptest! {
         }
     }
 
-    /// Shifts add up to the very operator of their sum.
+    /// Shifts add up to the operator of their sum.
     #[test]
     fn shifts_compose(first in -1_000_000_000i64..1_000_000_000, second in -1_000_000_000i64..1_000_000_000) {
         let set = plain(16);

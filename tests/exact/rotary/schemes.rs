@@ -45,7 +45,7 @@ fn mark(scheme: HfScheme) -> Option<&'static str> {
 /// gets a rotation whose code has none.
 #[test]
 fn schemes_are_those_of_the_modeling_code() {
-    let rotary: Value = serde_json::from_str(&golden::text("rotary_classes.json")).unwrap();
+    let rotary: Value = golden::json("rotary_classes.json");
     let classes = rotary["classes"].as_array().unwrap();
     let mut named = 0;
     for row in golden::rows("schemes.csv") {

@@ -1,4 +1,4 @@
-//! What a checked specification tells of itself.
+//! Properties of a checked specification.
 
 use pe_core::{PairLayout, RopeScaling, Rotary, RotaryConfig, RotaryRecipe};
 
@@ -10,7 +10,7 @@ fn names_are_those_of_the_command_line() {
     assert_eq!(PairLayout::Interleaved.name(), "interleaved");
 }
 
-/// One spelling everywhere. Files of older versions say `half_split`.
+/// One spelling everywhere. Files of older versions contain `half_split`.
 #[test]
 fn names_are_those_of_json() {
     for layout in [PairLayout::HalfSplit, PairLayout::Interleaved] {

@@ -1,4 +1,4 @@
-//! Cosine and sine tables: parity of the ways by which they are made.
+//! Cosine and sine tables: parity of the paths that compute them.
 
 use pe_core::{
     Element, RopeScaling, Rotary, RotaryConfig, RotaryFrequencies, SinusoidLayout, Sinusoidal,
@@ -182,7 +182,7 @@ fn entries_at_angle_zero_are_the_factor() {
     }
 }
 
-/// Sets of which no pair turns, in ranges of any length.
+/// Sets without a rotating pair, in ranges of any length.
 #[test]
 fn still_pairs_alone_are_the_factor_everywhere() {
     fn check<T: Element>(factor: f64, rows: u64) {

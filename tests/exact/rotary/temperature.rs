@@ -33,7 +33,7 @@ fn temperature(formula: &str, scale: &str, step: &str) -> ScoreTemperature {
 fn factors_are_the_nearest_floats() {
     fn check<T: Element>(temperature: ScoreTemperature, position: u32, bits: &str) {
         let found: T = temperature.factor(position).unwrap();
-        let bits = u64::from_str_radix(bits, 16).unwrap();
+        let bits = golden::hex(bits);
         let name = T::NAME;
         assert_eq!(found.pattern(), bits, "{temperature:?} {position} {name}");
         let listed: Vec<T> = temperature.factors_at(&[7, position, position]).unwrap();
@@ -55,7 +55,7 @@ fn factors_are_the_nearest_floats() {
 }
 
 #[test]
-fn a_range_holds_the_factor_of_each_position() {
+fn ranges_hold_the_factor_of_each_position() {
     let range: Vec<f32> = LLAMA4.factors(8000..40_000).unwrap();
     for (position, found) in (8000..).zip(&range).step_by(97) {
         assert_eq!(

@@ -24,10 +24,7 @@ fn entries_are_the_nearest_floats() {
         let at = |tables: &CosSin<T>, row: usize| {
             [&tables.cos, &tables.sin].map(|table| table.get(row, pair).unwrap().pattern())
         };
-        let wanted: Vec<u64> = row[8..]
-            .iter()
-            .map(|bits| u64::from_str_radix(bits, 16).unwrap())
-            .collect();
+        let wanted: Vec<u64> = row[8..].iter().map(|bits| golden::hex(bits)).collect();
         if (position as usize) < q.cos.rows() {
             let found = [at(q, position as usize), at(k, position as usize)].concat();
             assert_eq!(found, wanted, "{row:?}");

@@ -1,8 +1,8 @@
-//! One file and what is said about it.
+//! A malformed file and the words of its error.
 
 use super::*;
 
-/// Who is asked to read the file.
+/// The reader of the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum By {
     Load,
@@ -63,7 +63,7 @@ pub(super) fn zeros(class: &'static str, header: &str, data: usize, reason: &str
     Bad::new(class, raw(header, &vec![0; data]), reason)
 }
 
-/// A file with the tensor `pe`, whose description is given.
+/// A file with the tensor `pe` of a given description.
 pub(super) fn pe(class: &'static str, entry: &str, data: usize, reason: &str) -> Bad {
     zeros(class, &format!(r#"{{"pe":{entry}}}"#), data, reason).of("pe")
 }

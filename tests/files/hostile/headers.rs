@@ -1,4 +1,4 @@
-//! Lengths that are none, and bytes that are no text: the other headers are in `refused.txt`.
+//! Malformed lengths, and headers that are not UTF-8. The other headers are in `refused.txt`.
 
 use super::bad::entry;
 use super::*;

@@ -14,7 +14,7 @@ use pe_candle::checkpoint::{
 /// Ends the header where the input leaves the length to be filled in.
 const END: u8 = 0xFF;
 
-/// The file, written anew for each input: in memory where the system has such a place.
+/// The file, written again for each input: in memory where the system has such a place.
 static PLACE: Mutex<Option<(PathBuf, File)>> = Mutex::new(None);
 
 /// What the input stands for. Bytes that begin with `{` are a header up to the first byte that

@@ -124,7 +124,7 @@ fn given_table_is_used_as_it_is() -> Result<()> {
     Ok(())
 }
 
-/// Whatever the config says of growth.
+/// Any setting of growth.
 #[test]
 fn given_table_has_exactly_its_rows() -> Result<()> {
     let table = sinusoidal_tensor(&Sinusoidal::paper(4).unwrap(), 0..7, DType::F32, CPU)?;

@@ -239,7 +239,7 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
         ),
         (
             error_of(Alibi::new(AlibiConfig::new(0), DType::F32, CPU)),
-            "heads 0 is not 1..=65536",
+            "num_heads 0 is not 1..=65536",
         ),
         (
             error_of(Alibi::new(AlibiConfig::new(2), DType::U32, CPU)),
@@ -271,6 +271,64 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
         (
             error_of(alibi.bias(100_000, 100_000, 0)?.to_tensor()),
             "a bias of 100000 queries and 100000 keys is too large for one tensor",
+        ),
+    ] {
+        assert_eq!(found, wanted);
+    }
+    Ok(())
+}
+
+/// Configurations from `config.json`, and tables of another shape than the configuration.
+#[test]
+fn configurations_name_what_they_lack() -> Result<()> {
+    let json = r#"{"model_type": "t5", "num_heads": 6, "relative_attention_max_distance": 64}"#;
+    let t5 = T5BiasConfig::from_hf_config(json, BucketDirection::Unidirectional)?;
+    let direction = t5.buckets.direction;
+    assert_eq!((t5.num_heads, t5.buckets.max_distance), (6, 64));
+    assert_eq!(direction, BucketDirection::Unidirectional);
+    let error = error_of(DebertaBiasConfig::from_hf_config(json));
+    assert!(error.starts_with("the model has no disentangled bias, but Some(Buckets"));
+    let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
+        "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": ["c2p"]}"#;
+    let deberta = DebertaBiasConfig::from_hf_config(json)?;
+    assert_eq!((deberta.num_heads, deberta.scale(8)), (12, 0.25));
+    assert!(deberta.content_to_position && !deberta.position_to_content);
+    let error = error_of(T5BiasConfig::from_hf_config(json, direction));
+    assert!(error.starts_with("the model has no bias by buckets of distances, but Some(Dis"));
+    let rows = RelativeRows::Clipped {
+        before: 4,
+        after: 2,
+    };
+    let relative = RelativeTableConfig::new(rows, 3);
+    let decomposed = DecomposedBiasConfig::new([4, 2], 8);
+    let table = |dims: &[usize]| numbers(dims, DType::F32, 91);
+    for (found, wanted) in [
+        (
+            error_of(T5Bias::from_table(t5, table(&[32, 5]))),
+            "the table must have shape [32, 6], got [32, 5]",
+        ),
+        (
+            error_of(RelativeTable::from_table(relative, table(&[7]))),
+            "the table must have shape [7, 3], got [7]",
+        ),
+        (
+            error_of(DecomposedBias::from_tables(
+                decomposed,
+                table(&[7, 8]),
+                table(&[3, 4]),
+            )),
+            "the table must have shape [.., 8], got [3, 4]",
+        ),
+        (
+            error_of(DecomposedBias::new(
+                DecomposedBiasConfig::new([0, 2], 8),
+                candle_nn::VarBuilder::zeros(DType::F32, CPU),
+            )),
+            "an input of 0 x 2 patches has no relative positions",
+        ),
+        (
+            error_of(Alibi::from_slopes(AlibiConfig::new(4), table(&[3]))),
+            "the slopes must have shape [4], got [3]",
         ),
     ] {
         assert_eq!(found, wanted);

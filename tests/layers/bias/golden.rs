@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use super::*;
 use pe_candle::position_ids_from_attention_mask;
+use pe_tests::golden::json;
 use pe_tests::tolerance::{BIAS_F32, BIAS_GRADIENT_F64, BIAS_RESIZED_F32, BIAS_SINUSOID_F32};
 use serde_json::Value;
 
 fn golden(key: &str) -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
-    let read = || serde_json::from_str(include_str!("../../golden/biases.json"));
-    let all = GOLDEN.get_or_init(|| read().expect("biases.json"));
-    &all[key]
+    &GOLDEN.get_or_init(|| json("biases.json"))[key]
 }
 
 fn layer(key: &str) -> &'static Value {
@@ -60,7 +59,7 @@ fn weights_of_bloom_with_padding_and_a_masked_row() -> Result<()> {
     let of = layer("bloom");
     let attention_mask = rows(&of["mask"]);
     let ids = position_ids_from_attention_mask(&attention_mask.to_dtype(DType::U32)?, 0)?;
-    let bias = alibi(3, DType::F32).bias_of_keys(&ids, 5)?;
+    let bias = alibi(3, DType::F32).bias_with_positions(&ids, 5)?;
     let wanted = tensor(&of["alibi"]).broadcast_as((2, 3, 5, 5))?;
     assert_close(&bias.to_tensor()?, &wanted, BIAS_F32, "alibi");
     let mask = ScoreMask::causal(0).with_padding(&attention_mask)?;
@@ -81,19 +80,29 @@ fn biases_of_mpt_falcon_and_jina() -> Result<()> {
     let of = layer("mpt");
     let positions = Tensor::arange(-6i64, 1, CPU)?;
     let bias = alibi(5, DType::F32)
-        .bias_of_keys(&positions, 1)?
+        .bias_with_positions(&positions, 1)?
         .to_tensor()?;
     assert_close(&bias.squeeze(0)?, &tensor(&of["alibi"]), BIAS_F32, "mpt");
     // Falcon multiplies in bf16: the same values, each rounded once.
     let of = layer("falcon");
     let attention_mask = rows(&layer("bloom")["mask"]).to_dtype(DType::U32)?;
     let ids = position_ids_from_attention_mask(&attention_mask, 0)?;
-    let bias = alibi(3, DType::BF16).bias_of_keys(&ids, 1)?.to_tensor()?;
+    let bias = alibi(3, DType::BF16)
+        .bias_with_positions(&ids, 1)?
+        .to_tensor()?;
     assert_eq!(f64s(&bias), f64s(&tensor(&of["alibi"])));
     let of = layer("jina");
     let bias = alibi(4, DType::F32).bias(6, 6, 0)?.to_tensor()?;
     assert_eq!(f64s(&bias), f64s(&tensor(&of["bias"])));
     Ok(())
+}
+
+fn t5(buckets: T5BucketsConfig, table: Tensor) -> Result<T5Bias> {
+    let config = T5BiasConfig {
+        buckets,
+        ..T5BiasConfig::new(table.dim(1)?, buckets.direction)
+    };
+    T5Bias::from_table(config, table)
 }
 
 #[test]
@@ -103,7 +112,7 @@ fn biases_of_t5_wavlm_and_layoutlm() -> Result<()> {
         ("t5_decoder", BucketDirection::Unidirectional),
     ] {
         let of = layer(name);
-        let t5 = T5Bias::from_table(T5BucketsConfig::new(direction), &tensor(&of["table"]))?;
+        let t5 = t5(T5BucketsConfig::new(direction), tensor(&of["table"]))?;
         for case in of["cases"].as_array().unwrap() {
             let [q, kv, offset] = ["q", "kv", "offset"].map(|key| size(&case[key]));
             let bias = t5.bias(q, kv, offset)?.to_tensor()?;
@@ -120,23 +129,23 @@ fn biases_of_t5_wavlm_and_layoutlm() -> Result<()> {
         max_distance: 800,
         direction: BucketDirection::Bidirectional,
     };
-    let bias = T5Bias::from_table(config, &tensor(&of["table"]))?.bias(4, 4, 0)?;
+    let bias = t5(config, tensor(&of["table"]))?.bias(4, 4, 0)?;
     assert_eq!(f64s(&bias.to_tensor()?), f64s(&tensor(&of["bias"])));
     let of = layer("layoutlmv3");
-    let t5 = |table: usize, num_buckets, max_distance| -> Result<T5Bias> {
+    let by_buckets = |table: usize, num_buckets, max_distance| -> Result<T5Bias> {
         let config = T5BucketsConfig {
             num_buckets,
             max_distance,
             direction: BucketDirection::Bidirectional,
         };
-        T5Bias::from_table(config, &tensor(&of["tables"][table]).t()?)
+        t5(config, tensor(&of["tables"][table]).t()?)
     };
-    let one = t5(0, 32, 128)?
+    let one = by_buckets(0, 32, 128)?
         .bias_with_positions(&rows(&of["ids"]))?
         .to_tensor()?;
     assert_eq!(f64s(&one), f64s(&tensor(&of["one"])));
-    let x = t5(1, 64, 256)?.bias_with_positions(&rows(&of["x"]))?;
-    let y = t5(2, 64, 256)?.bias_with_positions(&rows(&of["y"]))?;
+    let x = by_buckets(1, 64, 256)?.bias_with_positions(&rows(&of["x"]))?;
+    let y = by_buckets(2, 64, 256)?.bias_with_positions(&rows(&of["y"]))?;
     assert_eq!(f64s(&x.and(&y)?.to_tensor()?), f64s(&tensor(&of["two"])));
     Ok(())
 }
@@ -149,7 +158,8 @@ fn scores_of_deberta() -> Result<()> {
         max_relative_positions: 9,
     };
     let [q, k, pos_query, pos_key] = ["q", "k", "pos_query", "pos_key"].map(|key| tensor(&of[key]));
-    let scale = 1.0 / 12f64.sqrt();
+    let config = DebertaBiasConfig::new(2, config);
+    let scale = config.scale(4);
     let deberta = DebertaBias::new(config)?;
     let bias = deberta.bias(&q, &k, Some(&pos_key), Some(&pos_query), scale)?;
     assert_close(
@@ -168,7 +178,9 @@ fn scores_of_deberta() -> Result<()> {
 fn biases_of_sam_beit_and_levit() -> Result<()> {
     for case in layer("sam").as_array().unwrap() {
         let pair = |key: &str| (size(&case[key][0]), size(&case[key][1]));
-        let tables = DecomposedBias::from_tables(&tensor(&case["rel_h"]), &tensor(&case["rel_w"]))?;
+        let (of_rows, of_columns) = (tensor(&case["rel_h"]), tensor(&case["rel_w"]));
+        let config = DecomposedBiasConfig::new(pair("q").into(), of_rows.dim(1)?);
+        let tables = DecomposedBias::from_tables(config, of_rows, of_columns)?;
         let bias = tables.bias(&tensor(&case["query"]), pair("q"), pair("kv"))?;
         let wanted = tensor(&case["bias"]);
         assert_close(
@@ -182,19 +194,23 @@ fn biases_of_sam_beit_and_levit() -> Result<()> {
         assert_close(&found, &wanted, BIAS_RESIZED_F32, "sam, fused");
     }
     let of = layer("beit");
-    let config = RelativeTableConfig::Beit {
+    let rows = RelativeRows::Beit {
         height: 3,
         width: 3,
     };
-    let bias = RelativeTable::from_table(config, &tensor(&of["table"]))?.bias(10, 10, 0)?;
+    let table = tensor(&of["table"]);
+    let config = RelativeTableConfig::new(rows, table.dim(1)?);
+    let bias = RelativeTable::from_table(config, table)?.bias(10, 10, 0)?;
     assert_eq!(f64s(&bias.to_tensor()?), f64s(&tensor(&of["bias"])));
     let of = layer("levit");
-    let config = RelativeTableConfig::Levit {
+    let rows = RelativeRows::Levit {
         q_size: 3,
         kv_size: 5,
         stride: 2,
     };
-    let bias = RelativeTable::from_table(config, &tensor(&of["table"]).t()?)?.bias(9, 25, 0)?;
+    let table = tensor(&of["table"]).t()?;
+    let config = RelativeTableConfig::new(rows, table.dim(1)?);
+    let bias = RelativeTable::from_table(config, table)?.bias(9, 25, 0)?;
     assert_eq!(f64s(&bias.to_tensor()?), f64s(&tensor(&of["bias"])));
     Ok(())
 }
@@ -204,15 +220,18 @@ fn shifts_and_encodings_of_xlnet_and_conformer() -> Result<()> {
     let of = layer("xlnet");
     let bias = AttentionBias::from_shifted(&tensor(&of["scores"]), size(&of["kv_len"]))?;
     assert_eq!(f64s(&bias.to_tensor()?), f64s(&tensor(&of["shifted"])));
-    let config = SinusoidalConfig {
-        layout: pe_candle::SinusoidLayout::Concatenated,
-        ..SinusoidalConfig::new(8)
+    let config = RelativeSinusoidConfig {
+        sinusoidal: SinusoidalConfig {
+            layout: pe_candle::SinusoidLayout::Concatenated,
+            ..SinusoidalConfig::new(8)
+        },
+        distances: RelativeDistances::FromKvLen,
     };
     let encoding = RelativeSinusoid::new(config, DType::F32, CPU)?;
-    let found = encoding.encodings_from_kv_len(3, 5)?;
+    let found = encoding.encodings(3, 5)?;
     assert_close(&found, &tensor(&of["encoding"]), BIAS_SINUSOID_F32, "xlnet");
     let of = layer("conformer");
-    let encoding = RelativeSinusoid::new(SinusoidalConfig::new(8), DType::F32, CPU)?;
+    let encoding = RelativeSinusoid::new(RelativeSinusoidConfig::new(8), DType::F32, CPU)?;
     let r = encoding.encodings(4, 4)?;
     assert_close(&r, &tensor(&of["encoding"]), BIAS_SINUSOID_F32, "conformer");
     let q = tensor(&of["query"]);

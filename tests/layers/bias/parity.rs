@@ -32,22 +32,23 @@ fn biases(
             Ok(())
         };
     push("alibi", &[3], &|slopes| {
-        Alibi::from_slopes(slopes)?.bias(q_len, kv_len, offset)
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?.bias(q_len, kv_len, offset)
     })?;
     let keys = Tensor::arange(0u32, kv_len as u32, CPU)?;
     push("keys", &[3], &|slopes| {
-        Alibi::from_slopes(slopes)?.bias_of_keys(&keys, q_len)
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?.bias_with_positions(&keys, q_len)
     })?;
-    let config = T5BucketsConfig::new(BucketDirection::Bidirectional);
+    let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
     push("t5", &[32, 3], &|table| {
-        T5Bias::from_table(config, table)?.bias(q_len, kv_len, offset)
+        T5Bias::from_table(config.clone(), table.clone())?.bias(q_len, kv_len, offset)
     })?;
-    let config = RelativeTableConfig::Clipped {
+    let rows = RelativeRows::Clipped {
         before: 4,
         after: 2,
     };
+    let config = RelativeTableConfig::new(rows, 3);
     push("clipped", &[7, 3], &|table| {
-        RelativeTable::from_table(config, table)?.bias(q_len, kv_len, offset)
+        RelativeTable::from_table(config.clone(), table.clone())?.bias(q_len, kv_len, offset)
     })?;
     push("whole", &[1, 3, q_len, kv_len], &AttentionBias::from_tensor)?;
     push("mask", &[2, 1, q_len, kv_len], &AttentionBias::from_tensor)?;
@@ -57,13 +58,15 @@ fn biases(
     })?;
     push("decomposed", &[2, 3, q_len, 8], &|queries| {
         let rows = numbers(&[7, 8], DType::F32, 33);
-        let tables = DecomposedBias::from_tables(&rows, &rows)?;
+        let tables =
+            DecomposedBias::from_tables(DecomposedBiasConfig::new([4, 4], 8), rows.clone(), rows)?;
         tables.bias(queries, (1, q_len), (kv_len / 4, 4))
     })?;
-    let config = DebertaBucketsConfig {
+    let buckets = DebertaBucketsConfig {
         position_buckets: Some(8),
         max_relative_positions: 40,
     };
+    let config = DebertaBiasConfig::new(3, buckets);
     push("deberta", &[3, 16, 4], &|rows| {
         let (q, k) = (
             numbers(&[2, 3, q_len, 4], DType::F32, 34),
@@ -73,7 +76,7 @@ fn biases(
     })?;
     push("sum", &[3], &|slopes| {
         let mask = AttentionBias::from_tensor(&numbers(&[2, 1, q_len, kv_len], DType::F32, 36))?;
-        Alibi::from_slopes(slopes)?
+        Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?
             .bias(q_len, kv_len, offset)?
             .and(&mask)
     })?;
@@ -215,10 +218,7 @@ fn bits_do_not_depend_on_threads() -> Result<()> {
 #[test]
 fn decoding_equals_the_whole_pass() -> Result<()> {
     let table = numbers(&[32, 3], DType::F32, 71);
-    let t5 = T5Bias::from_table(
-        T5BucketsConfig::new(BucketDirection::Unidirectional),
-        &table,
-    )?;
+    let t5 = T5Bias::from_table(T5BiasConfig::new(3, BucketDirection::Unidirectional), table)?;
     let alibi = Alibi::new(AlibiConfig::new(3), DType::F32, CPU)?;
     let scores = numbers(&[1, 3, 700, 700], DType::F32, 72);
     let layers: [&dyn Fn(usize, usize, usize) -> Result<AttentionBias>; 2] = [

@@ -70,7 +70,7 @@ pub(super) fn run() -> Tally {
     tally
 }
 
-/// One input through every door.
+/// One input through every call.
 fn calls(
     tally: &mut Tally,
     layer: &PositionalEncoding,

@@ -267,7 +267,7 @@ fn tables(tally: &mut Tally, dtype: DType) {
     }
 }
 
-/// Neighbours of the wrong ones.
+/// Neighbors of the wrong ones.
 fn right(tally: &mut Tally, dtype: DType) {
     let width_one = PositionalEncodingConfig {
         max_seq_len: 3,

@@ -176,7 +176,7 @@ fn both(
         });
         let own = heads.copy().unwrap();
         tally.case(what, wanted(), || {
-            rotary.apply_inplace_with_positions(&own, &ids.tensor)?;
+            rotary.apply_with_positions_inplace(&own, &ids.tensor)?;
             Ok(own)
         });
     }

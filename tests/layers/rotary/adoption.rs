@@ -1,4 +1,4 @@
-//! What a model writes when it takes this layer in place of its own.
+//! Calls of a model that replaces its own layer with this one.
 
 use super::*;
 use candle_core::Var;
@@ -33,7 +33,7 @@ fn errors_of_the_core_pass_through_candles_result() {
     );
 }
 
-/// With the head's width unsaid, a smaller `rotary_dim` is a smaller head: never half of one unasked.
+/// Without the width of the head, a smaller `rotary_dim` is a smaller head, never half of one.
 #[test]
 fn heads_are_rotated_in_half_only_if_asked_for() -> Result<()> {
     let unsaid = RotaryEmbeddingConfig {
@@ -306,7 +306,7 @@ fn pairs_are_rotated_as_each_by_itself() -> Result<()> {
     Ok(())
 }
 
-/// Without a layer: the layer's numbers for all types, layouts, orders and shapes of angles, and gradients.
+/// Functions without a layer: the layer's values for all types, layouts, orders and shapes of angles, and gradients.
 #[test]
 fn angles_given_need_no_layer() -> Result<()> {
     let (batch, time) = (2, 3);

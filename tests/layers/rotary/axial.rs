@@ -20,7 +20,7 @@ fn axial(config: AxialRotaryConfig, axis_order: HeadOrder, dtype: DType) -> Axia
 
 /// The layer of a preset, for coordinates as the model has them.
 fn of_preset(preset: AxialRotaryPreset, head_dim: usize, dtype: DType) -> AxialRotaryEmbedding {
-    let config = AxialRotaryEmbeddingConfig::from_preset(preset, head_dim).unwrap();
+    let config = AxialRotaryEmbeddingConfig::from_preset(preset, head_dim);
     AxialRotaryEmbedding::new(config, dtype, CPU).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn list<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 /// Specifications of each kind, for heads of 20 columns on two axes of a grid of 2 x 3.
 fn kinds() -> Vec<AxialRotaryConfig> {
     let axes = [8, 8].map(|width| RotaryAxis::new(width, 100.0));
-    let shared = AxialRotaryPreset::Qwen2Vl.config(32).unwrap().axes[0]
+    let shared = AxialRotaryPreset::Qwen2Vl.config(32).axes[0]
         .frequencies
         .clone();
     let shared = [8, 8].map(|width| RotaryAxis::with(width, shared.clone()));
@@ -66,7 +66,7 @@ const TOKENS: usize = 2 + 6 + 1;
 
 #[test]
 fn presets_rotate_as_the_models_do() -> Result<()> {
-    let all: Value = serde_json::from_str(&golden::text("rotary_axial.json")).unwrap();
+    let all: Value = golden::json("rotary_axial.json");
     for case in all["cases"].as_array().unwrap() {
         let name = case["preset"].as_str().unwrap();
         let preset: AxialRotaryPreset = name.parse().unwrap();
@@ -205,7 +205,7 @@ fn every_path_has_the_same_bits() -> Result<()> {
     Ok(())
 }
 
-/// Without the axis of the batch.
+/// Removes the axis of the batch.
 #[test]
 fn three_axes_are_a_batch_of_one() -> Result<()> {
     for config in kinds() {

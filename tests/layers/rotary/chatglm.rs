@@ -2,7 +2,7 @@
 
 use super::*;
 use pe_candle::hf_config::{self, UnknownKeys};
-use pe_tests::golden;
+use pe_tests::golden::{self, patterns};
 use serde_json::{Value, json};
 
 /// The keys of a ChatGLM's file about positions and widths, with more of its own.
@@ -18,14 +18,9 @@ fn file(more: Value) -> Value {
     file
 }
 
-fn patterns(value: &Value) -> Vec<u64> {
-    let bits = |item: &Value| u64::from_str_radix(item.as_str().unwrap(), 16).unwrap();
-    value.as_array().unwrap().iter().map(bits).collect()
-}
-
 #[test]
 fn chatglm_rotates_half_of_each_head_in_pairs_of_neighbors_by_the_ratios_base() -> Result<()> {
-    let golden: Value = serde_json::from_str(&golden::text("chatglm.json")).unwrap();
+    let golden: Value = golden::json("chatglm.json");
     let cases = golden["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);
     for case in cases {

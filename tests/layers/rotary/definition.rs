@@ -161,7 +161,7 @@ fn f64s_of<T: Copy + Into<f64>>(entries: &[T]) -> Vec<f64> {
     entries.iter().map(|entry| (*entry).into()).collect()
 }
 
-/// What the two layouts have in common: a permutation of the columns.
+/// The two layouts differ by a permutation of the columns.
 #[test]
 fn layouts_differ_by_the_order_of_columns() -> Result<()> {
     let of = |layout| {
@@ -182,7 +182,7 @@ fn layouts_differ_by_the_order_of_columns() -> Result<()> {
     Ok(())
 }
 
-/// What the encoding is for: products depend on distances alone.
+/// The purpose of the encoding: products depend on distances alone.
 #[test]
 fn products_depend_on_distances() -> Result<()> {
     let config = RotaryEmbeddingConfig {

@@ -29,7 +29,7 @@ fn apply_inplace_gives_the_bits_of_apply() -> Result<()> {
                 layer.apply_inplace(&own, 60)?;
                 assert_eq!(bits(&own), bits(&wanted), "{about}");
                 let (own, wanted) = (fresh(), layer.apply_with_positions(&case.xs, &ids)?);
-                layer.apply_inplace_with_positions(&own, &ids)?;
+                layer.apply_with_positions_inplace(&own, &ids)?;
                 assert_eq!(bits(&own), bits(&wanted), "{about} ids");
             }
         }
@@ -78,7 +78,7 @@ fn variables_overlaps_and_tables_are_rejected_in_place_and_unchanged() -> Result
         let before = bits(xs);
         assert_eq!(error_of(layer.apply_inplace(xs, 0)), message);
         assert_eq!(
-            error_of(layer.apply_inplace_with_positions(xs, &ids)),
+            error_of(layer.apply_with_positions_inplace(xs, &ids)),
             message
         );
         assert_eq!(bits(xs), before);

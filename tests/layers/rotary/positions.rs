@@ -85,7 +85,7 @@ fn empty_input_gives_empty_output() -> Result<()> {
                 Tensor::zeros((time, 4), DType::F32, CPU)?,
             );
             layer.apply_inplace(&xs, 5)?;
-            layer.apply_inplace_with_positions(&xs, &ids)?;
+            layer.apply_with_positions_inplace(&xs, &ids)?;
             for ys in [
                 layer.apply(&xs, 5)?,
                 layer.apply_rotary_emb_qkv(&xs, &xs, 64 - time)?.1,

@@ -6,11 +6,15 @@
 //!
 //! None of these models uses an operation that drops gradients: `blocks` names the replacements.
 
+pub mod audio;
 pub mod batch;
 pub mod blocks;
 pub mod config;
 pub mod decoder;
+pub mod diffusion;
 pub mod rotary;
+pub mod tiny;
+pub mod vision;
 
 pub use batch::Batch;
 pub use config::Config;

@@ -1,25 +1,18 @@
 //! The figures' numbers against the documents of `tests/ROWS.md`, mpmath, and pe-core.
 
 use pe_core::{Preset, Similarity, Sinusoidal, binary_encoding};
-use pe_tests::{golden, tolerance};
+use pe_tests::golden::{self, assert_near};
+use pe_tests::tolerance;
 use serde_json::Value;
 
 use super::{FIGURES, fact, floats, numbers};
 use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, SIX_DECIMALS_CUT};
 use crate::util::{arg, run, run_usage};
 
-#[track_caller]
-fn assert_near(found: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "{found} is not {expected} +- {tolerance}"
-    );
-}
-
 /// Every figure at the places of `figures.json`.
 #[test]
 fn numbers_are_those_of_the_formulas() {
-    let golden: Value = serde_json::from_str(&golden::text("figures.json")).unwrap();
+    let golden: Value = golden::json("figures.json");
     let golden = golden["numbers"].as_array().unwrap();
     // A fit has no formula. Its unit tests are next to it.
     for name in FIGURES.into_iter().filter(|name| *name != "fourier-fit") {
@@ -370,7 +363,7 @@ fn sampled_curve_holds_its_reference() {
     }
 }
 
-/// What is left out, and what can then not be followed, in each kind of figure.
+/// The values that each kind of figure leaves out.
 #[test]
 fn sampled_figures_tell_what_they_leave_out() {
     for (name, options, words) in [

@@ -47,7 +47,7 @@ fn llama_3_1() {
              (original_max_position_embeddings): pairs 32 to 63 (32 of 64) never complete a turn",
             "within 131,072 positions (max_position_embeddings): pairs 39 to 63 (25 of 64) never",
             "rope_scaling.factor = 8.0: divides the frequencies of slow pairs",
-            "What was not understood ----------------------- nothing",
+            "Keys not understood ------------------- nothing",
         ],
     );
     let layer = &report["layers"][0];
@@ -269,7 +269,7 @@ fn keys_that_were_not_understood_are_listed() {
             "rope_wobble\u001b[31m": 3, "vocab_size": 7}"#,
     );
     let text = run(&format!("inspect {}", arg(&config)));
-    let (_, end) = text.split_once("What was not understood").unwrap();
+    let (_, end) = text.split_once("Keys not understood").unwrap();
     assert!(
         end.contains("rope_wobble\\u{1b}[31m (has no effect)"),
         "{text}"

@@ -1,4 +1,4 @@
-//! `pe-demo export --scheme rotary` writes what its options say.
+//! `pe-demo export --scheme rotary` writes the tables that its options specify.
 
 use candle_core::DType;
 use pe_core::{

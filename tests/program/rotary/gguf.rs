@@ -7,7 +7,7 @@ use crate::util::{arg, run, run_error};
 
 /// A golden file in a directory.
 fn file(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
-    let files: Vec<Value> = serde_json::from_str(&pe_tests::golden::text("gguf.json")).unwrap();
+    let files: Vec<Value> = pe_tests::golden::json("gguf.json");
     let file = files.iter().find(|file| file["name"] == name).unwrap();
     let text = file["bytes"].as_str().unwrap();
     let pairs = (0..text.len()).step_by(2);

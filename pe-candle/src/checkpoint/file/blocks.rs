@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_a_row_and_a_column() {
+    fn entries_have_a_row_and_a_column() {
         assert_eq!(row_and_column(0, 3), (0, 0));
         assert_eq!(row_and_column(7, 3), (2, 1));
         assert_eq!(row_and_column(7, 0), (0, 7));

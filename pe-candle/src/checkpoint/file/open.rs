@@ -37,7 +37,7 @@ fn open(path: &Path) -> io::Result<File> {
 mod tests {
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_pipe_put_in_place_of_a_file_is_not_waited_for() {
+    fn pipe_in_place_of_a_file_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();

@@ -15,7 +15,7 @@ use crate::checkpoint::file::message::{self, quoted, reason};
 use crate::checkpoint::file::read::TableFile;
 use crate::checkpoint::file::replace::replace;
 use crate::checkpoint::scheme::METADATA_KEY;
-use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
+use crate::layers::grid::config::{LearnedGridConfig, LearnedGridShape};
 use crate::layers::grid::learned::LearnedGrid;
 
 /// A learned grid in a file, and the size that it is resized to.
@@ -126,7 +126,7 @@ pub fn resize<P: AsRef<Path>, Q: AsRef<Path>>(
     })
 }
 
-/// Reads the axes, the width, and the rows before the grid from the shape of a tensor. The error is the
+/// Reads the kind of shape, the width, and the rows before the grid from the shape of a tensor. The error is the
 /// reason.
 fn config(
     table: &TableResize,
@@ -146,11 +146,15 @@ fn config(
     let (shape, sides) = (&tensor.shape[..], &table.from);
     let cells = LearnedGridConfig::cells_of(sides);
     let kept = cells.saturating_add(table.rows_after);
-    let (axes, rows, width) = match shape {
-        [rows, width] => (TableAxes::Rows, *rows, *width),
-        [1, rows, width] => (TableAxes::BatchOfRows, *rows, *width),
-        [1, own @ .., width] if own == &sides[..] => (TableAxes::ChannelsLast, cells, *width),
-        [1, width, own @ ..] if own == &sides[..] => (TableAxes::ChannelsFirst, cells, *width),
+    let (kind, rows, width) = match shape {
+        [rows, width] => (LearnedGridShape::Rows, *rows, *width),
+        [1, rows, width] => (LearnedGridShape::BatchOfRows, *rows, *width),
+        [1, own @ .., width] if own == &sides[..] => {
+            (LearnedGridShape::ChannelsLast, cells, *width)
+        }
+        [1, width, own @ ..] if own == &sides[..] => {
+            (LearnedGridShape::ChannelsFirst, cells, *width)
+        }
         _ => {
             return Err(format!(
                 "shape {shape:?} is not [N, D], [1, N, D], [1, {sides:?}, D] or [1, D, {sides:?}]"
@@ -168,7 +172,7 @@ fn config(
         rows_after: table.rows_after,
         resize: table.resize,
         order: PatchOrder::RowMajor,
-        axes,
+        shape: kind,
         ..LearnedGridConfig::new(sides.clone(), width)
     };
     Ok((config, dtype))
@@ -188,8 +192,8 @@ fn resized(
         sides: table.to.clone(),
         ..config.clone()
     }
-    .shape();
-    if config.axes == TableAxes::ChannelsFirst {
+    .dims();
+    if config.shape == LearnedGridShape::ChannelsFirst {
         rows = rows.t()?.contiguous()?;
     }
     let rows = rows.flatten_all()?;

@@ -1,5 +1,5 @@
-//! ALiBi in files: `bias` of shape `[rows, heads]`, the bias of each distance, and `slopes` of shape
-//! `[heads]`.
+//! ALiBi in files: `bias` of shape `[rows, num_heads]`, the bias of each distance, and `slopes` of shape
+//! `[num_heads]`.
 //!
 //! `slopes` is f32, as kernels of attention accept it, or f64 in a file of f64.
 
@@ -36,9 +36,9 @@ pub type AlibiSpec = Spec<AlibiSlopes>;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AlibiTensors {
-    /// `-slope x distance`, `[rows, heads]`.
+    /// `-slope x distance`, `[rows, num_heads]`.
     pub bias: Tensor,
-    /// Slopes, `[heads]`: f32, or f64 in a file of f64.
+    /// Slopes, `[num_heads]`: f32, or f64 in a file of f64.
     pub slopes: Tensor,
 }
 
@@ -48,7 +48,7 @@ impl Scheme for AlibiSlopes {
     const NAME: &'static str = "alibi";
     const TABLES: &'static [&'static str] = &[BIAS_TENSOR];
     const CONSTANTS: &'static [&'static str] = &[SLOPES_TENSOR];
-    const WIDTH: &'static str = "heads";
+    const WIDTH: &'static str = "num_heads";
     type Config = AlibiConfig;
     type Fields = Fields<AlibiConfig>;
     type Tensors = AlibiTensors;
@@ -62,7 +62,7 @@ impl Scheme for AlibiSlopes {
     }
 
     fn width(config: &AlibiConfig) -> usize {
-        config.heads
+        config.num_heads
     }
 
     fn constants(&self, dtype: DType) -> Vec<Constant> {
@@ -85,7 +85,7 @@ impl Scheme for AlibiSlopes {
         let Some(last) = rows.positions().last().filter(|_| rows.dtype == DType::F16) else {
             return Ok(());
         };
-        let mut biases = vec![f16::ZERO; self.config().heads];
+        let mut biases = vec![f16::ZERO; self.config().num_heads];
         self.fill_distances(last..last.saturating_add(1), &mut biases)?;
         if let Some(head) = biases.iter().position(|bias| bias.is_infinite()) {
             bail!("the bias of head {head} at distance {last} is beyond the range of f16");
@@ -97,7 +97,7 @@ impl Scheme for AlibiSlopes {
         &self,
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
-        let (heads, mut distances) = (self.config().heads, positions);
+        let (heads, mut distances) = (self.config().num_heads, positions);
         Ok(move |tables: &mut [Vec<T>]| {
             for table in tables {
                 let rows = table.len().checked_div(heads).unwrap_or(0) as u64;

@@ -193,7 +193,7 @@ impl Scheme for FourierTable {
                 let rows = table.len().checked_div(width).unwrap_or(0) as u64;
                 let next = cells.start.saturating_add(rows).min(cells.end);
                 self.features
-                    .fill_at(&self.points(cells.start..next), table)?;
+                    .fill_at_reals(&self.points(cells.start..next), table)?;
                 cells.start = next;
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! Timestep embeddings in files: one tensor, `pe`, of shape `[rows, dim]`. Row `i` is that of the timestep
+//! Timestep embeddings in files: one tensor, `pe`, of shape `[rows, width]`. Row `i` is that of the timestep
 //! `start + i`.
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ impl Sealed for Timestep {}
 impl Scheme for Timestep {
     const NAME: &'static str = "timestep";
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
-    const WIDTH: &'static str = "dim";
+    const WIDTH: &'static str = "width";
     type Config = TimestepConfig;
     type Fields = Fields<TimestepConfig>;
     type Tensors = Tensor;
@@ -44,7 +44,7 @@ impl Scheme for Timestep {
     }
 
     fn width(config: &TimestepConfig) -> usize {
-        config.dim
+        config.width
     }
 
     fn check(&self, rows: &Rows) -> Result<()> {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_nothing_away() {
+    fn panic_leaks_nothing() {
         for piece in [100, 1000] {
             let made = catch_unwind(|| {
                 fresh(&numbers(1000), 1000, piece, &|first, stream| {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_filled_is_found() {
+    fn unfilled_parts_are_found() {
         let fills: [Fill; 9] = [
             |_| {},
             |stream| stream.select(0, 10),

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_handed_on_when_all_have_returned() {
+    fn panic_is_handed_on_when_all_have_returned() {
         for of_caller in [true, false] {
             let caller = thread::current().id();
             let both = Barrier::new(2);

@@ -13,7 +13,7 @@ use crate::tensors::convert::table_to_tensor;
 /// Attention with linear biases (Press et al., 2021): `-slope x |query - key|`, symmetric.
 ///
 /// In causal attention this equals the `slope x key` of BLOOM, MPT, and Falcon up to a constant per row, which the softmax removes.
-/// [`bias_of_keys`](Self::bias_of_keys) returns that form with its own values.
+/// [`bias_with_positions`](Self::bias_with_positions) returns that form with its own values.
 ///
 /// # Examples
 /// ```
@@ -28,8 +28,9 @@ use crate::tensors::convert::table_to_tensor;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Alibi {
-    /// `None` for caller-supplied slopes.
-    config: Option<AlibiConfig>,
+    config: AlibiConfig,
+    /// Whether the slopes are those of the configuration.
+    computed: bool,
     dtype: DType,
     slopes: Tensor,
     kept: ByDistance,
@@ -52,28 +53,42 @@ impl Alibi {
             other => bail!("slopes are f32, f64, f16 or bf16, not {}", other.as_str()),
         };
         Ok(Self {
-            config: Some(config),
+            config,
+            computed: true,
             dtype,
             slopes,
             kept: ByDistance::new(),
         })
     }
 
-    /// Uses caller-supplied slopes `[heads]`, trained ones with gradients included. Values are products in their type.
+    /// Uses caller-supplied slopes `[num_heads]`, trained ones with gradients included. Values are products in their type. `bias_max` of
+    /// the configuration has no effect.
     ///
     /// # Errors
-    /// Returns an error if the slopes have other than one axis.
-    pub fn from_slopes(slopes: &Tensor) -> Result<Self> {
-        slopes.dims1()?;
+    /// Returns an error if the slopes have another shape.
+    pub fn from_slopes(config: AlibiConfig, slopes: Tensor) -> Result<Self> {
+        let wanted = [config.num_heads];
+        if slopes.dims() != wanted {
+            bail!(
+                "the slopes must have shape {wanted:?}, got {:?}",
+                slopes.dims()
+            );
+        }
         Ok(Self {
-            config: None,
+            config,
+            computed: false,
             dtype: slopes.dtype(),
-            slopes: slopes.clone(),
+            slopes,
             kept: ByDistance::new(),
         })
     }
 
-    /// Returns the slopes, `[heads]`: the `alibi_slopes` of candle-flash-attn, if the layer's type is `f32`.
+    /// Returns the configuration.
+    pub fn config(&self) -> &AlibiConfig {
+        &self.config
+    }
+
+    /// Returns the slopes, `[num_heads]`: the `alibi_slopes` of candle-flash-attn, if the layer's type is `f32`.
     pub fn slopes(&self) -> &Tensor {
         &self.slopes
     }
@@ -84,7 +99,7 @@ impl Alibi {
     /// # Errors
     /// Returns an error if `q_len` or `kv_len` is zero, or they are too many.
     pub fn bias(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<AttentionBias> {
-        if self.config.is_none() && self.slopes.track_op() {
+        if !self.computed && self.slopes.track_op() {
             let values = self.distances(q_len, kv_len, offset)?;
             return AttentionBias::from_distances(&values, q_len, kv_len);
         }
@@ -107,7 +122,7 @@ impl Alibi {
             )
         }
         let (lens, device) = ([q_len, kv_len, offset], self.slopes.device());
-        match (&self.config, self.dtype) {
+        match (self.computed.then_some(&self.config), self.dtype) {
             (Some(config), DType::F64) => of::<f64>(config, lens, device),
             (Some(config), DType::F16) => of::<f16>(config, lens, device),
             (Some(config), DType::BF16) => of::<bf16>(config, lens, device),
@@ -135,7 +150,7 @@ impl Alibi {
     ///
     /// # Errors
     /// Returns an error if the positions have another shape or type.
-    pub fn bias_of_keys(&self, positions: &Tensor, q_len: usize) -> Result<AttentionBias> {
+    pub fn bias_with_positions(&self, positions: &Tensor, q_len: usize) -> Result<AttentionBias> {
         let positions = match positions.rank() {
             1 => positions.unsqueeze(0)?,
             _ => positions.clone(),
@@ -154,7 +169,7 @@ impl Alibi {
 
     fn of_keys(&self, row: &[i64]) -> Result<Tensor> {
         let device = self.slopes.device();
-        match (&self.config, self.dtype) {
+        match (self.computed.then_some(&self.config), self.dtype) {
             (Some(config), DType::F64) => {
                 table_to_tensor(alibi_positions::<f64>(config, row)?, device)
             }

@@ -3,10 +3,75 @@
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
+use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{DebertaBuckets, DebertaBucketsConfig, relative_distances};
 
 use super::AttentionBias;
 use crate::kernel::Read;
+
+/// Configuration of a [`DebertaBias`]: plain data, checked by the layer's constructor.
+///
+/// # Examples
+/// ```
+/// use pe_candle::DebertaBiasConfig;
+///
+/// let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
+///     "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": "p2c|c2p"}"#;
+/// let config = DebertaBiasConfig::from_hf_config(json)?;
+/// assert_eq!((config.buckets.position_buckets, config.scale(64)), (Some(256), 1.0 / 192f64.sqrt()));
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DebertaBiasConfig {
+    /// Number of heads.
+    pub num_heads: usize,
+    /// Buckets of distances.
+    pub buckets: DebertaBucketsConfig,
+    /// Whether queries are scored against positions (`c2p` in `pos_att_type`). Defaults to true.
+    pub content_to_position: bool,
+    /// Whether keys are scored against positions (`p2c`). Defaults to true.
+    pub position_to_content: bool,
+}
+
+impl DebertaBiasConfig {
+    /// Creates the configuration of both scores.
+    pub const fn new(num_heads: usize, buckets: DebertaBucketsConfig) -> Self {
+        Self {
+            num_heads,
+            buckets,
+            content_to_position: true,
+            position_to_content: true,
+        }
+    }
+
+    /// Reads the configuration from a model's `config.json` ([`hf_config::read_bias`]).
+    ///
+    /// # Errors
+    /// Returns an error if the file states another bias or none. Also returns the errors of [`hf_config::read_bias`].
+    pub fn from_hf_config<'a>(config: impl Into<HfConfig<'a>>) -> Result<Self> {
+        match hf_config::read_bias(config)? {
+            Some(HfBias::Disentangled {
+                num_heads,
+                buckets,
+                content_to_position,
+                position_to_content,
+            }) => Ok(Self {
+                num_heads,
+                buckets,
+                content_to_position,
+                position_to_content,
+            }),
+            other => bail!("the model has no disentangled bias, but {other:?}"),
+        }
+    }
+
+    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`, where `n` is 1 and 1 for each of the two kinds.
+    pub fn scale(&self, head_dim: usize) -> f64 {
+        let kinds = [self.content_to_position, self.position_to_content].map(u8::from);
+        let count = 1 + kinds.into_iter().sum::<u8>();
+        1.0 / (f64::from(count) * head_dim as f64).sqrt()
+    }
+}
 
 /// The disentangled scores of DeBERTa v2 and v3.
 ///
@@ -16,17 +81,19 @@ use crate::kernel::Read;
 /// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
-/// use pe_candle::{DebertaBias, DebertaBucketsConfig, ScoreMask, softmax_with_bias};
+/// use pe_candle::{DebertaBias, DebertaBiasConfig, DebertaBucketsConfig, ScoreMask, softmax_with_bias};
 ///
-/// let deberta = DebertaBias::new(DebertaBucketsConfig {
+/// let buckets = DebertaBucketsConfig {
 ///     position_buckets: Some(256),
 ///     max_relative_positions: 512,
-/// })?;
+/// };
+/// let config = DebertaBiasConfig::new(12, buckets);
+/// let deberta = DebertaBias::new(config)?;
 /// let q = Tensor::ones((2, 12, 32, 64), DType::F32, &Device::Cpu)?;
 /// let k = Tensor::ones((2, 12, 32, 64), DType::F32, &Device::Cpu)?;
 /// // The projected relative embeddings, [heads, 2 x 256, head_dim].
 /// let rows = Tensor::ones((12, 512, 64), DType::F32, &Device::Cpu)?;
-/// let scale = 1.0 / (3.0 * 64f64).sqrt();
+/// let scale = config.scale(64);
 /// let bias = deberta.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
 /// let scores = q.matmul(&k.t()?)?;
 /// let weights = softmax_with_bias(&scores, Some(&bias), scale, &ScoreMask::none())?;
@@ -35,17 +102,23 @@ use crate::kernel::Read;
 /// ```
 #[derive(Debug, Clone)]
 pub struct DebertaBias {
+    config: DebertaBiasConfig,
     buckets: DebertaBuckets,
 }
 
 impl DebertaBias {
-    /// Checks the specification.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// Returns an error if the specification is invalid.
-    pub fn new(config: DebertaBucketsConfig) -> Result<Self> {
-        let buckets = DebertaBuckets::new(config)?;
-        Ok(Self { buckets })
+    /// Returns an error if the buckets are invalid.
+    pub fn new(config: DebertaBiasConfig) -> Result<Self> {
+        let buckets = DebertaBuckets::new(config.buckets)?;
+        Ok(Self { config, buckets })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &DebertaBiasConfig {
+        &self.config
     }
 
     /// Returns the buckets.
@@ -56,8 +129,8 @@ impl DebertaBias {
     /// Returns the bias of queries and keys `[batch, heads, len, head_dim]`.
     ///
     /// `pos_key` and `pos_query` are the projected relative embeddings, `[heads, 2 span, head_dim]` each: the first for content to
-    /// position (`c2p` in `pos_att_type`), the second for position to content (`p2c`). `scale` multiplies both, 1 / sqrt(3 head_dim) with
-    /// both and 1 / sqrt(2 head_dim) with one of them. Gradients flow to all four.
+    /// position (`c2p` in `pos_att_type`), the second for position to content (`p2c`). `scale` multiplies both
+    /// ([`DebertaBiasConfig::scale`]). Gradients flow to all four.
     ///
     /// # Errors
     /// Returns an error if neither is given, or a shape does not match.

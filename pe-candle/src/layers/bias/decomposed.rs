@@ -7,6 +7,38 @@ use pe_core::{decomposed_index, resize_rows};
 use super::{AttentionBias, Part};
 use crate::kernel::{Read, Term};
 
+/// Configuration of a [`DecomposedBias`]: plain data, checked by the layer's constructors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecomposedBiasConfig {
+    /// Height and width of the input in patches: the tables have `2 side - 1` rows.
+    pub sides: [usize; 2],
+    /// Width of a head, the columns of the tables.
+    pub head_dim: usize,
+    /// Names of the tables of rows and columns in a `VarBuilder`. Defaults to `rel_pos_h` and `rel_pos_w`.
+    pub tensors: [String; 2],
+}
+
+impl DecomposedBiasConfig {
+    /// Creates the configuration with the tensor names of SAM, ViTDet, and MViTv2.
+    pub fn new(sides: [usize; 2], head_dim: usize) -> Self {
+        Self {
+            sides,
+            head_dim,
+            tensors: ["rel_pos_h", "rel_pos_w"].map(str::to_owned),
+        }
+    }
+
+    /// Returns the shapes of the tables.
+    fn shapes(&self) -> Result<[[usize; 2]; 2]> {
+        let [height, width] = self.sides;
+        let shape = |side: usize| Some([side.checked_mul(2)?.checked_sub(1)?, self.head_dim]);
+        match (shape(height), shape(width)) {
+            (Some(of_rows), Some(of_columns)) => Ok([of_rows, of_columns]),
+            _ => bail!("an input of {height} x {width} patches has no relative positions"),
+        }
+    }
+}
+
 /// The bias `q . R_h + q . R_w` of SAM and ViTDet, with one trained row per distance along each axis.
 ///
 /// The reference builds `[batch, q_height q_width, kv_height kv_width]`. Here the bias has `kv_height + kv_width` numbers per query.
@@ -15,11 +47,12 @@ use crate::kernel::{Read, Term};
 /// ```
 /// use candle_core::{DType, Device, Tensor};
 /// use candle_nn::{VarBuilder, VarMap};
-/// use pe_candle::{DecomposedBias, ScoreMask, softmax_with_bias};
+/// use pe_candle::{DecomposedBias, DecomposedBiasConfig, ScoreMask, softmax_with_bias};
 ///
 /// let varmap = VarMap::new();
 /// let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
-/// let tables = DecomposedBias::new((14, 14), 64, vb)?; // rel_pos_h and rel_pos_w, [27, 64]
+/// let config = DecomposedBiasConfig::new([14, 14], 64);
+/// let tables = DecomposedBias::new(config, vb)?; // rel_pos_h and rel_pos_w, [27, 64]
 /// let q = Tensor::ones((25, 12, 196, 64), DType::F32, &Device::Cpu)?; // [windows, heads, patches, head_dim]
 /// let scores = Tensor::zeros((25, 12, 196, 196), DType::F32, &Device::Cpu)?;
 /// let bias = tables.bias(&q, (14, 14), (14, 14))?;
@@ -29,40 +62,48 @@ use crate::kernel::{Read, Term};
 /// ```
 #[derive(Debug, Clone)]
 pub struct DecomposedBias {
+    config: DecomposedBiasConfig,
     rel_pos_h: Tensor,
     rel_pos_w: Tensor,
 }
 
 impl DecomposedBias {
-    /// Loads the tables `rel_pos_h`, `[2 height - 1, head_dim]`, and `rel_pos_w`, for an input of `height x width` patches.
+    /// Loads the tables `config.tensors`, `[2 height - 1, head_dim]` and `[2 width - 1, head_dim]`.
     ///
     /// # Errors
     /// Returns an error if a size is zero, or the builder has no such tensors.
-    pub fn new(
-        (height, width): (usize, usize),
-        head_dim: usize,
-        vb: VarBuilder<'_>,
-    ) -> Result<Self> {
-        let table = |size: usize, name| match size.checked_mul(2) {
-            Some(rows) if rows > 0 => vb.get((rows - 1, head_dim), name),
-            _ => bail!("an input of {height} x {width} patches has no relative positions"),
-        };
-        Self::from_tables(&table(height, "rel_pos_h")?, &table(width, "rel_pos_w")?)
+    pub fn new(config: DecomposedBiasConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        let [of_rows, of_columns] = config.shapes()?.map(|[rows, width]| (rows, width));
+        let [height, width] = &config.tensors;
+        let (rel_pos_h, rel_pos_w) = (vb.get(of_rows, height)?, vb.get(of_columns, width)?);
+        Self::from_tables(config, rel_pos_h, rel_pos_w)
     }
 
-    /// Uses tables `[rows, head_dim]` for rows and columns of patches.
+    /// Uses tables `[.., head_dim]` for rows and columns of patches. Their numbers of rows may be those of other sides.
     ///
     /// # Errors
-    /// Returns an error if a table has other than two axes, or the tables have different widths.
-    pub fn from_tables(rel_pos_h: &Tensor, rel_pos_w: &Tensor) -> Result<Self> {
-        let ((_, high), (_, wide)) = (rel_pos_h.dims2()?, rel_pos_w.dims2()?);
-        if high != wide {
-            bail!("tables of head_dim {high} and {wide} do not belong together");
+    /// Returns an error if a table has other than two axes or another width.
+    pub fn from_tables(
+        config: DecomposedBiasConfig,
+        rel_pos_h: Tensor,
+        rel_pos_w: Tensor,
+    ) -> Result<Self> {
+        for table in [&rel_pos_h, &rel_pos_w] {
+            if table.dims2()?.1 != config.head_dim {
+                let (head_dim, dims) = (config.head_dim, table.dims());
+                bail!("the table must have shape [.., {head_dim}], got {dims:?}");
+            }
         }
         Ok(Self {
-            rel_pos_h: rel_pos_h.clone(),
-            rel_pos_w: rel_pos_w.clone(),
+            config,
+            rel_pos_h,
+            rel_pos_w,
         })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &DecomposedBiasConfig {
+        &self.config
     }
 
     /// Returns the bias of queries on a grid of `q_size` (height and width) and keys on one of `kv_size`. The unscaled queries are

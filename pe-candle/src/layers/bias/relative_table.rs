@@ -8,10 +8,10 @@ use super::AttentionBias;
 use super::by_distance::ByDistance;
 use crate::kernel::Read;
 
-/// Which row of a table each query and key uses.
+/// Row of a relative table that each query and key uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RelativeTableConfig {
+pub enum RelativeRows {
     /// Swin and Swin v2: windows of `height x width` patches.
     Swin {
         /// Rows of patches.
@@ -45,18 +45,45 @@ pub enum RelativeTableConfig {
     },
 }
 
+/// Configuration of a [`RelativeTable`]: plain data, checked by the layer's constructors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelativeTableConfig {
+    /// Row of each query and key.
+    pub rows: RelativeRows,
+    /// Number of heads, the columns of the table.
+    pub num_heads: usize,
+    /// Name of the table in a `VarBuilder`. Defaults to `attention_biases` for LeViT, whose tensor is `[num_heads, rows]`, and to
+    /// `relative_position_bias_table` otherwise.
+    pub tensor: String,
+}
+
+impl RelativeTableConfig {
+    /// Creates the configuration with the reference's name of the tensor.
+    pub fn new(rows: RelativeRows, num_heads: usize) -> Self {
+        let tensor = match rows {
+            RelativeRows::Levit { .. } => "attention_biases",
+            _ => "relative_position_bias_table",
+        };
+        Self {
+            rows,
+            num_heads,
+            tensor: tensor.to_owned(),
+        }
+    }
+}
+
 /// A trained table of biases by relative position.
 ///
 /// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
 /// use candle_nn::{VarBuilder, VarMap};
-/// use pe_candle::{RelativeTable, RelativeTableConfig, ScoreMask, softmax_with_bias};
+/// use pe_candle::{RelativeRows, RelativeTable, RelativeTableConfig, ScoreMask, softmax_with_bias};
 ///
 /// let varmap = VarMap::new();
 /// let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
-/// let config = RelativeTableConfig::Swin { height: 7, width: 7 };
-/// let table = RelativeTable::new(config, 3, vb)?; // relative_position_bias_table, [169, 3]
+/// let config = RelativeTableConfig::new(RelativeRows::Swin { height: 7, width: 7 }, 3);
+/// let table = RelativeTable::new(config, vb)?; // relative_position_bias_table, [169, 3]
 /// let scores = Tensor::zeros((8, 3, 49, 49), DType::F32, &Device::Cpu)?; // 8 windows
 /// let weights = softmax_with_bias(&scores, Some(&table.bias(49, 49, 0)?), 0.2, &ScoreMask::none())?;
 /// # assert_eq!(weights.dims(), [8, 3, 49, 49]);
@@ -65,7 +92,7 @@ pub enum RelativeTableConfig {
 #[derive(Debug, Clone)]
 pub struct RelativeTable {
     config: RelativeTableConfig,
-    /// `[rows, heads]`.
+    /// `[rows, num_heads]`.
     table: Tensor,
     source: Source,
 }
@@ -81,30 +108,32 @@ enum Source {
 }
 
 impl RelativeTable {
-    /// Loads the table: `relative_position_bias_table`, `[rows, heads]`, or `attention_biases`, `[heads, rows]`, for LeViT.
+    /// Loads the table `config.tensor`, `[rows, num_heads]`, or `[num_heads, rows]` for LeViT.
     ///
     /// # Errors
     /// Returns an error if the sizes are invalid, or the builder has no such tensor.
-    pub fn new(config: RelativeTableConfig, heads: usize, vb: VarBuilder<'_>) -> Result<Self> {
-        let (_, rows) = rows_of(config)?;
-        let table = match config {
-            RelativeTableConfig::Levit { .. } => vb.get((heads, rows), "attention_biases")?.t()?,
-            _ => vb.get((rows, heads), "relative_position_bias_table")?,
+    pub fn new(config: RelativeTableConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        let ((_, rows), heads) = (rows_of(config.rows)?, config.num_heads);
+        let table = match config.rows {
+            RelativeRows::Levit { .. } => vb.get((heads, rows), &config.tensor)?.t()?,
+            _ => vb.get((rows, heads), &config.tensor)?,
         };
-        Self::from_table(config, &table)
+        Self::from_table(config, table)
     }
 
-    /// Uses a table `[rows, heads]`: one under another name, or what the network of Swin v2 computes from
+    /// Uses a table `[rows, num_heads]`: one under another name, or what the network of Swin v2 computes from
     /// [`swin_v2_coordinates`](pe_core::swin_v2_coordinates), gradients included.
     ///
     /// # Errors
-    /// Returns an error if the sizes are invalid, or the table has another number of rows.
-    pub fn from_table(config: RelativeTableConfig, table: &Tensor) -> Result<Self> {
-        let (index, rows) = rows_of(config)?;
-        let (found, _) = table.dims2()?;
-        if found != rows {
-            let dims = table.dims();
-            bail!("a table of shape {dims:?} does not have {rows} rows, as {config:?} needs");
+    /// Returns an error if the sizes are invalid, or the table has another shape.
+    pub fn from_table(config: RelativeTableConfig, table: Tensor) -> Result<Self> {
+        let (index, rows) = rows_of(config.rows)?;
+        let wanted = [rows, config.num_heads];
+        if table.dims() != wanted {
+            bail!(
+                "the table must have shape {wanted:?}, got {:?}",
+                table.dims()
+            );
         }
         let source = match index {
             None => Source::Distance(ByDistance::new()),
@@ -119,17 +148,17 @@ impl RelativeTable {
         };
         Ok(Self {
             config,
-            table: table.clone(),
+            table,
             source,
         })
     }
 
-    /// Returns the specification.
+    /// Returns the configuration.
     pub fn config(&self) -> &RelativeTableConfig {
         &self.config
     }
 
-    /// Returns the table, `[rows, heads]`.
+    /// Returns the table, `[rows, num_heads]`.
     pub fn table(&self) -> &Tensor {
         &self.table
     }
@@ -171,8 +200,8 @@ impl RelativeTable {
     }
 
     fn distances(&self, q_len: usize, kv_len: usize, offset: usize) -> Result<Tensor> {
-        let RelativeTableConfig::Clipped { before, after } = self.config else {
-            bail!("{:?} is not a table by distance", self.config);
+        let RelativeRows::Clipped { before, after } = self.config.rows else {
+            bail!("{:?} is not a table by distance", self.config.rows);
         };
         let distances = relative_distances(q_len, kv_len, offset as u64)?;
         let row = |distance| clipped_index(distance, -i64::from(before), after.into()) as u32;
@@ -187,16 +216,16 @@ impl RelativeTable {
 }
 
 /// Returns the index of a window, and the number of rows of the table.
-fn rows_of(config: RelativeTableConfig) -> Result<(Option<RelativeIndex>, usize)> {
-    let index = match config {
-        RelativeTableConfig::Swin { height, width } => RelativeIndex::swin(height, width)?,
-        RelativeTableConfig::Beit { height, width } => RelativeIndex::beit(height, width)?,
-        RelativeTableConfig::Levit {
+fn rows_of(rows: RelativeRows) -> Result<(Option<RelativeIndex>, usize)> {
+    let index = match rows {
+        RelativeRows::Swin { height, width } => RelativeIndex::swin(height, width)?,
+        RelativeRows::Beit { height, width } => RelativeIndex::beit(height, width)?,
+        RelativeRows::Levit {
             q_size,
             kv_size,
             stride,
         } => RelativeIndex::levit(q_size, kv_size, stride)?,
-        RelativeTableConfig::Clipped { before, after } => {
+        RelativeRows::Clipped { before, after } => {
             return Ok((None, before as usize + after as usize + 1));
         }
     };

@@ -7,6 +7,36 @@ use pe_core::{Element, Sinusoidal, SinusoidalConfig};
 use super::AttentionBias;
 use crate::tensors::convert::table_to_tensor;
 
+/// Configuration of a [`RelativeSinusoid`]: plain data, checked by the layer's constructor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelativeSinusoidConfig {
+    /// Specification of the encodings.
+    pub sinusoidal: SinusoidalConfig,
+    /// Distances of the encodings.
+    pub distances: RelativeDistances,
+}
+
+impl RelativeSinusoidConfig {
+    /// Creates the configuration of a width: interleaved columns, and the distances of a Conformer.
+    pub const fn new(d_model: usize) -> Self {
+        Self {
+            sinusoidal: SinusoidalConfig::new(d_model),
+            distances: RelativeDistances::BelowKvLen,
+        }
+    }
+}
+
+/// Distances `query - key` of relative encodings, descending, where the queries are the last positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RelativeDistances {
+    /// `kv_len - 1 ..= -(q_len - 1)`, those that occur: Conformer, Parakeet.
+    #[default]
+    BelowKvLen,
+    /// `kv_len ..= -(q_len - 1)`: XLNet.
+    FromKvLen,
+}
+
 /// Encodings of distances, and the scores that are made of them: `(q + v) . r[query - key]`.
 ///
 /// | model | columns ([`SinusoidLayout`](pe_core::SinusoidLayout)) | distances |
@@ -17,9 +47,9 @@ use crate::tensors::convert::table_to_tensor;
 /// # Examples
 /// ```
 /// use candle_core::{DType, Device, Tensor};
-/// use pe_candle::{AttentionBias, RelativeSinusoid, SinusoidalConfig};
+/// use pe_candle::{RelativeSinusoid, RelativeSinusoidConfig};
 ///
-/// let encoding = RelativeSinusoid::new(SinusoidalConfig::new(8), DType::F32, &Device::Cpu)?;
+/// let encoding = RelativeSinusoid::new(RelativeSinusoidConfig::new(8), DType::F32, &Device::Cpu)?;
 /// let r = encoding.encodings(3, 5)?; // distances 4 to -2
 /// assert_eq!(r.dims(), [7, 8]);
 /// // After the model's projection: [heads, distances, head_dim].
@@ -31,6 +61,7 @@ use crate::tensors::convert::table_to_tensor;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RelativeSinusoid {
+    config: RelativeSinusoidConfig,
     encoding: Sinusoidal,
     dtype: DType,
     device: Device,
@@ -41,7 +72,7 @@ impl RelativeSinusoid {
     ///
     /// # Errors
     /// Returns an error if the specification is invalid, or `dtype` is not `f32`, `f64`, `f16`, or `bf16`.
-    pub fn new(config: SinusoidalConfig, dtype: DType, device: &Device) -> Result<Self> {
+    pub fn new(config: RelativeSinusoidConfig, dtype: DType, device: &Device) -> Result<Self> {
         if !matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16) {
             bail!(
                 "encodings are f32, f64, f16 or bf16, not {}",
@@ -49,33 +80,25 @@ impl RelativeSinusoid {
             );
         }
         Ok(Self {
-            encoding: Sinusoidal::new(config)?,
+            config,
+            encoding: Sinusoidal::new(config.sinusoidal)?,
             dtype,
             device: device.clone(),
         })
     }
 
-    /// Computes the encodings of the distances `query - key`, descending from `kv_len - 1` to `-(q_len - 1)`:
-    /// `[q_len + kv_len - 1, d_model]`. Every entry is the number of the layer's type nearest to the true value.
+    /// Returns the configuration.
+    pub fn config(&self) -> &RelativeSinusoidConfig {
+        &self.config
+    }
+
+    /// Computes the encodings of the distances of the configuration, `[q_len + kv_len - 1, d_model]`, with
+    /// [`RelativeDistances::FromKvLen`] `[q_len + kv_len, d_model]`. Every entry is the number of the layer's type nearest to the true
+    /// value.
     ///
     /// # Errors
     /// Returns an error if a length is zero, or they are too many.
     pub fn encodings(&self, q_len: usize, kv_len: usize) -> Result<Tensor> {
-        if q_len == 0 {
-            bail!("encodings of distances need queries, got q_len 0");
-        }
-        self.descending(q_len, kv_len, 1)
-    }
-
-    /// Computes the encodings of XLNet, whose first distance is `kv_len`: `[q_len + kv_len, d_model]`.
-    ///
-    /// # Errors
-    /// Returns an error if a length is zero, or they are too many.
-    pub fn encodings_from_kv_len(&self, q_len: usize, kv_len: usize) -> Result<Tensor> {
-        self.descending(q_len, kv_len, 0)
-    }
-
-    fn descending(&self, q_len: usize, kv_len: usize, less: i64) -> Result<Tensor> {
         fn of<T: Element + WithDType>(
             encoding: &Sinusoidal,
             distances: &[f64],
@@ -85,7 +108,13 @@ impl RelativeSinusoid {
         }
         // The queries are the last of the positions.
         pe_core::relative_distances(q_len, kv_len, 0)?;
-        let first = kv_len as i64 - less;
+        if q_len == 0 {
+            bail!("encodings of distances need queries, got q_len 0");
+        }
+        let first = match self.config.distances {
+            RelativeDistances::BelowKvLen => kv_len as i64 - 1,
+            RelativeDistances::FromKvLen => kv_len as i64,
+        };
         let distances: Vec<_> = (-(q_len as i64 - 1)..=first)
             .rev()
             .map(|d| d as f64)

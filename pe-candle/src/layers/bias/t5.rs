@@ -2,10 +2,64 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
-use pe_core::{T5Buckets, T5BucketsConfig};
+use pe_core::hf_config::{self, HfBias, HfConfig};
+use pe_core::{BucketDirection, T5Buckets, T5BucketsConfig};
 
 use super::AttentionBias;
 use super::by_distance::ByDistance;
+
+/// Configuration of a [`T5Bias`]: plain data, checked by the layer's constructors.
+///
+/// # Examples
+/// ```
+/// use pe_candle::{BucketDirection, T5BiasConfig};
+///
+/// let json = r#"{"model_type": "t5", "num_heads": 8, "relative_attention_num_buckets": 32}"#;
+/// let decoder = T5BiasConfig::from_hf_config(json, BucketDirection::Unidirectional)?;
+/// assert_eq!(decoder, T5BiasConfig::new(8, BucketDirection::Unidirectional));
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct T5BiasConfig {
+    /// Number of heads, the columns of the table.
+    pub num_heads: usize,
+    /// Buckets, the rows of the table.
+    pub buckets: T5BucketsConfig,
+    /// Name of the table in a `VarBuilder`. Defaults to `relative_attention_bias.weight`; it is `rel_attn_embed.weight` in WavLM.
+    pub tensor: String,
+}
+
+impl T5BiasConfig {
+    /// Creates the configuration of T5: 32 buckets up to a distance of 128.
+    pub fn new(num_heads: usize, direction: BucketDirection) -> Self {
+        Self {
+            num_heads,
+            buckets: T5BucketsConfig::new(direction),
+            tensor: "relative_attention_bias.weight".to_owned(),
+        }
+    }
+
+    /// Reads heads and buckets from a model's `config.json` ([`hf_config::read_bias`]). The stacks of a model differ in the direction,
+    /// which the file does not state: encoders are bidirectional, decoders unidirectional.
+    ///
+    /// # Errors
+    /// Returns an error if the file states another bias or none. Also returns the errors of [`hf_config::read_bias`].
+    pub fn from_hf_config<'a>(
+        config: impl Into<HfConfig<'a>>,
+        direction: BucketDirection,
+    ) -> Result<Self> {
+        match hf_config::read_bias(config)? {
+            Some(HfBias::Buckets { num_heads, buckets }) => Ok(Self {
+                buckets: T5BucketsConfig {
+                    direction,
+                    ..buckets
+                },
+                ..Self::new(num_heads, direction)
+            }),
+            other => bail!("the model has no bias by buckets of distances, but {other:?}"),
+        }
+    }
+}
 
 /// The bias of T5, mT5, UMT5, MPNet, WavLM, and LayoutLM: `table[bucket(key - query), head]`.
 ///
@@ -16,50 +70,60 @@ use super::by_distance::ByDistance;
 /// ```
 /// use candle_core::{DType, Device};
 /// use candle_nn::{VarBuilder, VarMap};
-/// use pe_candle::{BucketDirection, T5Bias, T5BucketsConfig};
+/// use pe_candle::{BucketDirection, T5Bias, T5BiasConfig};
 ///
 /// let varmap = VarMap::new();
 /// let vb = VarBuilder::from_varmap(&varmap, DType::F32, &Device::Cpu);
-/// let config = T5BucketsConfig::new(BucketDirection::Unidirectional);
-/// let bias = T5Bias::new(config, 8, vb)?; // the tensor relative_attention_bias.weight, [32, 8]
+/// let config = T5BiasConfig::new(8, BucketDirection::Unidirectional);
+/// let bias = T5Bias::new(config, vb)?; // the tensor relative_attention_bias.weight, [32, 8]
 /// let step = bias.bias(1, 100, 99)?; // the token at position 99
 /// assert_eq!(step.to_tensor()?.dims(), [1, 8, 1, 100]);
 /// # Ok::<(), candle_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct T5Bias {
+    config: T5BiasConfig,
     buckets: T5Buckets,
     table: Tensor,
     kept: ByDistance,
 }
 
 impl T5Bias {
-    /// Loads the table `relative_attention_bias.weight`, `[num_buckets, heads]`.
+    /// Loads the table `config.tensor`, `[num_buckets, num_heads]`.
     ///
     /// # Errors
     /// Returns an error if the specification is invalid, or the builder has no such tensor.
-    pub fn new(config: T5BucketsConfig, heads: usize, vb: VarBuilder<'_>) -> Result<Self> {
-        T5Buckets::new(config)?;
-        let shape = (config.num_buckets, heads);
-        Self::from_table(config, &vb.get(shape, "relative_attention_bias.weight")?)
+    pub fn new(config: T5BiasConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        T5Buckets::new(config.buckets)?;
+        let shape = (config.buckets.num_buckets, config.num_heads);
+        let table = vb.get(shape, &config.tensor)?;
+        Self::from_table(config, table)
     }
 
-    /// Uses a table `[num_buckets, heads]`, under whatever name it was loaded. (LayoutLM stores the transposed matrix, `rel_pos_bias.weight`.)
+    /// Uses a table `[num_buckets, num_heads]`, under whatever name it was loaded. (LayoutLM stores the transposed matrix, `rel_pos_bias.weight`.)
     ///
     /// # Errors
     /// Returns an error if the specification is invalid, or the table has another shape.
-    pub fn from_table(config: T5BucketsConfig, table: &Tensor) -> Result<Self> {
-        let buckets = T5Buckets::new(config)?;
-        let (rows, _) = table.dims2()?;
-        if rows != config.num_buckets {
-            let (dims, wanted) = (table.dims(), config.num_buckets);
-            bail!("a table of shape {dims:?} does not have {wanted} buckets");
+    pub fn from_table(config: T5BiasConfig, table: Tensor) -> Result<Self> {
+        let buckets = T5Buckets::new(config.buckets)?;
+        let wanted = [config.buckets.num_buckets, config.num_heads];
+        if table.dims() != wanted {
+            bail!(
+                "the table must have shape {wanted:?}, got {:?}",
+                table.dims()
+            );
         }
         Ok(Self {
+            config,
             buckets,
-            table: table.clone(),
+            table,
             kept: ByDistance::new(),
         })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &T5BiasConfig {
+        &self.config
     }
 
     /// Returns the buckets.
@@ -67,7 +131,7 @@ impl T5Bias {
         &self.buckets
     }
 
-    /// Returns the table, `[num_buckets, heads]`.
+    /// Returns the table, `[num_buckets, num_heads]`.
     pub fn table(&self) -> &Tensor {
         &self.table
     }

@@ -5,10 +5,10 @@
 use candle_core::{Result, bail};
 use pe_core::{MAX_D_MODEL, MAX_GRID_SIDE, PatchOrder, ResizeConfig, ResizePreset};
 
-/// Axes of a learned table of `N` rows and `D` columns.
+/// Shape of the table of a learned grid, of `N` rows and `D` columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum TableAxes {
+pub enum LearnedGridShape {
     /// `[N, D]`: SigLIP, the vision models of Qwen, tables by offset.
     Rows,
     /// `[1, N, D]`: ViT, DINOv2, timm.
@@ -35,8 +35,8 @@ pub struct LearnedGridConfig {
     /// Sides of the grid, in the order of the table's rows: height and width of an image; frames, height,
     /// and width of a video; one side for a sequence.
     pub sides: Vec<usize>,
-    /// Width of a row.
-    pub width: usize,
+    /// Width of a row. For tables by offset, the number of heads.
+    pub d_model: usize,
     /// Rows before the grid, such as that of a class token. They are kept.
     pub rows_before: usize,
     /// Rows after the grid, such as BEiT's three. They are kept.
@@ -45,25 +45,25 @@ pub struct LearnedGridConfig {
     pub resize: ResizeConfig,
     /// Order of the resized rows.
     pub order: PatchOrder,
-    /// Axes of the table.
-    pub axes: TableAxes,
+    /// Shape of the table.
+    pub shape: LearnedGridShape,
     /// Name of the table in a `VarBuilder`. Defaults to `position_embeddings`.
     pub tensor: String,
 }
 
 impl LearnedGridConfig {
     /// Creates the configuration of a grid without other rows, resized as in ViT: torch's `bicubic`.
-    pub fn new(sides: impl Into<Vec<usize>>, width: usize) -> Self {
+    pub fn new(sides: impl Into<Vec<usize>>, d_model: usize) -> Self {
         Self {
             rows_before: 0,
-            ..Self::from_preset(ResizePreset::Vit, sides, width)
+            ..Self::from_preset(ResizePreset::Vit, sides, d_model)
         }
     }
 
     /// Creates the configuration of a grid as a model or a library has it: way of resizing, rows before
-    /// and after the grid, order, axes, and the tensor's name.
+    /// and after the grid, order, and the tensor's name and shape.
     ///
-    /// | preset | tensor | axes |
+    /// | preset | tensor | shape |
     /// |---|---|---|
     /// | `vit`, `dinov2-registers` | `position_embeddings` | `[1, N, D]` |
     /// | `timm`, `dinov2-offset` | `pos_embed` | `[1, N, D]` |
@@ -76,33 +76,33 @@ impl LearnedGridConfig {
     ///
     /// The sides of tables by offset are `2 * side - 1` of the window's. BEiT reads its table with
     /// height and width swapped, and so does this configuration.
-    pub fn from_preset(preset: ResizePreset, sides: impl Into<Vec<usize>>, width: usize) -> Self {
+    pub fn from_preset(preset: ResizePreset, sides: impl Into<Vec<usize>>, d_model: usize) -> Self {
         use ResizePreset as P;
         let [rows_before, rows_after] = preset.kept_rows();
         let mut sides = sides.into();
         if preset.swaps_sides() {
             sides.reverse();
         }
-        let (tensor, axes) = match preset {
-            P::Timm | P::Dinov2Offset => ("pos_embed", TableAxes::BatchOfRows),
+        let (tensor, shape) = match preset {
+            P::Timm | P::Dinov2Offset => ("pos_embed", LearnedGridShape::BatchOfRows),
             P::Siglip | P::Siglip2 | P::Glm4v | P::PaddleocrVl => {
-                ("position_embedding.weight", TableAxes::Rows)
+                ("position_embedding.weight", LearnedGridShape::Rows)
             }
-            P::Qwen3Vl => ("pos_embed.weight", TableAxes::Rows),
-            P::Sam2 => ("pos_embed", TableAxes::ChannelsFirst),
-            P::Beit | P::Swin => ("relative_position_bias_table", TableAxes::Rows),
-            P::Levit => ("attention_biases", TableAxes::Rows),
-            P::Jax => ("pos_embedding", TableAxes::BatchOfRows),
-            _ => ("position_embeddings", TableAxes::BatchOfRows),
+            P::Qwen3Vl => ("pos_embed.weight", LearnedGridShape::Rows),
+            P::Sam2 => ("pos_embed", LearnedGridShape::ChannelsFirst),
+            P::Beit | P::Swin => ("relative_position_bias_table", LearnedGridShape::Rows),
+            P::Levit => ("attention_biases", LearnedGridShape::Rows),
+            P::Jax => ("pos_embedding", LearnedGridShape::BatchOfRows),
+            _ => ("position_embeddings", LearnedGridShape::BatchOfRows),
         };
         Self {
             sides,
-            width,
+            d_model,
             rows_before,
             rows_after,
             resize: preset.config(),
             order: preset.order(),
-            axes,
+            shape,
             tensor: tensor.to_owned(),
         }
     }
@@ -124,21 +124,21 @@ impl LearnedGridConfig {
     }
 
     /// Returns the shape of the table.
-    pub(crate) fn shape(&self) -> Vec<usize> {
-        let (rows, width) = (self.rows(), self.width);
-        match self.axes {
-            TableAxes::Rows => vec![rows, width],
-            TableAxes::BatchOfRows => vec![1, rows, width],
-            TableAxes::ChannelsLast => [&[1], &self.sides[..], &[width]].concat(),
-            TableAxes::ChannelsFirst => [&[1, width], &self.sides[..]].concat(),
+    pub(crate) fn dims(&self) -> Vec<usize> {
+        let (rows, width) = (self.rows(), self.d_model);
+        match self.shape {
+            LearnedGridShape::Rows => vec![rows, width],
+            LearnedGridShape::BatchOfRows => vec![1, rows, width],
+            LearnedGridShape::ChannelsLast => [&[1], &self.sides[..], &[width]].concat(),
+            LearnedGridShape::ChannelsFirst => [&[1, width], &self.sides[..]].concat(),
         }
     }
 
     /// Checks the sizes, and that the grid can be resized to its own size.
     pub(crate) fn check(&self) -> Result<()> {
-        let (sides, width) = (&self.sides, self.width);
+        let (sides, width) = (&self.sides, self.d_model);
         if width == 0 || width > MAX_D_MODEL {
-            bail!("width {width} is outside 1..={MAX_D_MODEL}");
+            bail!("d_model {width} is outside 1..={MAX_D_MODEL}");
         }
         if sides.is_empty() || sides.len() > 4 {
             bail!("sides {sides:?}: a grid has 1 to 4 sides");
@@ -157,9 +157,14 @@ impl LearnedGridConfig {
             );
         }
         let kept = self.rows_before != 0 || self.rows_after != 0;
-        if kept && !matches!(self.axes, TableAxes::Rows | TableAxes::BatchOfRows) {
-            let axes = self.axes;
-            bail!("a table of axes {axes:?} has no rows before or after the grid");
+        if kept
+            && !matches!(
+                self.shape,
+                LearnedGridShape::Rows | LearnedGridShape::BatchOfRows
+            )
+        {
+            let shape = self.shape;
+            bail!("a table of shape {shape:?} has no rows before or after the grid");
         }
         if self.order != PatchOrder::RowMajor && sides.len() < 2 {
             bail!("sides {sides:?}: an order of squares needs two");

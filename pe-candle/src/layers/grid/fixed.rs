@@ -23,7 +23,7 @@ pub struct GridEncodingConfig {
     /// Specification of the rows.
     pub grid: GridConfig,
     /// Axes of inputs that have the sides of the grid.
-    pub axes: PatchAxes,
+    pub axis_order: PatchAxes,
     /// Type of the table, if it differs from the layer's type. The only other type is `f32`.
     pub table_dtype: Option<DType>,
 }
@@ -31,8 +31,8 @@ pub struct GridEncodingConfig {
 impl GridEncodingConfig {
     /// Creates the configuration of a grid with equal shares of the columns for each side, the first
     /// side first.
-    pub fn new(d_model: usize, sides: usize) -> Self {
-        Self::of(GridConfig::new(d_model, sides))
+    pub fn new(d_model: usize, num_sides: usize) -> Self {
+        Self::of(GridConfig::new(d_model, num_sides))
     }
 
     /// Creates the configuration of a known library.
@@ -43,7 +43,7 @@ impl GridEncodingConfig {
     fn of(grid: GridConfig) -> Self {
         Self {
             grid,
-            axes: PatchAxes::ChannelsLast,
+            axis_order: PatchAxes::ChannelsLast,
             table_dtype: None,
         }
     }
@@ -102,7 +102,7 @@ impl Shared {
     fn build_as<T: Element + WithDType>(&self, rows: Rows<'_>) -> Result<Tensor> {
         let table = match rows {
             Rows::Of(sides) => self.grid.table::<T>(sides)?,
-            Rows::At(coordinates) => self.grid.table_at::<T>(&coordinates)?,
+            Rows::At(coordinates) => self.grid.table_at_reals::<T>(&coordinates)?,
         };
         table_to_tensor(table, &self.device)
     }
@@ -130,6 +130,16 @@ impl GridEncoding {
             shared: Arc::new(shared),
             plan: Plan::best(),
         })
+    }
+
+    /// Returns the width of the encoding.
+    pub fn d_model(&self) -> usize {
+        self.shared.grid.d_model()
+    }
+
+    /// Returns the checked specification.
+    pub fn grid(&self) -> &Grid {
+        &self.shared.grid
     }
 
     /// Returns the configuration.
@@ -191,7 +201,7 @@ impl GridEncoding {
         }
         let coordinates = match &config.axes[..] {
             [first, others @ ..]
-                if config.sides == 2
+                if config.num_sides == 2
                     && others
                         .iter()
                         .all(|axis| axis.coordinates == first.coordinates) =>
@@ -225,6 +235,6 @@ impl GridEncoding {
     pub fn forward(&self, xs: &Tensor, sides: &[usize]) -> Result<Tensor> {
         let rows = self.encoding(sides)?;
         check_input(xs, &rows)?;
-        add(&self.plan, xs, rows, sides, self.shared.config.axes)
+        add(&self.plan, xs, rows, sides, self.shared.config.axis_order)
     }
 }

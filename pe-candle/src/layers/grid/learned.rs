@@ -8,7 +8,7 @@ use pe_core::PatchGrid;
 
 use crate::kernel::{GatherSum, Gathering, Plan, Side};
 use crate::layers::grid::add::{PatchAxes, add, check_input};
-use crate::layers::grid::config::{LearnedGridConfig, TableAxes};
+use crate::layers::grid::config::{LearnedGridConfig, LearnedGridShape};
 use crate::layers::grid::requests::Request;
 use crate::layers::published::Published;
 use crate::layers::reference::Paths;
@@ -84,10 +84,10 @@ impl LearnedGrid {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the width is 0 or above [`MAX_D_MODEL`](pe_core::MAX_D_MODEL), or a side is 0 or above
+    /// - `d_model` is 0 or above [`MAX_D_MODEL`](pe_core::MAX_D_MODEL), or a side is 0 or above
     ///   [`MAX_GRID_SIDE`](pe_core::MAX_GRID_SIDE),
     /// - the options of the kernel contradict each other,
-    /// - the axes of the table have no place for the rows before and after the grid,
+    /// - the shape of the table has no place for the rows before and after the grid,
     /// - the `VarBuilder` has no such tensor, or one of another shape.
     pub fn new(config: LearnedGridConfig, vb: VarBuilder<'_>) -> Result<Self> {
         config.check()?;
@@ -95,11 +95,11 @@ impl LearnedGrid {
             mean: 0.0,
             stdev: 0.02,
         };
-        let table = vb.get_with_hints(config.shape(), &config.tensor, init)?;
+        let table = vb.get_with_hints(config.dims(), &config.tensor, init)?;
         Self::from_table(config, table)
     }
 
-    /// Creates the layer with a caller-supplied table in the axes of the configuration. If it is a variable
+    /// Creates the layer with a caller-supplied table in the shape of the configuration. If it is a variable
     /// or computed from one, gradients flow to it.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl LearnedGrid {
     /// not a float type. Also returns the errors of [`new`](Self::new) about the configuration.
     pub fn from_table(config: LearnedGridConfig, table: Tensor) -> Result<Self> {
         config.check()?;
-        let (wanted, dims) = (config.shape(), table.dims());
+        let (wanted, dims) = (config.dims(), table.dims());
         if dims != wanted {
             bail!("the table must have shape {wanted:?}, got {dims:?}");
         }
@@ -135,15 +135,20 @@ impl LearnedGrid {
         &self.shared.config
     }
 
+    /// Returns the width of a row.
+    pub fn d_model(&self) -> usize {
+        self.shared.config.d_model
+    }
+
     /// Returns the table as it was given.
     pub fn table(&self) -> &Tensor {
         &self.shared.table
     }
 
-    /// Returns the rows of a grid of this size, `[rows, width]`, with the rows before and after the grid.
+    /// Returns the rows of a grid of these sides, `[rows, d_model]`, with the rows before and after the grid.
     ///
     /// # Errors
-    /// Returns an error if the size has another number of sides, a side is 0 or above
+    /// Returns an error if the number of sides is another one, a side is 0 or above
     /// [`MAX_GRID_SIDE`](pe_core::MAX_GRID_SIDE), a scale factor leads to another size, the order
     /// cannot divide the size, or the result would be too large.
     ///
@@ -161,12 +166,12 @@ impl LearnedGrid {
     /// assert_eq!(rows.to_vec2::<f32>()?, [[0.], [0.25], [0.75], [1.]]);
     /// # Ok::<(), candle_core::Error>(())
     /// ```
-    pub fn resized(&self, size: &[usize]) -> Result<Tensor> {
-        self.rows(Request::Whole(size.to_vec()))
+    pub fn resized(&self, sides: &[usize]) -> Result<Tensor> {
+        self.rows(Request::Whole(sides.to_vec()))
     }
 
     /// Returns the rows of the grids of several images, one image after the other, without the rows before
-    /// and after the grid: `[sum of patches, width]`. Frames of a video have the same rows.
+    /// and after the grid: `[sum of patches, d_model]`. Frames of a video have the same rows.
     ///
     /// # Errors
     /// Returns an error if the grid does not have two sides. Also returns the errors of
@@ -191,7 +196,7 @@ impl LearnedGrid {
     }
 
     /// Returns the rows of the grids of several images, each padded with copies of its first row:
-    /// `[images, len, width]`, as SigLIP 2 (NaFlex) pads them.
+    /// `[images, len, d_model]`, as SigLIP 2 (NaFlex) pads them.
     ///
     /// # Errors
     /// Returns an error if an image has no patches or more than `len`. Also returns the errors of
@@ -212,23 +217,23 @@ impl LearnedGrid {
             }
         }
         let rows = self.rows(Request::Padded(grids.to_vec(), len))?;
-        rows.reshape((grids.len(), len, self.shared.config.width))
+        rows.reshape((grids.len(), len, self.shared.config.d_model))
     }
 
     /// Adds the resized grid to patches.
     ///
     /// The shape of `xs` is `[B, T, D]`, where `T` is the number of resized rows, or `[B, D, H, W]` for a
-    /// table of these axes, or else `[B, H, W, D]`. The result has the type of `xs`, which is that of the
+    /// table of this shape, or else `[B, H, W, D]`. The result has the type of `xs`, which is that of the
     /// table, or `f64`, `f16`, or `bf16` with a table of `f32`.
     ///
     /// # Errors
     /// Returns an error if the shape of `xs` does not match the resized grid, or its type or device does
     /// not match the table. Also returns the errors of [`resized`](Self::resized).
-    pub fn forward(&self, xs: &Tensor, size: &[usize]) -> Result<Tensor> {
+    pub fn forward(&self, xs: &Tensor, sides: &[usize]) -> Result<Tensor> {
         check_input(xs, &self.shared.table)?;
-        let rows = self.resized(size)?;
+        let rows = self.resized(sides)?;
         let axes = self.patch_axes();
-        add(&self.plan, xs, rows, size, axes)
+        add(&self.plan, xs, rows, sides, axes)
     }
 
     /// Adds the grids of several images to their patches, which follow each other: `[T, D]` or
@@ -247,8 +252,8 @@ impl LearnedGrid {
     }
 
     fn patch_axes(&self) -> PatchAxes {
-        match self.shared.config.axes {
-            TableAxes::ChannelsFirst => PatchAxes::ChannelsFirst,
+        match self.shared.config.shape {
+            LearnedGridShape::ChannelsFirst => PatchAxes::ChannelsFirst,
             _ => PatchAxes::ChannelsLast,
         }
     }
@@ -287,16 +292,18 @@ impl LearnedGrid {
 
     fn sums(&self, gathering: &Arc<Gathering>) -> Result<Tensor> {
         let config = &self.shared.config;
-        let table = match config.axes {
-            TableAxes::ChannelsFirst => self.shared.table.flatten_from(2)?.transpose(1, 2)?,
+        let table = match config.shape {
+            LearnedGridShape::ChannelsFirst => {
+                self.shared.table.flatten_from(2)?.transpose(1, 2)?
+            }
             _ => self.shared.table.clone(),
         };
-        let table = table.reshape((config.rows(), config.width))?;
+        let table = table.reshape((config.rows(), config.d_model))?;
         let taps = gathering.taps(Side::Forward);
         // A view of the shape that the rows will have, to see whether memory can hold them.
         let declared = table
             .narrow(0, 0, 1)?
-            .broadcast_as((taps.rows(), config.width))?;
+            .broadcast_as((taps.rows(), config.d_model))?;
         memory::for_result("the resized grid", &declared)?;
         if !self.plan.has_kernel(&table) {
             return (Paths::get(&self.plan)?.sum)(&table, taps);

@@ -147,7 +147,7 @@ pub enum LearnedShape {
     #[default]
     Rows,
     /// `[1, rows, d_model]`, a parameter of vision transformers.
-    OneBatch,
+    BatchOfRows,
 }
 
 /// Learned tables of released models, by the names of transformers and timm.
@@ -224,8 +224,8 @@ impl LearnedPreset {
             Self::Gpt2 => ("wpe.weight", Offset(0), LearnedShape::Rows),
             Self::Whisper => ("embed_positions.weight", Offset(0), LearnedShape::Rows),
             Self::Clip => ("position_embedding.weight", Offset(0), LearnedShape::Rows),
-            Self::Vit => ("position_embeddings", Offset(0), LearnedShape::OneBatch),
-            Self::TimmVit => ("pos_embed", Offset(0), LearnedShape::OneBatch),
+            Self::Vit => ("position_embeddings", Offset(0), LearnedShape::BatchOfRows),
+            Self::TimmVit => ("pos_embed", Offset(0), LearnedShape::BatchOfRows),
         };
         LearnedPositionalConfig {
             tensor: tensor.to_owned(),
@@ -236,24 +236,4 @@ impl LearnedPreset {
     }
 }
 
-impl std::fmt::Display for LearnedPreset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for LearnedPreset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|preset| preset.name() == name).ok_or_else(|| {
-            pe_core::Error::UnknownName {
-                kind: "learned preset",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            }
-            .into()
-        })
-    }
-}
+pe_core::impl_names!(LearnedPreset, "learned preset", pe_core::Error);

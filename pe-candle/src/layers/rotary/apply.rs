@@ -244,7 +244,7 @@ impl RotaryEmbedding {
     /// # Errors
     /// Returns the errors of [`apply_inplace`](Self::apply_inplace) and
     /// [`apply_with_positions`](Self::apply_with_positions).
-    pub fn apply_inplace_with_positions(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
+    pub fn apply_with_positions_inplace(&self, xs: &Tensor, position_ids: &Tensor) -> Result<()> {
         let (batch, time) = self.check("the input", xs)?;
         memory::own("rotate", xs)?;
         Rotation::rotate_in_place(self.at_ids(position_ids, batch, time)?, xs)

@@ -31,7 +31,7 @@ pub use self::positions::AxialPositions;
 /// use candle_core::{DType, Device, Tensor};
 /// use pe_candle::{AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, AxialRotaryPreset};
 ///
-/// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Wan, 128)?;
+/// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Wan, 128);
 /// let rotary = AxialRotaryEmbedding::new(config, DType::BF16, &Device::Cpu)?;
 /// // A video of 3 frames of 4 x 6 tokens: [B, H, T, head_dim].
 /// let q = Tensor::ones((1, 2, 3 * 4 * 6, 128), DType::BF16, &Device::Cpu)?;
@@ -126,7 +126,7 @@ impl AxialRotaryEmbedding {
     /// use pe_candle::{AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, AxialRotaryPreset};
     ///
     /// let device = &Device::Cpu;
-    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)?;
+    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128);
     /// let rotary = AxialRotaryEmbedding::new(config, DType::F32, device)?;
     /// // Two text tokens, then an image of 2 x 2 tokens: [T, axes], as in diffusers.
     /// let ids = [[0f32, 0., 0.], [0., 0., 0.], [0., 0., 0.], [0., 0., 1.], [0., 1., 0.], [0., 1., 1.]];
@@ -179,7 +179,7 @@ impl AxialRotaryEmbedding {
     /// use candle_core::{DType, Device, Tensor};
     /// use pe_candle::{AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, AxialRotaryPreset};
     ///
-    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Pixtral, 64)?;
+    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Pixtral, 64);
     /// let rotary = AxialRotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
     /// let q = Tensor::randn(0f32, 1., (1, 4, 6, 64), &Device::Cpu)?;
     /// let wanted = rotary.apply(&q, &[2, 3])?;
@@ -221,7 +221,7 @@ impl AxialRotaryEmbedding {
     /// use candle_core::{DType, Device};
     /// use pe_candle::{AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, AxialRotaryPreset};
     ///
-    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::DinoV3, 64)?;
+    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::DinoV3, 64);
     /// let rotary = AxialRotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
     /// let (cos, sin) = rotary.cos_sin(&[14, 14])?;
     /// assert_eq!((cos.dims(), sin.dims()), (&[5 + 196, 32][..], &[5 + 196, 32][..]));

@@ -31,27 +31,30 @@ pub const MAX_HEADS: usize = 1 << 16;
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AlibiConfig {
     /// Number of heads, 1 to [`MAX_HEADS`].
-    pub heads: usize,
+    pub num_heads: usize,
     /// Exponent of the last slope of a power of two: `alibi_bias_max` of MPT. Defaults to 8.
     pub bias_max: f64,
 }
 
 impl AlibiConfig {
     /// Creates the specification of the paper: `bias_max` 8.
-    pub const fn new(heads: usize) -> Self {
+    pub const fn new(num_heads: usize) -> Self {
         Self {
-            heads,
+            num_heads,
             bias_max: 8.0,
         }
     }
 
     /// Returns the exponent of each slope, as numerator and denominator of the factor of `bias_max`.
     fn exponents(&self) -> Result<Vec<(u64, u64)>> {
-        let Self { heads, bias_max } = *self;
-        if heads == 0 || heads > MAX_HEADS {
+        let Self {
+            num_heads,
+            bias_max,
+        } = *self;
+        if num_heads == 0 || num_heads > MAX_HEADS {
             return Err(Error::Bias {
-                name: "heads",
-                value: heads as u64,
+                name: "num_heads",
+                value: num_heads as u64,
                 allowed: "1..=65536",
             });
         }
@@ -61,10 +64,10 @@ impl AlibiConfig {
                 value: bias_max,
             });
         }
-        let lower = 1 << heads.ilog2();
+        let lower = 1 << num_heads.ilog2();
         let mut exponents: Vec<_> = (1..=lower).map(|h| (h, lower)).collect();
         exponents.extend((1..2 * lower).step_by(2).map(|h| (h, 2 * lower)));
-        exponents.truncate(heads);
+        exponents.truncate(num_heads);
         Ok(exponents)
     }
 }
@@ -152,7 +155,7 @@ impl AlibiSlopes {
 /// power of a rounded base, with an error of up to 11 ulp for 128 heads. Falcon rounds them to `bf16`: `T` = `bf16`.)
 ///
 /// # Errors
-/// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+/// Returns an error if `num_heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
 ///
 /// # Examples
 /// ```

@@ -2,21 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::families::resize::AxisTaps;
+use crate::families::rotary::{PatchGrid, PatchOrder};
 use crate::limits::MAX_TAPS;
-
-/// Order of the rows of a resized grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum PatchOrder {
-    /// The last axis first: row after row of patches.
-    #[default]
-    RowMajor,
-    /// Squares of this many patches along the last two axes, one square after the other and row-major
-    /// within: the vision models of Qwen2-VL and its successors, which merge each square to a token.
-    MergeBlocks(u32),
-}
 
 /// Rows of a table that contribute to each row of a result, with their weights: one weighted sum of rows
 /// for each row.
@@ -118,9 +105,6 @@ impl RowTaps {
                 expected: needed,
             });
         }
-        if let (PatchOrder::MergeBlocks(merge), [.., rows, columns]) = (order, axes) {
-            check_squares(rows.to(), columns.to(), merge)?;
-        }
         let product = |of: &dyn Fn(&AxisTaps) -> usize| {
             let sides = axes.iter().map(|axis| of(axis) as u64);
             sides.fold(1u64, u64::saturating_mul)
@@ -133,12 +117,27 @@ impl RowTaps {
             });
         }
         self.reserve(product(&AxisTaps::to), product(&AxisTaps::total))?;
-        let sides: Vec<usize> = axes.iter().map(|axis| axis.to()).collect();
-        let mut at = vec![0; sides.len()];
-        for index in 0..sides.iter().product() {
-            place(index, &sides, order, &mut at);
-            self.push_products(axes, &at, 0, 1.0, first);
-            self.starts.push(self.sources.len() as u32);
+        let (outer, plane) = axes.split_at(axes.len().saturating_sub(2));
+        let side = |axis: Option<&&AxisTaps>| axis.map_or(1, |axis| axis.to() as u32);
+        let grid = PatchGrid {
+            frames: 1,
+            rows: side(plane.iter().rev().nth(1)),
+            columns: side(plane.last()),
+        };
+        let patches = order.patches(grid)?;
+        let mut at = vec![0; axes.len()];
+        for frame in 0..outer.iter().map(|axis| axis.to()).product() {
+            let mut rest = frame;
+            for (at, axis) in at.iter_mut().zip(outer).rev() {
+                *at = rest % axis.to();
+                rest /= axis.to();
+            }
+            for (row, column) in patches.clone() {
+                let inner = [row as usize, column as usize];
+                at[outer.len()..].copy_from_slice(&inner[2 - plane.len()..]);
+                self.push_products(axes, &at, 0, 1.0, first);
+                self.starts.push(self.sources.len() as u32);
+            }
         }
         Ok(())
     }
@@ -237,35 +236,4 @@ impl RowTaps {
             Err(Error::OutOfMemory { bytes })
         }
     }
-}
-
-/// Writes the coordinates of the row with the given index. Squares must have been checked.
-fn place(mut index: usize, sides: &[usize], order: PatchOrder, at: &mut [usize]) {
-    let mut rest = sides.len();
-    if let (PatchOrder::MergeBlocks(merge), [.., rows, columns]) = (order, sides) {
-        let side = merge as usize;
-        let (plane, area) = (rows * columns, side * side);
-        let (block, within) = (index % plane / area, index % area);
-        let blocks = columns / side;
-        rest -= 2;
-        at[rest] = block / blocks * side + within / side;
-        at[rest + 1] = block % blocks * side + within % side;
-        index /= plane;
-    }
-    for (at, side) in at[..rest].iter_mut().zip(&sides[..rest]).rev() {
-        *at = index % side;
-        index /= side;
-    }
-}
-
-fn check_squares(rows: usize, columns: usize, merge: u32) -> Result<()> {
-    let side = merge as usize;
-    if merge == 0 || !rows.is_multiple_of(side) || !columns.is_multiple_of(side) {
-        return Err(Error::Grid {
-            rows: rows as u32,
-            columns: columns as u32,
-            merge,
-        });
-    }
-    Ok(())
 }

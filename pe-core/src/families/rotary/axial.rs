@@ -52,12 +52,12 @@ pub struct AxialTables<T> {
 /// ```
 /// use pe_core::{AxialRotary, AxialRotaryPreset};
 ///
-/// let flux = AxialRotary::new(AxialRotaryPreset::Flux.config(128)?)?;
+/// let flux = AxialRotary::new(AxialRotaryPreset::Flux.config(128))?;
 /// // An image of 64 x 48 tokens; the first coordinate, which numbers images, is 0.
 /// let tables = flux.grid_tables::<f32>(&[1, 64, 48])?.first;
 /// assert_eq!((tables.cos.rows(), tables.cos.width()), (64 * 48, 64));
 /// // The same by explicit coordinates, for two of its tokens.
-/// let tokens = flux.tables::<f32>(&[&[0.0, 0.0], &[0.0, 1.0], &[5.0, 2.0]])?.first;
+/// let tokens = flux.tables_at_reals::<f32>(&[&[0.0, 0.0], &[0.0, 1.0], &[5.0, 2.0]])?.first;
 /// assert_eq!(tokens.sin.row(1), tables.sin.row(48 + 2));
 /// # Ok::<(), pe_core::Error>(())
 /// ```
@@ -83,7 +83,7 @@ impl AxialRotary {
     /// Returns an error if
     /// - the number of axes is 0 or above 256,
     /// - a width is zero or odd, or the axes and leading pairs have more columns than `head_dim`,
-    /// - `head_dim` exceeds [`MAX_D_MODEL`],
+    /// - `head_dim` exceeds [`MAX_D_MODEL`], or is not a multiple of `multiple_of`,
     /// - a list of axes or frequencies has another length than the pairs that it is for,
     /// - parts of the specification do not go together: a recipe or a scaling with frequencies that are not
     ///   powers of a base, a scaling by sequence length, an attention factor or a recipe in units of turns, an
@@ -97,6 +97,10 @@ impl AxialRotary {
         let head_dim = config.head_dim;
         if head_dim > MAX_D_MODEL {
             return Err(Error::DModel { d_model: head_dim });
+        }
+        let multiple = config.multiple_of;
+        if !head_dim.is_multiple_of(multiple) {
+            return Err(Error::HeadWidth { head_dim, multiple });
         }
         let mut rotary_dim = config.leading_pairs.saturating_mul(2);
         for (axis, RotaryAxis { width, .. }) in config.axes.iter().enumerate() {
@@ -155,7 +159,7 @@ impl AxialRotary {
     /// ```
     /// use pe_core::{AxialRotary, AxialRotaryPreset};
     ///
-    /// let pixtral = AxialRotary::new(AxialRotaryPreset::Pixtral.config(8)?)?;
+    /// let pixtral = AxialRotary::new(AxialRotaryPreset::Pixtral.config(8))?;
     /// assert_eq!(pixtral.inv_freq(), [(0, 1.0), (0, 0.01), (1, 0.1), (1, 0.001)]);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -178,7 +182,7 @@ impl AxialRotary {
     /// use pe_core::{AxialRotary, AxialRotaryPreset};
     ///
     /// // Half-split inside each axis' 16 columns.
-    /// let gemma = AxialRotary::new(AxialRotaryPreset::Gemma4Vision.config(32)?)?;
+    /// let gemma = AxialRotary::new(AxialRotaryPreset::Gemma4Vision.config(32))?;
     /// assert_eq!([0, 7, 8].map(|pair| gemma.columns(pair)), [(0, 8), (7, 15), (16, 24)]);
     /// # Ok::<(), pe_core::Error>(())
     /// ```
@@ -214,8 +218,8 @@ impl AxialRotary {
     /// - there is not one list for each axis, or their lengths differ,
     /// - a position is not finite or exceeds 2^53 in magnitude,
     /// - a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
-    pub fn tables<T: Element>(&self, positions: &[&[f64]]) -> Result<AxialTables<T>> {
-        self.batch_tables(positions, 1)
+    pub fn tables_at_reals<T: Element>(&self, positions: &[&[f64]]) -> Result<AxialTables<T>> {
+        self.batch_tables_at_reals(positions, 1)
     }
 
     /// Computes the tables of several sequences with equal numbers of tokens, one after the other. The lists
@@ -223,8 +227,8 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if the lists cannot be divided into so many sequences. Also returns the errors of
-    /// [`tables`](Self::tables).
-    pub fn batch_tables<T: Element>(
+    /// [`tables_at_reals`](Self::tables_at_reals).
+    pub fn batch_tables_at_reals<T: Element>(
         &self,
         positions: &[&[f64]],
         sequences: usize,
@@ -268,7 +272,7 @@ impl AxialRotary {
     /// - the grid has more than 2^28 tokens, or cannot be divided into the squares of its order,
     /// - a position exceeds 2^53 in magnitude.
     ///
-    /// Also returns the errors of [`tables`](Self::tables).
+    /// Also returns the errors of [`tables_at_reals`](Self::tables_at_reals).
     pub fn grid_tables<T: Element>(&self, sizes: &[usize]) -> Result<AxialTables<T>> {
         self.assembled(&self.grid(sizes)?, 1)
     }
@@ -278,7 +282,7 @@ impl AxialRotary {
     /// ```
     /// use pe_core::{AxialRotary, AxialRotaryPreset};
     ///
-    /// let qwen = AxialRotary::new(AxialRotaryPreset::QwenImage.config(128)?)?;
+    /// let qwen = AxialRotary::new(AxialRotaryPreset::QwenImage.config(128))?;
     /// let [image, rows, columns] = &qwen.grid_positions(&[1, 2, 3])?[..] else { unreachable!() };
     /// assert_eq!(rows, &[-1.0, -1.0, -1.0, 0.0, 0.0, 0.0]); // around the center
     /// assert_eq!(columns, &[-2.0, -1.0, 0.0, -2.0, -1.0, 0.0]);
@@ -319,6 +323,7 @@ impl AxialRotary {
             rows: if axes > 1 { inner[0] as u32 } else { 1 },
             columns: inner[inner.len() - 1] as u32,
         })?;
+        let patches: Vec<_> = patches.collect();
         let mut lists: Vec<Vec<u32>> = vec![Vec::with_capacity(tokens as usize); axes];
         let times = match patches.is_empty() {
             true => 0,

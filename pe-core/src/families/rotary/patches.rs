@@ -3,11 +3,12 @@
 use crate::error::{Error, Result};
 use crate::limits::MAX_TOKENS;
 
-/// Order of the tokens of a grid. The last two sizes of a grid are its rows and columns.
+/// Order of the patches of a grid. Its last two sides are rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum TokenOrder {
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum PatchOrder {
     /// Row after row.
     #[default]
     RowMajor,
@@ -23,15 +24,18 @@ pub enum TokenOrder {
     },
 }
 
-impl TokenOrder {
+impl PatchOrder {
     /// Returns row and column of each patch of a frame. A grid without patches has no frames.
-    pub(super) fn patches(self, grid: PatchGrid) -> Result<Vec<(u32, u32)>> {
+    pub(crate) fn patches(
+        self,
+        grid: PatchGrid,
+    ) -> Result<impl Iterator<Item = (u32, u32)> + Clone> {
         let (merge, window) = match self {
             Self::RowMajor => (1, u32::MAX),
             Self::MergeBlocks(merge) => (merge, u32::MAX),
             Self::Windows { merge, window } => (merge, window),
         };
-        let squares = grid.merged(merge)?;
+        let mut squares = grid.merged(merge)?;
         if window == 0 {
             return Err(Error::Length {
                 name: "a window",
@@ -42,30 +46,26 @@ impl TokenOrder {
         check_tokens(grid.tokens())?;
         if grid.tokens() == 0 {
             // Avoids iterating over four billion empty rows.
-            return Ok(Vec::new());
+            squares.rows = 0;
         }
         let starts = |size: u32| (0..size).step_by(window as usize);
-        let end = |start: u32, size: u32| start.saturating_add(window).min(size);
-        let mut out = Vec::with_capacity(grid.rows as usize * grid.columns as usize);
-        for (top, left) in pairs(starts(squares.rows), starts(squares.columns)) {
-            let inside = pairs(
-                top..end(top, squares.rows),
-                left..end(left, squares.columns),
-            );
-            for (row, column) in inside {
-                let patches = pairs(0..merge, 0..merge);
-                out.extend(patches.map(|(r, c)| (row * merge + r, column * merge + c)));
-            }
-        }
-        Ok(out)
+        let range = move |start: u32, size: u32| start..start.saturating_add(window).min(size);
+        let windows = pairs(starts(squares.rows), starts(squares.columns));
+        let squares = windows.flat_map(move |(top, left)| {
+            pairs(range(top, squares.rows), range(left, squares.columns))
+        });
+        Ok(squares.flat_map(move |(row, column)| {
+            let within = pairs(0..merge, 0..merge);
+            within.map(move |(r, c)| (row * merge + r, column * merge + c))
+        }))
     }
 }
 
 /// Returns all pairs of two ranges, the second one running faster.
 fn pairs(
-    outer: impl Iterator<Item = u32>,
+    outer: impl Iterator<Item = u32> + Clone,
     inner: impl Iterator<Item = u32> + Clone,
-) -> impl Iterator<Item = (u32, u32)> {
+) -> impl Iterator<Item = (u32, u32)> + Clone {
     outer.flat_map(move |a| inner.clone().map(move |b| (a, b)))
 }
 
@@ -139,7 +139,7 @@ pub(super) fn check_tokens(tokens: u64) -> Result<()> {
 /// Returns an error if a grid cannot be divided into such squares, or if the grids have more
 /// than 2^28 patches in total.
 pub fn vision_position_ids(grids: &[PatchGrid], merge: u32) -> Result<PatchPositions> {
-    PatchPositions::new(grids, TokenOrder::MergeBlocks(merge))
+    PatchPositions::new(grids, PatchOrder::MergeBlocks(merge))
 }
 
 impl PatchPositions {
@@ -147,10 +147,10 @@ impl PatchPositions {
     /// frame.
     ///
     /// ```
-    /// use pe_core::{PatchGrid, TokenOrder, PatchPositions};
+    /// use pe_core::{PatchGrid, PatchOrder, PatchPositions};
     ///
     /// let grid = PatchGrid { frames: 1, rows: 1, columns: 3 };
-    /// let windows = TokenOrder::Windows { merge: 1, window: 2 };
+    /// let windows = PatchOrder::Windows { merge: 1, window: 2 };
     /// let two = [grid, PatchGrid { rows: 3, columns: 2, ..grid }];
     /// let patches = PatchPositions::new(&two, windows)?;
     /// assert_eq!(patches.rows, [0, 0, 0, 0, 0, 1, 1, 2, 2]);
@@ -161,13 +161,13 @@ impl PatchPositions {
     /// # Errors
     /// Returns an error if a grid cannot be divided into the squares of the order, if its windows are
     /// empty, or if the grids have more than 2^28 patches in total.
-    pub fn new(grids: &[PatchGrid], order: TokenOrder) -> Result<Self> {
+    pub fn new(grids: &[PatchGrid], order: PatchOrder) -> Result<Self> {
         let mut out = Self::default();
         let mut total: u64 = 0;
         for grid in grids {
             total = total.saturating_add(grid.tokens());
             check_tokens(total)?;
-            let frame = order.patches(*grid)?;
+            let frame: Vec<_> = order.patches(*grid)?.collect();
             if frame.is_empty() {
                 // Avoids iterating over four billion empty frames.
                 continue;
@@ -192,7 +192,7 @@ pub struct VisionWindows {
 
 /// Computes the windows of Qwen2.5-VL's vision model (`get_vision_window_index`): each frame is divided
 /// into windows of `window` x `window` merged tokens, of which those at the right and the bottom may be
-/// smaller. Patches in this order have the positions of [`TokenOrder::Windows`].
+/// smaller. Patches in this order have the positions of [`PatchOrder::Windows`].
 ///
 /// ```
 /// use pe_core::{PatchGrid, vision_windows};
@@ -211,13 +211,13 @@ pub fn vision_windows(grids: &[PatchGrid], merge: u32, window: u32) -> Result<Vi
         index: Vec::new(),
         cu_seqlens: vec![0],
     };
-    let order = TokenOrder::Windows { merge: 1, window };
+    let order = PatchOrder::Windows { merge: 1, window };
     let (mut total, mut end) = (0u64, 0);
     for grid in grids {
         let merged = grid.merged(merge)?;
         total = total.saturating_add(grid.tokens());
         check_tokens(total)?;
-        let frame = order.patches(merged)?;
+        let frame: Vec<_> = order.patches(merged)?.collect();
         if frame.is_empty() {
             continue;
         }
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_tokens_as_documented() {
+    fn tokens_are_as_many_as_documented() {
         assert!(check_tokens(1 << 28).is_ok());
         let error = check_tokens((1 << 28) + 1).unwrap_err();
         assert!(error.to_string().contains("268435457"), "{error}");

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cyclic_map_has_no_seam() {
+    fn cyclic_map_has_no_seam() {
         let level = |value| Colors::Cyclic.level(value, (0.0, 360.0));
         assert_eq!(level(0.0), level(360.0));
         assert_eq!(level(359.9), level(0.1));

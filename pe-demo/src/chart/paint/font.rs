@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_font_is_there_and_has_the_letters_that_figures_use() {
+    fn font_has_the_letters_that_figures_use() {
         for weight in [Weight::Regular, Weight::Medium] {
             assert!(weight.covers("Position p = 0 ... 4,095 × θ π λ Δ − 10⁻³ √ °"));
             assert!(!weight.covers("語"));

@@ -48,7 +48,7 @@ impl Answers {
 
 impl Section for Answers {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        page.heading("Who does it?");
+        page.heading("Agent of the sentence");
         for (index, answer) in self.0.iter().enumerate() {
             page.line(format!(
                 "{:>3}  {:<12} {:>5.1} %",

@@ -34,7 +34,7 @@ pub(super) struct CloseLook {
     /// The norms of a checkpoint's embeddings.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<Norms>,
-    /// All sentences, of which those above are the first.
+    /// All sentences. Those above are the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<Totals>,
     order: Option<Order>,
@@ -255,14 +255,14 @@ impl Section for Setup {
         };
         page.heading("Not shown");
         page.paragraph(&format!(
-            "Which shifts are the same rotation, how much of the encoding each layer retains, \
+            "The shifts by one rotation, the share of the encoding that each layer retains, \
              and the table itself are about sines and cosines that are added before the \
              first layer (--scheme sinusoidal). {why}"
         ));
     }
 }
 
-/// All sentences, of which some are shown.
+/// All sentences. Some are shown.
 impl Section for Totals {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.paragraph(&format!(

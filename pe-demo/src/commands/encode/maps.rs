@@ -20,7 +20,7 @@ const MAX_TOKENS: usize = 24;
 /// Maximum number of sentences with maps.
 const MAX_SENTENCES: usize = 2;
 
-/// From no attention to all of it: shares of 0, 1/8, 1/4, 1/2 and 3/4 and more.
+/// Shades from no attention to all of it: shares of 0, 1/8, 1/4, 1/2 and 3/4 and more.
 const BLOCKS: [(f32, &str); 5] = [
     (0.75, "██"),
     (0.5, "▓▓"),
@@ -92,7 +92,7 @@ impl Section for Maps {
         if self.all.is_empty() {
             return;
         }
-        page.heading("Where the tokens look");
+        page.heading("Attention weights");
         page.paragraph(
             "Rows: queries, columns: keys in the same order. █ 3/4 of the attention or more, \
              ▓ 1/2, ▒ 1/4, ░ 1/8, · less.",
@@ -138,7 +138,7 @@ impl Map {
         }
         Figure {
             name: "attention",
-            title: "Where the tokens look".to_owned(),
+            title: "Attention weights".to_owned(),
             note: names.join(", "),
             facts: Vec::new(),
             shape: Shape {

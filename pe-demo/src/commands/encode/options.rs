@@ -83,7 +83,7 @@ pub(super) struct TableOption {
 }
 
 impl Options {
-    /// Checks what each argument alone cannot tell.
+    /// Checks the arguments together.
     pub(crate) fn new(args: EncodeArgs) -> Result<Self, BadUsage> {
         check_needs(&args)?;
         let table = table(&args);

@@ -77,7 +77,7 @@ impl Limit {
 }
 
 impl Parts {
-    /// Reads what the options name.
+    /// Reads the files that the options name.
     pub(super) fn load(options: &Options, log: &mut Log<'_>) -> Result<Self> {
         let device = options.device.open()?;
         let mut read = Vec::new();

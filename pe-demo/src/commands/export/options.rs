@@ -38,7 +38,7 @@ pub(super) enum Table {
     Rotary(RotaryTable),
 }
 
-/// A rotary table. How many rows it has may be for a config.json to say.
+/// A rotary table. The number of its rows may come from a config.json.
 #[derive(Debug)]
 pub(super) struct RotaryTable {
     pub(super) source: RotarySource,
@@ -64,7 +64,7 @@ pub(super) enum RotarySource {
 }
 
 impl Options {
-    /// Checks what each argument alone cannot tell. (The size of the table is not bad usage: it is
+    /// Checks the arguments together. (The size of the table is not bad usage: it is
     /// checked before the file is written.)
     pub(crate) fn new(args: ExportArgs) -> Result<Self> {
         check_needs(&args.rotary)?;

@@ -18,7 +18,7 @@ use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
 use crate::words;
 
-/// A rotary embedding, and what there is to say about it.
+/// A rotary embedding and the remarks about it.
 struct Chosen {
     config: RotaryConfig,
     /// The layout of the model, if there is one.

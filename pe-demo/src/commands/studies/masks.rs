@@ -11,7 +11,7 @@ use crate::terminal::page::Page;
 use crate::terminal::width::{clean, columns, pad, pad_left, prose};
 use crate::text::tokenizer::Sentence;
 
-/// The most tokens of which a map of weights is shown.
+/// The most tokens that get a map of weights.
 const MAP_TOKENS: usize = 10;
 
 /// The most filling shown next to a map.

@@ -83,7 +83,7 @@ impl Order {
 
 impl Section for Order {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
-        page.heading("What the encoding does");
+        page.heading("Effect of the encoding");
         let text = |index: usize| prose(&sentences[index].text, 200);
         page.wrap("  A  ", &text(self.sentence));
         match self.permutation {
@@ -158,7 +158,7 @@ fn can_be_reversed(sentence: &Sentence) -> bool {
     reversed(sentence) != sentence.ids()
 }
 
-/// Returns the tokens in reverse order. What was put around the sentence stays in its place.
+/// Returns the tokens in reverse order. The tokens around the sentence keep their places.
 fn reversed(sentence: &Sentence) -> Vec<u32> {
     let mut words = sentence
         .tokens

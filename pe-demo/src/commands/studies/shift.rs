@@ -130,7 +130,7 @@ impl Section for SameShift {
         let k = self.steps;
         let tokens = &sentences[self.sentence].tokens;
         let name = |position: usize| prose(&tokens[position].token, 16);
-        page.heading("Which shifts are the same rotation");
+        page.heading("Shifts by one rotation");
         let [a, b, c] = self.positions;
         page.wrap(
             "  ",

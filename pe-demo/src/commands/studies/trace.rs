@@ -15,7 +15,7 @@ use crate::text::tokenizer::Sentence;
 /// them it is gone after a layer or two.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
-    /// With residual connections: the input of the first layer, then what each layer gives.
+    /// Run with residual connections: the input of the first layer, then the output of each layer.
     pub residual: Vec<Stage>,
     /// The same weights without residual connections.
     pub no_residual: Vec<Stage>,
@@ -124,9 +124,9 @@ impl Section for Trace {
 /// The tokens' vectors at one depth.
 #[derive(Debug, Clone, Default)]
 struct Vectors {
-    /// For each token: its position and its vector in the run with the encoding.
+    /// Position and vector of each token in the run with the encoding.
     tokens: Vec<(usize, Vec<f32>)>,
-    /// For each token: the change that the encoding makes.
+    /// Change of each token by the encoding.
     changes: Vec<Vec<f32>>,
 }
 

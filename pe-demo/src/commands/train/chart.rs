@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_few_steps_do_not_run_together() {
+    fn numbers_of_few_steps_do_not_run_together() {
         for (steps, labels) in [
             (1, "  steps    1"),
             (2, "  steps    1 2"),

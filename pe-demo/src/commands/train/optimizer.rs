@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn the_learning_rate_grows_and_falls() {
+    fn learning_rate_grows_and_falls() {
         let rate = |step| AdamW::learning_rate(&CONFIG, step);
         assert_eq!([1, 2, 4, 16].map(rate), [0.025, 0.05, 0.1, 0.05]);
     }
 
     #[test]
-    fn a_step_is_that_of_the_formula() {
+    fn steps_follow_the_formula() {
         let values = Var::new(&[[1f32, 2.0]], &Device::Cpu).unwrap();
         let vars = BTreeMap::from([("x".to_owned(), values.clone())]);
         let mut optimizer = AdamW::new(CONFIG, &vars);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_optimizer_goes_on_with_the_same_bits() {
+    fn restored_optimizer_continues_with_the_same_bits() {
         let values = Var::new(&[[1f32, 2.0]], &Device::Cpu).unwrap();
         let vars = BTreeMap::from([("x".to_owned(), values.clone())]);
         let mut optimizer = AdamW::new(CONFIG, &vars);

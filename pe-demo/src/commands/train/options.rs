@@ -36,7 +36,7 @@ pub(super) struct Settings {
 }
 
 impl Options {
-    /// Checks what each argument alone cannot tell.
+    /// Checks the arguments together.
     pub(crate) fn new(args: TrainArgs) -> Result<Self, BadUsage> {
         let TrainArgs { d_model, heads, .. } = args;
         let schemes = args.schemes();

@@ -16,7 +16,7 @@ use crate::terminal::numbers::{percent, seconds, thousands};
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean_path, pad_left};
 
-/// The steps at the end over which the training loss is averaged.
+/// The training loss is averaged over this many steps at the end.
 const LAST: usize = 50;
 
 /// All that is shown.
@@ -126,7 +126,7 @@ impl Results {
                 settings.length
             ),
         );
-        page.heading("Who does it?");
+        page.heading("Agent of the sentence");
         page.line("  the king feared the dwarf.                              king");
         page.line("  the dwarf feared the king.                              dwarf");
         page.line("  last year the dwarf from the city never feared the king.");

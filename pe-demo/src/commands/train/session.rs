@@ -230,7 +230,7 @@ impl Session {
         Ok(score)
     }
 
-    /// Copies of the weights as they are.
+    /// Copies of the current weights.
     fn weights(&self) -> Result<BTreeMap<String, Tensor>> {
         let copy = |(name, var): (&String, &Var)| Ok((name.clone(), var.as_tensor().copy()?));
         self.vars.iter().map(copy).collect()

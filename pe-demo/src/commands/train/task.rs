@@ -28,7 +28,7 @@ pub(crate) const PEOPLE: [&str; 16] = [
 /// and `[SEP]`.
 pub(crate) const SHORTEST: usize = 8;
 
-/// Pairs of people whose sentences are for choosing the best weights, and for the test. The
+/// Pairs of people with the sentences of validation, and of the test. The
 /// training has the rest, 84 of 120.
 const VALIDATION_COUNT: usize = 12;
 const TEST_COUNT: usize = 24;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pair_of_people_stands_in_two_splits() {
+    fn pairs_of_people_are_in_one_split_each() {
         let (task, _) = task();
         let of = |split| -> HashSet<(usize, usize)> {
             let examples = match split {

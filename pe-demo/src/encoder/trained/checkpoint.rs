@@ -1,7 +1,7 @@
 //! Weights in safetensors files.
 //!
 //! A file of weights has the best weights of a training; a file of a state has all that is
-//! needed to continue. Neither has a table that can be computed. Both say what the model is in
+//! needed to continue. Neither has a table that can be computed. Both describe the model in
 //! one JSON object under one metadata key.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,7 @@ use crate::sources::write::write;
 /// The one metadata key.
 const METADATA_KEY: &str = "pe_demo";
 
-/// The version of what is under it.
+/// Version of the description below it.
 const VERSION: u32 = 1;
 
 /// The largest file that is read: the largest encoder, its moments and its best weights.

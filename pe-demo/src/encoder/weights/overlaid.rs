@@ -8,7 +8,7 @@ use candle_nn::{Init, VarBuilder};
 
 use super::{Seeded, check_shape};
 
-/// Seeded weights of which those of some names are replaced.
+/// Seeded weights, some of them replaced by name.
 ///
 /// ```
 /// use std::collections::HashMap;

@@ -61,7 +61,7 @@ fn interrupt(id: u32, ready: impl Fn() -> bool) {
 }
 
 /// Runs until `ready`, then Ctrl-C: 130, as the program's own code or as a shell has it for the
-/// signal. Nothing but what `kept` says is left of it.
+/// signal. It leaves the files of `kept` alone.
 fn ends(line: &str, ready: impl Fn(&Ground, u32) -> bool, kept: &[&str]) {
     let ground = Ground::new();
     let before = ground.files();
@@ -102,7 +102,7 @@ fn ends(line: &str, ready: impl Fn(&Ground, u32) -> bool, kept: &[&str]) {
     assert!(before == after, "{line} left {names:?}");
 }
 
-/// Whether a process has read or written so many bytes, its own libraries among them.
+/// Returns whether a process has read or written at least `least` bytes, including its libraries.
 #[cfg(target_os = "linux")]
 fn has_moved(id: u32, counter: &str, least: u64) -> bool {
     let text = std::fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();

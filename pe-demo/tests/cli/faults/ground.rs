@@ -1,10 +1,13 @@
-//! The folder in which things go wrong.
+//! The folder of the failing runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::pe_demo;
+
+/// Paths and contents.
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// A folder with good files and bad ones.
 pub(super) struct Ground {
@@ -17,8 +20,7 @@ impl Ground {
         let ground = Self { directory };
         let train = "train --steps 1 --scheme sinusoidal --d-model 8 --heads 1 --layers 1 \
                      --length 8 --batch 1 -o good -q";
-        let train: Vec<&str> = train.split_whitespace().collect();
-        let output = pe_demo(ground.path(), &train);
+        let output = pe_demo(ground.path(), train);
         assert!(output.status.success(), "{output:?}");
         let weights = std::fs::read(ground.path().join("good/sinusoidal.safetensors"));
         let weights = weights.expect("weights");
@@ -140,7 +142,7 @@ impl Ground {
     }
 
     /// Every file below the folder, hidden ones too, and its content.
-    pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(super) fn files(&self) -> Files {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {

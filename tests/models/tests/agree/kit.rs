@@ -118,9 +118,15 @@ impl Row {
     /// Asserts the bounds.
     pub(crate) fn check(self) -> Self {
         let Self {
-            model, f64, f32, ..
+            model,
+            f64,
+            f32,
+            torch,
+            ..
         } = &self;
-        assert!(*f64 <= F64, "{model}: error {f64:e} in f64");
+        // Phases of timesteps up to 1000 magnify the rounding in both types, and so in PyTorch's f64.
+        let bound = F64.max(8.0 * torch * 2f64.powi(-29));
+        assert!(*f64 <= bound, "{model}: error {f64:e} in f64");
         assert!(*f32 <= F32, "{model}: error {f32:e} in f32");
         self
     }

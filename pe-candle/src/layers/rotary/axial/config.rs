@@ -2,7 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use candle_core::{DType, Result};
+use candle_core::DType;
 use pe_core::{AxialRotaryConfig, AxialRotaryPreset};
 
 use crate::layers::rotary::config::table_dtype;
@@ -17,10 +17,9 @@ use crate::tensors::axes::HeadOrder;
 ///
 /// let config = AxialRotaryEmbeddingConfig {
 ///     axis_order: HeadOrder::TimeFirst,
-///     ..AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)?
+///     ..AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128)
 /// };
 /// assert_eq!(config.rotary.axes.len(), 3);
-/// # Ok::<(), candle_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxialRotaryEmbeddingConfig {
@@ -49,19 +48,16 @@ impl AxialRotaryEmbeddingConfig {
     /// Returns the configuration of a released model for heads of a width. Coordinates are in the order of
     /// the model's code: `[axes, B, T]` for the language models with M-RoPE, and `[B, T, axes]` for all
     /// others.
-    ///
-    /// # Errors
-    /// Returns an error if the width cannot be divided in the proportions of the model.
-    pub fn from_preset(preset: AxialRotaryPreset, head_dim: usize) -> Result<Self> {
+    pub fn from_preset(preset: AxialRotaryPreset, head_dim: usize) -> Self {
         use AxialRotaryPreset::{Ernie45Vl, Glm4v, HunyuanVl, Qwen2Vl, Qwen3Vl};
         let coordinate_axis = match preset {
             Qwen2Vl | Qwen3Vl | Glm4v | Ernie45Vl | HunyuanVl => CoordinateAxis::First,
             _ => CoordinateAxis::Last,
         };
-        Ok(Self {
+        Self {
             coordinate_axis,
-            ..Self::new(preset.config(head_dim)?)
-        })
+            ..Self::new(preset.config(head_dim))
+        }
     }
 
     /// Returns the type of the tables of a layer with inputs of a type.

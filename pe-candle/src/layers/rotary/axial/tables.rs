@@ -103,7 +103,10 @@ impl Shared {
             Key::Coordinates(Coordinates { lists, sequences }) => {
                 let lists: Vec<&[f64]> = lists.iter().map(Vec::as_slice).collect();
                 let count = sequences.unwrap_or(1);
-                (rotary.batch_tables::<T>(&lists, count)?, *sequences)
+                (
+                    rotary.batch_tables_at_reals::<T>(&lists, count)?,
+                    *sequences,
+                )
             }
         };
         let AxialTables { first, second } = tables;

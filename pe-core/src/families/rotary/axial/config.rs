@@ -1,6 +1,6 @@
 //! Specification of a rotary embedding over several axes.
 
-use crate::families::rotary::patches::TokenOrder;
+use crate::families::rotary::patches::PatchOrder;
 use crate::spec::direction::Direction;
 use crate::spec::pair_layout::PairLayout;
 use crate::spec::recipe::RotaryRecipe;
@@ -28,6 +28,9 @@ pub struct AxialRotaryConfig {
     pub axes: Vec<RotaryAxis>,
     /// Number of columns of a head. Columns after the rotated ones pass unchanged.
     pub head_dim: usize,
+    /// Number that `head_dim` must be a multiple of: the proportions of a preset. Defaults to 1.
+    #[cfg_attr(feature = "serde", serde(default = "one"))]
+    pub multiple_of: usize,
     /// Number of pairs before the first rotated one that pass unchanged (LTX-Video).
     #[cfg_attr(feature = "serde", serde(default))]
     pub leading_pairs: usize,
@@ -55,7 +58,7 @@ pub struct AxialRotaryConfig {
     pub indexing: GridIndexing,
     /// Order of a grid's tokens.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub order: TokenOrder,
+    pub order: PatchOrder,
     /// Number of tokens before those of a grid that are not rotated: class and register tokens.
     #[cfg_attr(feature = "serde", serde(default))]
     pub prefix_tokens: usize,
@@ -73,6 +76,7 @@ impl AxialRotaryConfig {
         Self {
             head_dim: widths.fold(0, usize::saturating_add),
             axes,
+            multiple_of: 1,
             leading_pairs: 0,
             pairing: AxisPairing::WholeHead,
             layout: PairLayout::HalfSplit,
@@ -81,11 +85,16 @@ impl AxialRotaryConfig {
             direction: Direction::Counterclockwise,
             recipe: RotaryRecipe::Exact,
             indexing: GridIndexing::Ij,
-            order: TokenOrder::RowMajor,
+            order: PatchOrder::RowMajor,
             prefix_tokens: 0,
             suffix_tokens: 0,
         }
     }
+}
+
+#[cfg(feature = "serde")]
+const fn one() -> usize {
+    1
 }
 
 /// Axis of a rotary embedding: its part of a head, its frequencies, and its coordinates in a grid.

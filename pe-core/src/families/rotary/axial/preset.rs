@@ -5,8 +5,9 @@ use crate::families::rotary::axial::config::{
     AxialRotaryConfig, AxisFrequencies, AxisPairing, FrequencyUnit, GridCoordinates, GridIndexing,
     RotaryAxis,
 };
-use crate::families::rotary::patches::TokenOrder;
+use crate::families::rotary::patches::PatchOrder;
 use crate::families::rotary::{Mrope, MropeArrangement};
+use crate::limits::MAX_D_MODEL;
 use crate::num::real::Real;
 use crate::spec::impl_names;
 use crate::spec::pair_layout::PairLayout;
@@ -80,7 +81,7 @@ use crate::spec::pair_layout::PairLayout;
 /// use pe_core::{AxialRotary, AxialRotaryPreset};
 ///
 /// let preset: AxialRotaryPreset = "wan".parse()?;
-/// let config = preset.config(128)?;
+/// let config = preset.config(128);
 /// assert_eq!(config.axes.iter().map(|axis| axis.width).collect::<Vec<_>>(), [44, 42, 42]);
 /// let tables = AxialRotary::new(config)?.grid_tables::<f32>(&[21, 45, 80])?;
 /// assert_eq!(tables.first.cos.rows(), 21 * 45 * 80);
@@ -172,19 +173,20 @@ impl AxialRotaryPreset {
         }
     }
 
-    /// Returns the specification for heads of a width.
-    ///
-    /// # Errors
-    /// Returns an error if the width cannot be divided in the proportions of the released model.
-    pub fn config(self, head_dim: usize) -> Result<AxialRotaryConfig> {
-        let multiple = self.multiple();
-        if head_dim == 0 || !head_dim.is_multiple_of(multiple) {
-            return Err(Error::PresetWidth {
-                preset: self.name(),
-                head_dim,
-                multiple,
-            });
+    /// Returns the specification for heads of a width. Its [`multiple_of`](AxialRotaryConfig::multiple_of) has the
+    /// proportions of the released model, by which [`AxialRotary::new`](crate::AxialRotary::new) rejects other widths.
+    pub fn config(self, head_dim: usize) -> AxialRotaryConfig {
+        let multiple_of = self.multiple();
+        let fits = head_dim <= MAX_D_MODEL && head_dim.is_multiple_of(multiple_of);
+        AxialRotaryConfig {
+            head_dim,
+            multiple_of,
+            ..self.divided(if fits { head_dim } else { multiple_of })
         }
+    }
+
+    /// Returns the specification for a width that can be divided.
+    fn divided(self, head_dim: usize) -> AxialRotaryConfig {
         let rest = |parts: usize, width: usize| head_dim.saturating_sub(parts * width);
         let (half, sixth) = (head_dim / 2, head_dim / 6 * 2);
         let eighths = |n: usize| head_dim / 8 * n;
@@ -196,7 +198,7 @@ impl AxialRotaryPreset {
             layout: PairLayout::Interleaved,
             ..config
         };
-        let config = match self {
+        match self {
             Self::Flux => interleaved(AxialRotaryConfig::new(flux(10_000.0))),
             Self::QwenImage => {
                 let [frame, row, column] = flux(10_000.0);
@@ -223,7 +225,6 @@ impl AxialRotaryPreset {
                     axis.at(GridCoordinates::Affine { start, step })
                 };
                 AxialRotaryConfig {
-                    head_dim,
                     leading_pairs: head_dim % 6 / 2,
                     pairing: AxisPairing::Alternating,
                     unit: FrequencyUnit::QuarterTurn,
@@ -246,7 +247,7 @@ impl AxialRotaryPreset {
             )),
             Self::Cosmos => {
                 let time = rest(2, sixth);
-                let frame = own(ntk_base(10_000.0, 2.0, time)?, time);
+                let frame = own(stretched(2.0, time), time);
                 AxialRotaryConfig::new([frame, own(10_000.0, sixth), own(10_000.0, sixth)])
             }
             Self::DinoV3 => AxialRotaryConfig {
@@ -290,11 +291,11 @@ impl AxialRotaryPreset {
                 ..two(own(100.0, half))
             },
             Self::Qwen2VlVision => AxialRotaryConfig {
-                order: TokenOrder::MergeBlocks(2),
+                order: PatchOrder::MergeBlocks(2),
                 ..two(own(10_000.0, half))
             },
             Self::Qwen25VlVision => AxialRotaryConfig {
-                order: TokenOrder::Windows {
+                order: PatchOrder::Windows {
                     merge: 2,
                     window: 4,
                 },
@@ -309,14 +310,11 @@ impl AxialRotaryPreset {
                     arrangement: MropeArrangement::Interleaved,
                 };
                 AxialRotaryConfig {
-                    pairing: AxisPairing::Listed(mrope.axes(half)?),
+                    pairing: AxisPairing::Listed(mrope.axes(half).unwrap_or_default()),
                     ..shared(5e6, sections.map(|pairs| 2 * pairs))
                 }
             }
-            Self::Glm4v => AxialRotaryConfig {
-                head_dim,
-                ..interleaved(shared(10_000.0, [2, 3, 3].map(sixteenths)))
-            },
+            Self::Glm4v => interleaved(shared(10_000.0, [2, 3, 3].map(sixteenths))),
             Self::Ernie45Vl => {
                 let side = head_dim / 32 * 11;
                 let list = (0..half).map(|pair| match pair < side {
@@ -330,17 +328,15 @@ impl AxialRotaryPreset {
             }
             Self::HunyuanVl => AxialRotaryConfig {
                 pairing: AxisPairing::ByColumn,
-                ..shared(ntk_base(10_000.0, 1000.0, head_dim)?, [head_dim / 4; 4])
+                ..shared(stretched(1000.0, head_dim), [head_dim / 4; 4])
             },
             Self::VJepa2 => AxialRotaryConfig {
-                head_dim,
                 pairing: AxisPairing::Tiled,
                 ..interleaved(AxialRotaryConfig::new(
                     [sixth; 3].map(|width| own(10_000.0, width)),
                 ))
             },
-        };
-        Ok(config)
+        }
     }
 
     /// Returns the number of columns that heads must be a multiple of.
@@ -365,6 +361,11 @@ fn shared<const N: usize>(base: f64, widths: [usize; N]) -> AxialRotaryConfig {
     AxialRotaryConfig::new(
         widths.map(|width| RotaryAxis::with(width, AxisFrequencies::Shared { base })),
     )
+}
+
+/// Returns the base 10,000 with NTK-aware scaling. Widths that have none are rejected with the specification.
+fn stretched(factor: f64, width: usize) -> f64 {
+    ntk_base(10_000.0, factor, width).unwrap_or(f64::NAN)
 }
 
 /// Returns the base of NTK-aware scaling, `base x factor^(width / (width - 2))`, as the nearest `f64`: the

@@ -64,7 +64,7 @@ impl Norms {
         })
     }
 
-    /// Returns what was measured, by name.
+    /// Returns the measurements by name.
     fn named(&self) -> impl Iterator<Item = (&'static str, &Lengths)> {
         let positions = self.positions.iter().map(|lengths| ("positions", lengths));
         std::iter::once(("words", &self.words)).chain(positions)

@@ -46,7 +46,7 @@ struct Key<'a> {
 #[derive(Serialize)]
 struct LayerDocument<'a> {
     before_scaling: Option<WithinDocument<'a>>,
-    /// In the order of its names, too.
+    /// Also in the order of its names.
     config: Value,
     head_dim: usize,
     layer_type: Option<&'a str>,

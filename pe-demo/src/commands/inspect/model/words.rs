@@ -75,7 +75,7 @@ fn start(source: &Source<'_>, model_type: Option<&str>) -> Page {
 }
 
 fn end(page: &mut Page, keys: &[HfKey], warnings: &[String]) {
-    page.heading("What each key did");
+    page.heading("Effect of each key");
     if keys.is_empty() {
         page.line("  no key says anything about positions");
     }
@@ -83,7 +83,7 @@ fn end(page: &mut Page, keys: &[HfKey], warnings: &[String]) {
         let line = format!("{} = {}: {}", key.path, key.value, key.meaning);
         page.wrap("  - ", &clean(&line, 400));
     }
-    page.heading("What was not understood");
+    page.heading("Keys not understood");
     if warnings.is_empty() {
         page.line("  nothing");
     }

@@ -32,7 +32,7 @@ const CLAUSES: [&str; 6] = [
     "in the garden",
 ];
 
-/// Words before what is done.
+/// Words before the action.
 const ADVERBS: [&str; 6] = ["never", "always", "soon", "quickly", "slowly", "once"];
 
 /// Phrases that end a sentence.

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_has_content_and_mode() {
+    fn copies_have_content_and_mode() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let Some(mut file) = open(folder.path()) else {

@@ -20,14 +20,14 @@ pub enum HfBias {
     /// T5 and its relatives, MPNet, WavLM: a trained value per bucket and head.
     Buckets {
         /// Number of heads: columns of the table.
-        heads: usize,
+        num_heads: usize,
         /// The buckets, bidirectional. Decoders use the other [`BucketDirection`].
         buckets: T5BucketsConfig,
     },
     /// LayoutLMv2 and LayoutLMv3: buckets of tokens, and of the coordinates of their boxes.
     Boxes {
         /// Number of heads.
-        heads: usize,
+        num_heads: usize,
         /// Buckets of token positions.
         tokens: T5BucketsConfig,
         /// Buckets of coordinates, for x and y.
@@ -36,7 +36,7 @@ pub enum HfBias {
     /// DeBERTa: scores of content against position.
     Disentangled {
         /// Number of heads.
-        heads: usize,
+        num_heads: usize,
         /// The buckets of distances.
         buckets: DebertaBucketsConfig,
         /// Whether queries are scored against positions (`c2p`).
@@ -65,15 +65,16 @@ pub enum HfBias {
 ///
 /// # Examples
 /// ```
-/// use pe_core::{AlibiConfig, HfBias, bias_from_hf_config};
+/// use pe_core::AlibiConfig;
+/// use pe_core::hf_config::{self, HfBias};
 ///
 /// let mpt = r#"{"model_type": "mpt", "n_heads": 32, "attn_config": {"alibi": true, "alibi_bias_max": 8}}"#;
-/// assert_eq!(bias_from_hf_config(mpt)?, Some(HfBias::Alibi(AlibiConfig::new(32))));
+/// assert_eq!(hf_config::read_bias(mpt)?, Some(HfBias::Alibi(AlibiConfig::new(32))));
 /// let llama = r#"{"model_type": "llama", "num_attention_heads": 32}"#;
-/// assert_eq!(bias_from_hf_config(llama)?, None);
+/// assert_eq!(hf_config::read_bias(llama)?, None);
 /// # Ok::<(), pe_core::Error>(())
 /// ```
-pub fn bias_from_hf_config<'a>(config: impl Into<HfConfig<'a>>) -> Result<Option<HfBias>> {
+pub fn read_bias<'a>(config: impl Into<HfConfig<'a>>) -> Result<Option<HfBias>> {
     let parsed;
     let value = match config.into() {
         HfConfig::Json(value) => value,
@@ -179,7 +180,7 @@ fn buckets(file: &File<'_>, keys: [&str; 2], defaults: [usize; 2]) -> Result<T5B
 
 fn buckets_of(file: &File<'_>, keys: [&str; 2], defaults: [usize; 2]) -> Result<HfBias> {
     Ok(HfBias::Buckets {
-        heads: file.heads()?,
+        num_heads: file.heads()?,
         buckets: buckets(file, keys, defaults)?,
     })
 }
@@ -188,16 +189,16 @@ fn boxes_of(file: &File<'_>) -> Result<Option<HfBias>> {
     if file.flag("has_relative_attention_bias")? == Some(false) {
         return Ok(None);
     }
-    let heads = file.heads()?;
+    let num_heads = file.heads()?;
     let tokens = buckets(file, ["rel_pos_bins", "max_rel_pos"], [32, 128])?;
     if file.flag("has_spatial_attention_bias")? == Some(false) {
         return Ok(Some(HfBias::Buckets {
-            heads,
+            num_heads,
             buckets: tokens,
         }));
     }
     Ok(Some(HfBias::Boxes {
-        heads,
+        num_heads,
         tokens,
         coordinates: buckets(file, ["rel_2d_pos_bins", "max_rel_2d_pos"], [64, 256])?,
     }))
@@ -224,7 +225,7 @@ fn disentangled(file: &File<'_>) -> Result<Option<HfBias>> {
         Some(_) => return Err(error("pos_att_type", "is not a list of names")),
     };
     Ok(Some(HfBias::Disentangled {
-        heads: file.heads()?,
+        num_heads: file.heads()?,
         buckets: DebertaBucketsConfig {
             position_buckets: position_buckets
                 .map(|buckets| usize::try_from(buckets).unwrap_or(usize::MAX)),
