@@ -88,7 +88,7 @@ fn picture() -> Vec<f64> {
         let stripe = wide.iter().filter(|edge| **edge <= column).count() % 2 == 1;
         match (row < 31, column < 31) {
             (true, true) => disc,
-            (true, false) => column > 33 && (row / 2) % 2 == 0,
+            (true, false) => column > 33 && (row / 2).is_multiple_of(2),
             (false, _) => row > 33 && stripe,
         }
     };
@@ -152,11 +152,11 @@ fn least_squares(rows: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
     let mut matrix = vec![0.0; n * n];
     let mut right = vec![0.0; n];
     for (row, target) in rows.iter().zip(target) {
-        for i in 0..n {
-            right[i] += row[i] * target;
-            let line = &mut matrix[i * n..i * n + i + 1];
-            for (out, value) in line.iter_mut().zip(row) {
-                *out += row[i] * value;
+        for (i, value) in row.iter().enumerate() {
+            right[i] += value * target;
+            let line = &mut matrix[i * n..=i * n + i];
+            for (out, other) in line.iter_mut().zip(row) {
+                *out += value * other;
             }
         }
     }
