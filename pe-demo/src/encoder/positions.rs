@@ -4,8 +4,8 @@ use candle_core::{Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_candle::{
     Alibi, AlibiConfig, AttentionBias, BucketDirection, LearnedPositional, LearnedPositionalConfig,
-    PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig, T5Bias, T5BucketsConfig,
-    philox4x32_10,
+    PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig, T5Bias, T5BiasConfig,
+    T5BucketsConfig, philox4x32_10,
 };
 
 use super::config::EncoderConfig;
@@ -91,9 +91,10 @@ impl Positions {
                 Some(Bias::Slopes(Alibi::new(config, vb.dtype(), vb.device())?))
             }
             Biases::Buckets => {
-                let shape = (BUCKETS.num_buckets, heads);
+                let config = T5BiasConfig::new(heads, BucketDirection::Bidirectional);
+                let shape = (config.buckets.num_buckets, heads);
                 let table = weights(shape, "relative_attention_bias.weight", 1.0)?;
-                Some(Bias::Buckets(T5Bias::from_table(BUCKETS, &table)?))
+                Some(Bias::Buckets(T5Bias::from_table(config, table)?))
             }
         };
         Ok(Self {

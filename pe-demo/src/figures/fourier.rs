@@ -108,7 +108,7 @@ fn features(bands: usize) -> Result<Vec<Vec<f64>>> {
     }
     let nerf = FourierFeatures::new(FourierPreset::Nerf.config(2, bands))?;
     Ok(nerf
-        .table_at::<f64>(&points)?
+        .table_at_reals::<f64>(&points)?
         .iter_rows()
         .map(<[f64]>::to_vec)
         .collect())
