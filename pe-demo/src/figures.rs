@@ -5,7 +5,6 @@ mod binary;
 mod catalog;
 mod curves;
 mod entry;
-mod fourier;
 mod grids;
 mod maps;
 mod rates;

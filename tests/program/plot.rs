@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::util::{arg, run};
 
 /// All figures, in the order of the catalog.
-const FIGURES: [&str; 25] = [
+const FIGURES: [&str; 24] = [
     "angle-rates",
     "angle-map",
     "encoding-map",
@@ -37,7 +37,6 @@ const FIGURES: [&str; 25] = [
     "distance-decay",
     "grid-similarity",
     "resize-kernels",
-    "fourier-fit",
 ];
 
 /// The numbers of one figure, drawn with further options.

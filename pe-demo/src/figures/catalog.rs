@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{biases, binary, curves, fourier, grids, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -45,7 +45,6 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DISTANCE_DECAY,
     &GRID_SIMILARITY,
     &RESIZE_KERNELS,
-    &FOURIER_FIT,
 ];
 
 /// The sections of the page, in its order.
@@ -101,10 +100,9 @@ pub(crate) const SECTIONS: &[Section] = &[
         figures: &[&ALIBI_SLOPES, &T5_BUCKETS, &DISTANCE_DECAY],
     },
     Section {
-        title: "Images and coordinates",
-        lead: "A patch of an image has two positions, and its encoding an axis for each. \
-               Coordinates that are not integers have the same sines and cosines.",
-        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS, &FOURIER_FIT],
+        title: "Images",
+        lead: "A patch of an image has two positions, and its encoding an axis for each.",
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
     },
 ];
 
@@ -366,17 +364,6 @@ const RESIZE_KERNELS: Entry = Entry {
             antialiasing lets every position take part.",
     uses: &[],
     builder: grids::resize_kernels,
-};
-
-const FOURIER_FIT: Entry = Entry {
-    name: "fourier-fit",
-    title: "What NeRF's frequencies buy",
-    summary: "a picture fitted from coordinates and from Fourier features",
-    about: "The same small network, once with the coordinates of a pixel as its input and then \
-            with more and more sines and cosines of them. From coordinates alone it finds smooth \
-            shapes only; edges and stripes need frequencies.",
-    uses: &[],
-    builder: fourier::fourier_fit,
 };
 
 #[cfg(test)]
