@@ -20,4 +20,4 @@ pub use scheme::Scheme;
 pub use stack::{Encoder, EncoderOutput};
 
 pub(crate) use config::{DEFAULT_HEADS, DEFAULT_LAYERS, DEFAULT_ROWS, MAX_TOKENS, check_widths};
-pub(crate) use scheme::Adds;
+pub(crate) use scheme::{Adds, Biases};

@@ -1,9 +1,11 @@
 //! The figures: their catalog, and builders with one file per group.
 
+mod biases;
 mod binary;
 mod catalog;
 mod curves;
 mod entry;
+mod grids;
 mod maps;
 mod rates;
 mod rings;

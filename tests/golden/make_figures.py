@@ -118,6 +118,66 @@ def main():
             point("rotary-frequencies", curve, pair, pair, rate(pair))
             point("rotary-wavelengths", curve, pair, pair, two_pi / rate(pair))
 
+    for head, far in ((0, 32), (3, 64), (7, 64)):
+        for index in (0, 1, far):
+            point("alibi-slopes", head, index, index, -index * mpf(2) ** -(head + 1))
+
+    def t5(lag, both):
+        buckets = 16 if both else 32
+        start = buckets if both and lag > 0 else 0
+        back = abs(lag) if both else max(-lag, 0)
+        exact = buckets // 2
+        if back < exact:
+            return start + back
+        farther = int(mpmath.floor(mpmath.log(mpf(back) / exact) / mpmath.log(mpf(128) / exact) * exact))
+        return start + min(exact + farther, buckets - 1)
+
+    for curve, both in enumerate((True, False)):
+        for lag in (-160, -100, -20, -3, 0, 5, 50, 160):
+            point("t5-buckets", curve, lag + 160, lag, t5(lag, both))
+
+    distances, following = [1], mpf(1)
+    while distances[-1] < 4096:
+        following = max(following * mpf(1.02), distances[-1] + 1)
+        distances.append(min(int(following), 4096))
+    for index in (0, 4, 48, 100, len(distances) - 1):
+        d = distances[index]
+        sums = [
+            sum(mpmath.cos(d * base ** (-mpf(2 * pair) / width)) for pair in range(width // 2)) / (width // 2)
+            for base, width in ((mpf(10000), 512), (mpf(10000), 128), (mpf(500000), 128))
+        ]
+        sums += [mpmath.exp(-d * mpf(2) ** -head) for head in (1, 4, 8)]
+        for curve, value in enumerate(sums):
+            point("distance-decay", curve, index, d, value)
+
+    def near(dy, dx):
+        rates = [paper(384, pair) for pair in range(192)]
+        return sum(mpmath.cos(dy * rate) + mpmath.cos(dx * rate) for rate in rates) / 384
+
+    for panel, row, column in ((0, 0, 0), (0, 0, 6), (0, 6, 6), (24, 3, 3), (24, 0, 5), (48, 2, 1)):
+        cell("grid-similarity", row, column, near(row - panel // 7, column - panel % 7), panel)
+
+    def cubic(a, x):
+        x = abs(x)
+        if x < 1:
+            return ((a + 2) * x - (a + 3)) * x * x + 1
+        return (((x - 5) * x + 8) * x - 4) * a if x < 2 else mpf(0)
+
+    kernels = (
+        lambda x: cubic(mpf(-3) / 4, x),
+        lambda x: cubic(mpf(-1) / 2, x),
+        lambda x: max(1 - abs(x), 0),
+        lambda x: mpf(abs(x) < 0.5),
+    )
+    for curve, kernel in enumerate(kernels):
+        for index in (0, 30, 50, 79, 81, 120):
+            x = (mpf(64 + index) + 0.5) / 32 - 4.5
+            point("resize-kernels", curve, index, x, kernel(x))
+    for curve, scale in enumerate((1, 4)):
+        weights = [cubic(mpf(-1) / 2, (mpf(j) - 9.5) / scale) for j in range(24)]
+        for index in (0, 3, 8, 9, 11, 15):
+            point("resize-kernels", curve, index, index, weights[index] / sum(weights), panel=1)
+
     meta = {"script": "make_figures.py", "python": sys.version.split()[0], "mpmath": mpmath.__version__}
     lines = ",\n".join(" " + json.dumps(entry) for entry in out)
     (HERE / "figures.json").write_text(f'{{"meta": {json.dumps(meta)}, "numbers": [\n{lines}\n]}}\n')

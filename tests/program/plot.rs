@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::util::{arg, run};
 
 /// All figures, in the order of the catalog.
-const FIGURES: [&str; 19] = [
+const FIGURES: [&str; 24] = [
     "angle-rates",
     "angle-map",
     "encoding-map",
@@ -32,6 +32,11 @@ const FIGURES: [&str; 19] = [
     "dimensions",
     "rotary-frequencies",
     "rotary-wavelengths",
+    "alibi-slopes",
+    "t5-buckets",
+    "distance-decay",
+    "grid-similarity",
+    "resize-kernels",
 ];
 
 /// The numbers of one figure, drawn with further options.

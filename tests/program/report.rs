@@ -77,7 +77,7 @@ fn figures_are_on_the_page_once_with_their_numbers() {
         figures += 1;
     }
     assert_eq!(figures, html.matches("<figure id=").count());
-    assert_eq!(figures, 19);
+    assert_eq!(figures, 24);
     drop(guard);
 }
 

@@ -12,6 +12,9 @@ use crate::util::{arg, file, run, run_error, run_json, run_with};
 /// Sizes at which every scheme with positions learns the task within 150 steps.
 const SMALL: &str = "--heads 2 --layers 1 --batch 16 --length 8 --learning-rate 0.01";
 
+/// The schemes that one layer suffices for.
+const FOUR: &str = "--scheme none,sinusoidal,learned,rotary";
+
 fn small(directory: &Path, more: &str) -> String {
     format!("train --d-model 32 {SMALL} -o {} {more}", arg(directory))
 }
@@ -41,7 +44,7 @@ fn assert_same_files(left: &Path, right: &Path) {
 #[test]
 fn order_alone_decides_the_answer_and_positions_alone_show_it() {
     let directory = tempfile::tempdir().unwrap();
-    let report = run_json(&small(directory.path(), "--steps 150"));
+    let report = run_json(&small(directory.path(), &format!("--steps 150 {FOUR}")));
     assert_eq!(report["test_lengths"], serde_json::json!([8, 16, 32]));
     let schemes = report["schemes"].as_array().unwrap();
     let accuracy = |index: usize, length: usize| schemes[index]["accuracy"][length].as_f64();
@@ -166,17 +169,75 @@ fn trained_weights_answer(directory: &Path) {
     assert!(error.contains("the state of a training"), "{error}");
 }
 
+/// A causal mask alone needs two layers, to count and to compare.
+#[test]
+fn buckets_and_a_causal_mask_alone_show_the_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = arg(directory.path());
+    let sizes = "--d-model 32 --heads 2 --batch 16 --length 8 --learning-rate 0.005";
+    let learn = "--steps 450 --scheme nope-causal,t5";
+    let report = run_json(&format!("train {sizes} {learn} -o {folder}"));
+    let schemes = report["schemes"].as_array().unwrap();
+    let names: Vec<_> = schemes
+        .iter()
+        .map(|one| one["scheme"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["t5", "nope-causal"]);
+    for one in schemes {
+        let accuracy = one["accuracy"].as_array().unwrap();
+        assert!(accuracy[0].as_f64().unwrap() > 0.9, "{one}");
+        // There are buckets for every distance.
+        assert!(accuracy.iter().all(Value::is_number), "{one}");
+    }
+    // The buckets are weights, the slopes of ALiBi are not.
+    run(&format!(
+        "train {sizes} --steps 1 --scheme alibi -o {folder}"
+    ));
+    let path = |scheme: &str| directory.path().join(format!("{scheme}.safetensors"));
+    let tensors = |scheme| {
+        pe_candle::checkpoint::inspect(path(scheme))
+            .unwrap()
+            .tensors
+    };
+    let named = |scheme| {
+        let tensors = tensors(scheme).into_iter();
+        tensors
+            .map(|tensor| (tensor.name, tensor.shape))
+            .collect::<Vec<_>>()
+    };
+    let mut of_t5 = named("t5");
+    of_t5.retain(|tensor| !named("alibi").contains(tensor));
+    let name = "encoder.position.relative_attention_bias.weight".to_owned();
+    assert_eq!(of_t5, [(name, vec![32, 2])]);
+    assert_eq!(named("alibi"), named("nope-causal"));
+    for scheme in ["t5", "nope-causal"] {
+        let twins = ["The king feared the dwarf.", "The dwarf feared the king."];
+        let path = path(scheme);
+        let answers = run_json(&["encode", "--weights", arg(&path), twins[0], twins[1]]);
+        assert_eq!(answers["model"]["scheme"], scheme);
+        assert_eq!(answers["answers"][0]["answer"], "king", "{scheme}");
+        assert_eq!(answers["answers"][1]["answer"], "dwarf", "{scheme}");
+    }
+}
+
 #[test]
 fn resumed_training_gives_the_same_bits() {
     let whole = tempfile::tempdir().unwrap();
     let parts = tempfile::tempdir().unwrap();
-    run(&small(whole.path(), "--steps 110"));
-    run(&small(parts.path(), "--steps 20"));
-    run(&small(parts.path(), "--steps 70 --resume"));
-    run(&small(parts.path(), "--steps 110 --resume"));
+    let some = "--scheme learned,rotary,sinusoidal-offsets,t5,nope-causal";
+    run(&small(whole.path(), &format!("--steps 110 {some}")));
+    run(&small(parts.path(), &format!("--steps 20 {some}")));
+    run(&small(parts.path(), &format!("--steps 70 --resume {some}")));
+    run(&small(
+        parts.path(),
+        &format!("--steps 110 --resume {some}"),
+    ));
     assert_same_files(whole.path(), parts.path());
     // Done is done.
-    run(&small(parts.path(), "--steps 110 --resume"));
+    run(&small(
+        parts.path(),
+        &format!("--steps 110 --resume {some}"),
+    ));
     assert_same_files(whole.path(), parts.path());
 }
 
@@ -193,7 +254,15 @@ fn resuming_needs_a_checkpoint_and_reports_what_starts_again() {
     let resumed = run_with(&small(&some, "--steps 2 --resume"), "");
     assert_eq!(resumed.outcome, Outcome::Success);
     let lines: Vec<&str> = resumed.err.lines().collect();
-    let begun = ["sinusoidal", "learned", "rotary"];
+    let begun = [
+        "sinusoidal",
+        "learned",
+        "rotary",
+        "sinusoidal-offsets",
+        "alibi",
+        "t5",
+        "nope-causal",
+    ];
     assert_eq!(lines.len(), begun.len(), "{lines:?}");
     for (line, scheme) in lines.iter().zip(begun) {
         assert!(
@@ -242,7 +311,7 @@ fn short_training_is_not_taken_for_one_without_positions() {
     let blind = "it sees which words there are, not their order";
     assert_eq!(said.matches(blind).count(), 1, "{said}");
     let short = "no better than a guess: 1 step is too short a training to tell";
-    assert_eq!(said.matches(short).count(), 3, "{said}");
+    assert_eq!(said.matches(short).count(), 7, "{said}");
 }
 
 /// Sizes at which Candle uses several threads, if there are.

@@ -12,7 +12,8 @@ use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Scheme};
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:
-  pe-demo train                          all four schemes, about a minute
+  pe-demo train                          all schemes, about two minutes
+  pe-demo train --scheme alibi,t5,rotary
   pe-demo train --scheme rotary --steps 3000 -o long
   pe-demo train --resume                 continue after Ctrl-C
   pe-demo encode --weights pe-demo-train/rotary.safetensors
@@ -34,13 +35,16 @@ pub(crate) enum Schemes {
     One(Scheme),
 }
 
-impl Schemes {
-    /// Returns the schemes.
-    pub(crate) fn list(&self) -> &[Scheme] {
-        match self {
-            Self::All => &Scheme::ALL,
-            Self::One(scheme) => std::slice::from_ref(scheme),
-        }
+impl TrainArgs {
+    /// Returns the schemes, each once, in their usual order.
+    pub(crate) fn schemes(&self) -> Vec<Scheme> {
+        let asked = |one: &Scheme| {
+            let asked = |schemes: &Schemes| {
+                matches!(schemes, Schemes::All) || *schemes == Schemes::One(*one)
+            };
+            self.scheme.iter().any(asked)
+        };
+        Scheme::ALL.into_iter().filter(asked).collect()
     }
 }
 
@@ -70,9 +74,15 @@ impl ValueEnum for Schemes {
 /// The training.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
-    /// Positional encoding scheme
-    #[arg(long, value_enum, default_value_t = Schemes::All, value_name = "SCHEME")]
-    pub(crate) scheme: Schemes,
+    /// Positional encoding schemes, such as alibi,t5
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_values_t = [Schemes::All],
+        value_name = "SCHEME"
+    )]
+    pub(crate) scheme: Vec<Schemes>,
     /// Training steps
     #[arg(
         long,

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use pe_candle::PositionalEncodingConfig;
 use serde::{Deserialize, Serialize};
 
+use super::positions::bias_weights;
 use super::scheme::{Adds, Scheme};
 
 /// Place of the normalization in a layer.
@@ -108,6 +109,7 @@ impl EncoderConfig {
             .checked_add(feed_forward)?
             .checked_add(norms)?
             .checked_mul(self.layers as u64)?
+            .checked_add(bias_weights(self.scheme, self.heads))?
             .checked_add((self.vocab_size as u64).checked_add(rows)?.checked_mul(d)?)?
             .checked_add(d.checked_mul(2)?)
     }

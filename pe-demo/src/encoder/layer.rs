@@ -2,12 +2,13 @@
 
 use candle_core::{ModuleT, Result, Tensor};
 use candle_nn::{Linear, VarBuilder};
-use pe_candle::{Dropout, RotaryEmbedding};
+use pe_candle::Dropout;
 
 use super::attention::SelfAttention;
 use super::config::{EncoderConfig, Norm, Residual};
 use super::linear::{self, linear};
 use super::mask::Mask;
+use super::positions::InAttention;
 
 /// Attention and feed-forward.
 #[derive(Debug, Clone)]
@@ -47,12 +48,12 @@ impl Layer {
         &self,
         xs: &Tensor,
         mask: &Mask,
-        rotary: Option<&RotaryEmbedding>,
+        positions: &InAttention<'_>,
         config: &EncoderConfig,
         train: bool,
     ) -> Result<(Tensor, Tensor)> {
         let input = self.attention_norm.before(xs, config.norm)?;
-        let (ys, weights) = self.attention.forward(&input, mask, rotary)?;
+        let (ys, weights) = self.attention.forward(&input, mask, positions)?;
         let ys = self.dropouts[0].forward_t(&ys, train)?;
         let xs = self
             .attention_norm

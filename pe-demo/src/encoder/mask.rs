@@ -6,6 +6,7 @@
 //! softmax add up to less.)
 
 use candle_core::{D, Device, Result, Tensor};
+use pe_candle::ScoreMask;
 
 /// The directions in which a token may attend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +25,8 @@ pub struct Mask {
     visible: Tensor,
     /// [B, 1, T, 1], u8: queries that see anything at all.
     sighted: Tensor,
+    /// The same as rules.
+    rules: ScoreMask,
 }
 
 impl Mask {
@@ -42,11 +45,25 @@ impl Mask {
             Sight::Whole => real.contiguous()?,
             Sight::Past => {
                 let queries = keys.reshape((1, 1, len, 1))?;
-                (real * keys.broadcast_le(&queries)?.broadcast_as(shape)?)?
+                (&real * keys.broadcast_le(&queries)?.broadcast_as(shape)?)?
             }
         };
         let sighted = visible.max_keepdim(D::Minus1)?;
-        Ok(Self { visible, sighted })
+        let rules = match sight {
+            Sight::Whole => ScoreMask::none(),
+            Sight::Past => ScoreMask::causal(0),
+        };
+        let rules = rules.with_padding(&real.narrow(2, 0, 1)?.reshape((lengths.len(), len))?)?;
+        Ok(Self {
+            visible,
+            sighted,
+            rules,
+        })
+    }
+
+    /// Returns the rules that [`softmax_with_bias`](pe_candle::softmax_with_bias) accepts.
+    pub(super) fn rules(&self) -> &ScoreMask {
+        &self.rules
     }
 
     /// Returns the attention weights of the scores [B, H, T, T]: the softmax over the keys that each

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Positional encoding scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Scheme {
     /// Not at all: for comparison.
     None,
@@ -18,6 +18,24 @@ pub enum Scheme {
     Learned,
     /// Queries and keys are rotated by angles that grow with the position, in every layer.
     Rotary,
+    /// The sinusoidal encoding, in training from a first position that is drawn for each step.
+    SinusoidalOffsets,
+    /// Scores fall with the distance, by a slope of each head.
+    Alibi,
+    /// A trained value for each head and bucket of distances is added to the scores.
+    T5,
+    /// Not at all, but tokens see only earlier ones.
+    NopeCausal,
+}
+
+/// What is added to the attention scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Biases {
+    Nothing,
+    /// A slope times the distance.
+    Slopes,
+    /// Weights by buckets of distances.
+    Buckets,
 }
 
 /// Positions added to the token embeddings before the first layer.
@@ -40,13 +58,14 @@ struct Entry {
     adds: Adds,
     /// Whether it rotates queries and keys.
     rotates: bool,
+    biases: Biases,
     /// Its name in a description of an encoder; empty for the default scheme.
     in_words: &'static str,
     /// Its name in a comparison with an encoder without positions; empty if it has none.
     beside_without: &'static str,
 }
 
-const TABLE: [Entry; 4] = [
+const TABLE: [Entry; 8] = [
     Entry {
         scheme: Scheme::None,
         name: "none",
@@ -54,6 +73,7 @@ const TABLE: [Entry; 4] = [
         letter: 'n',
         adds: Adds::Nothing,
         rotates: false,
+        biases: Biases::Nothing,
         in_words: "no positions",
         beside_without: "",
     },
@@ -64,6 +84,7 @@ const TABLE: [Entry; 4] = [
         letter: 's',
         adds: Adds::Sinusoids,
         rotates: false,
+        biases: Biases::Nothing,
         in_words: "",
         beside_without: "encoding",
     },
@@ -74,6 +95,7 @@ const TABLE: [Entry; 4] = [
         letter: 'l',
         adds: Adds::TrainedRows,
         rotates: false,
+        biases: Biases::Nothing,
         in_words: "learned positions",
         beside_without: "encoding",
     },
@@ -84,15 +106,60 @@ const TABLE: [Entry; 4] = [
         letter: 'r',
         adds: Adds::Nothing,
         rotates: true,
+        biases: Biases::Nothing,
         in_words: "rotary positions",
         beside_without: "rotary",
+    },
+    Entry {
+        scheme: Scheme::SinusoidalOffsets,
+        name: "sinusoidal-offsets",
+        help: "Sines and cosines, in training from a random first position",
+        letter: 'o',
+        adds: Adds::Sinusoids,
+        rotates: false,
+        biases: Biases::Nothing,
+        in_words: "random first positions in training",
+        beside_without: "encoding",
+    },
+    Entry {
+        scheme: Scheme::Alibi,
+        name: "alibi",
+        help: "A slope of each head times the distance, subtracted from the scores",
+        letter: 'a',
+        adds: Adds::Nothing,
+        rotates: false,
+        biases: Biases::Slopes,
+        in_words: "ALiBi",
+        beside_without: "bias",
+    },
+    Entry {
+        scheme: Scheme::T5,
+        name: "t5",
+        help: "A trained value for each head and bucket of distances, added to the scores",
+        letter: 't',
+        adds: Adds::Nothing,
+        rotates: false,
+        biases: Biases::Buckets,
+        in_words: "T5 buckets",
+        beside_without: "bias",
+    },
+    Entry {
+        scheme: Scheme::NopeCausal,
+        name: "nope-causal",
+        help: "No positions, but tokens see only earlier ones",
+        letter: 'c',
+        adds: Adds::Nothing,
+        rotates: false,
+        biases: Biases::Nothing,
+        in_words: "no positions, looking back only",
+        beside_without: "mask",
     },
 ];
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 4] = {
-        let mut all = [Self::None; 4];
+    pub const ALL: [Self; 8] = {
+        let mut all = [Self::None; 8];
         let mut at = 0;
         while at < all.len() {
             all[at] = TABLE[at].scheme;
@@ -123,6 +190,21 @@ impl Scheme {
     /// Returns whether queries and keys are rotated.
     pub(crate) const fn rotates(self) -> bool {
         self.entry().rotates
+    }
+
+    /// Returns what is added to the attention scores.
+    pub(crate) const fn biases(self) -> Biases {
+        self.entry().biases
+    }
+
+    /// Returns whether training begins at random positions.
+    pub(crate) const fn draws_offsets(self) -> bool {
+        matches!(self, Self::SinusoidalOffsets)
+    }
+
+    /// Returns whether tokens see only earlier ones, in whatever use.
+    pub(crate) const fn is_causal(self) -> bool {
+        matches!(self, Self::NopeCausal)
     }
 
     /// Returns its name in a description of an encoder; empty for the usual one.

@@ -96,7 +96,7 @@ impl Encoder {
 
     /// Sets the step of all dropouts, from which the next training call draws its masks.
     pub fn set_dropout_step(&self, step: u64) {
-        self.positions.sinusoidal.dropout().set_step(step);
+        self.positions.set_dropout_step(step);
         for layer in &self.layers {
             layer.set_dropout_step(step);
         }
@@ -114,16 +114,21 @@ impl Encoder {
     pub fn forward(&self, batch: &Batch, sight: Sight, mode: Mode) -> Result<EncoderOutput> {
         let train = mode == Mode::Train;
         let (_, len) = batch.ids.dims2()?;
+        let scheme = self.config.scheme;
+        let sight = match scheme.is_causal() {
+            true => Sight::Past,
+            false => sight,
+        };
         let mask = Mask::new(&batch.lengths, len, sight, batch.ids.device())?;
         let words = self.embedding.forward(&batch.ids)?;
-        let mut xs = self.positions.add(&words, self.config.scheme, train)?;
-        let rotary = self.positions.rotary(self.config.scheme)?;
+        let mut xs = self.positions.add(&words, scheme, train)?;
+        let positions = self.positions.in_attention(scheme, len)?;
         let mut output = EncoderOutput {
             hidden: vec![xs.clone()],
             attention: Vec::new(),
         };
         for (index, layer) in self.layers.iter().enumerate() {
-            let (ys, weights) = layer.forward(&xs, &mask, rotary, &self.config, train)?;
+            let (ys, weights) = layer.forward(&xs, &mask, &positions, &self.config, train)?;
             xs = ys;
             let is_last = index + 1 == self.layers.len();
             output.hidden.push(match self.config.norm {

@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{binary, curves, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -40,6 +40,11 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DIMENSIONS,
     &ROTARY_FREQUENCIES,
     &ROTARY_WAVELENGTHS,
+    &ALIBI_SLOPES,
+    &T5_BUCKETS,
+    &DISTANCE_DECAY,
+    &GRID_SIMILARITY,
+    &RESIZE_KERNELS,
 ];
 
 /// The sections of the page, in its order.
@@ -87,6 +92,17 @@ pub(crate) const SECTIONS: &[Section] = &[
                instead of adding a vector. What is left of the absolute positions in a dot product \
                is their difference.",
         figures: &[&ROTARY_FREQUENCIES, &ROTARY_WAVELENGTHS],
+    },
+    Section {
+        title: "Biases of attention",
+        lead: "Other models leave vectors as they are and change the scores: a number for each \
+               distance, computed or trained, is added before the softmax.",
+        figures: &[&ALIBI_SLOPES, &T5_BUCKETS, &DISTANCE_DECAY],
+    },
+    Section {
+        title: "Images",
+        lead: "A patch of an image has two positions, and its encoding an axis for each.",
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
     },
 ];
 
@@ -292,6 +308,62 @@ const ROTARY_WAVELENGTHS: Entry = Entry {
             full circle: beyond that length it takes angles that the model had never seen.",
     uses: &[Setting::Config],
     builder: rotary::rotary_wavelengths,
+};
+
+const ALIBI_SLOPES: Entry = Entry {
+    name: "alibi-slopes",
+    title: "ALiBi: a slope for each head",
+    summary: "ALiBi's bias of eight heads by distance",
+    about: "Each head subtracts its slope times the distance from the score. The first head sees \
+            a few neighbors and little else; the last one still sees hundreds of tokens back. \
+            Nothing is trained, and no distance is too far to have a bias.",
+    uses: &[],
+    builder: biases::alibi_slopes,
+};
+
+const T5_BUCKETS: Entry = Entry {
+    name: "t5-buckets",
+    title: "T5: distances share buckets",
+    summary: "T5's bucket of every distance, encoder and decoder",
+    about: "Near distances have a bucket each. Farther ones share buckets that grow by equal \
+            factors, and all from 128 on share the last. A model learns one number for each \
+            bucket and head. An encoder needs half of the buckets for keys after the query; a \
+            decoder has none there, and all of them for the past.",
+    uses: &[],
+    builder: biases::t5_buckets,
+};
+
+const DISTANCE_DECAY: Entry = Entry {
+    name: "distance-decay",
+    title: "What distance leaves of a score",
+    summary: "decay of every computed scheme over the distance",
+    about: "Sinusoidal and rotary scores fall with the logarithm of the distance and then swing \
+            around zero; a greater base moves the fall to the right. ALiBi falls exponentially: \
+            each head has a horizon of its own, beyond which nothing is left.",
+    uses: &[],
+    builder: biases::distance_decay,
+};
+
+const GRID_SIMILARITY: Entry = Entry {
+    name: "grid-similarity",
+    title: "Every cell of a grid compared with all others",
+    summary: "similarity maps of a grid of 7 x 7 patches",
+    about: "The figure of the paper on vision transformers, for the computed grid of ViT-MAE. \
+            Each small map belongs to the patch at its place. Its row and its column are as \
+            bright as its neighborhood, because each axis has half of the columns.",
+    uses: &[],
+    builder: grids::grid_similarity,
+};
+
+const RESIZE_KERNELS: Entry = Entry {
+    name: "resize-kernels",
+    title: "How grids of positions are resized",
+    summary: "weights of resizing: four kernels, and antialiasing",
+    about: "A learned grid in another size is a weighted sum of its rows. Bicubic kernels have \
+            negative weights, and torch's swings farther than PIL's. Where a grid shrinks, only \
+            antialiasing lets every position take part.",
+    uses: &[],
+    builder: grids::resize_kernels,
 };
 
 #[cfg(test)]

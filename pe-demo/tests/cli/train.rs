@@ -29,7 +29,7 @@ fn report_names_its_columns_its_weights_and_every_file() {
          validation sentences",
         "not those of the last step; they are looked at every 50 steps and at the end",
         "Training loss: the mean of the last 50 steps, with dropout",
-        "The 4 schemes were trained in parallel, 2 at a time on one thread each; their times \
+        "The 8 schemes were trained in parallel, 2 at a time on one thread each; their times \
          overlap.",
     ] {
         assert!(line.contains(part), "{part}: {said}");

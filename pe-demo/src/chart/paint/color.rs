@@ -55,13 +55,16 @@ pub(crate) const NEGATIVE: Tone = Tone::new("negative", 0xc9_3a_3f, 0xf2_70_6f);
 
 /// The curves of a figure, in their order: distinct on white and on black, and for
 /// people who see red and green alike.
-pub(crate) const SERIES: [Tone; 6] = [
+pub(crate) const SERIES: [Tone; 9] = [
     Tone::new("series-1", 0x2f_6f_de, 0x2f_6f_de),
     Tone::new("series-2", 0xe0_7b_12, 0xe0_7b_12),
     Tone::new("series-3", 0x12_97_7b, 0x12_97_7b),
     Tone::new("series-4", 0xc2_41_8f, 0xc2_41_8f),
     Tone::new("series-5", 0x7a_5c_d6, 0x7a_5c_d6),
     Tone::new("series-6", 0x8a_8f_3a, 0x8a_8f_3a),
+    Tone::new("series-7", 0x3a_a9_d6, 0x3a_a9_d6),
+    Tone::new("series-8", 0xc4_4a_3d, 0xc4_4a_3d),
+    Tone::new("series-9", 0x8c_6d_4f, 0xa8_89_6b),
 ];
 
 /// Returns every tone of the figures.

@@ -15,7 +15,7 @@ use super::stream::Totals;
 use super::table::TableFile;
 use crate::commands::studies::{Masks, Order, SameShift, Section, Trace};
 use crate::encoder::mask::Sight;
-use crate::encoder::{Adds, Norm, Scheme};
+use crate::encoder::{Adds, Biases, Norm, Scheme};
 use crate::terminal::numbers::thousands;
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path, prose};
@@ -235,14 +235,20 @@ impl Setup {
 /// Why sections are left out, if any are.
 impl Section for Setup {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        let why = match (self.scheme.adds(), self.scheme.rotates()) {
+        let why = match (self.scheme.adds(), self.scheme.biases()) {
             (Adds::Sinusoids, _) => return,
-            (Adds::Nothing, false) => "This encoder adds nothing.",
+            (Adds::Nothing, Biases::Nothing) if !self.scheme.rotates() => {
+                "This encoder adds nothing."
+            }
+            (Adds::Nothing, Biases::Slopes | Biases::Buckets) => {
+                "This encoder adds nothing to the vectors: it adds a bias to the attention scores of \
+                 every layer, which depends on distances."
+            }
             (Adds::TrainedRows, _) => {
                 "This encoder adds a vector of weights for each position, of which nothing is \
                  known beforehand."
             }
-            (Adds::Nothing, true) => {
+            (Adds::Nothing, Biases::Nothing) => {
                 "This encoder adds nothing: it turns queries and keys in every layer, so that \
                  scores depend on distances."
             }

@@ -61,7 +61,7 @@ pub(super) fn draw(page: &mut Page, curves: &[Curve<'_>]) {
         .iter()
         .map(|curve| format!("{} {}", curve.letter, curve.name))
         .collect();
-    page.line(format!("           {}   * several", names.join("   ")));
+    page.wrap("           ", &format!("{}   * several", names.join("   ")));
 }
 
 fn mean(values: &[f32], at: usize, columns: usize, steps: usize) -> Option<f32> {

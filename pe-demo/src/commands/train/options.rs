@@ -39,12 +39,12 @@ impl Options {
     /// Checks the arguments together.
     pub(crate) fn new(args: TrainArgs) -> Result<Self, BadUsage> {
         let TrainArgs { d_model, heads, .. } = args;
-        let schemes = args.scheme.list();
+        let schemes = args.schemes();
         check_widths(d_model, heads, schemes.iter().copied()).map_err(|error| {
             BadUsage(error.of(&format!("--d-model {d_model}"), &format!("--heads {heads}")))
         })?;
         Ok(Self {
-            schemes: schemes.to_vec(),
+            schemes,
             settings: Settings {
                 steps: args.steps,
                 batch: args.batch,

@@ -144,7 +144,7 @@ impl Results {
         page.heading("Interrupted");
         for line in &self.schemes {
             page.line(format!(
-                "  {:<11} {:>6} of {} steps done",
+                "  {:<19} {:>6} of {} steps done",
                 line.scheme.name(),
                 line.steps,
                 self.settings.steps
@@ -161,7 +161,7 @@ impl Results {
             "Accuracy on {} new sentences of each length",
             thousands(self.test_sentences as u64)
         ));
-        let mut header = format!("  {:<11}{:>9}", "scheme", "weights");
+        let mut header = format!("  {:<19}{:>9}", "scheme", "weights");
         for (index, len) in self.test_lengths.iter().enumerate() {
             let times = len / self.settings.length;
             let title = match index {
@@ -172,7 +172,7 @@ impl Results {
         }
         page.line(header);
         for line in &self.schemes {
-            let mut text = format!("  {:<11}{:>9}", line.scheme.name(), thousands(line.weights));
+            let mut text = format!("  {:<19}{:>9}", line.scheme.name(), thousands(line.weights));
             for accuracy in &line.accuracy {
                 let cell = accuracy.map_or("no rows".to_owned(), percent);
                 text += &pad_left(&cell, 12);
@@ -191,16 +191,16 @@ impl Results {
     /// Prints the losses, and which weights are kept.
     fn losses(&self, page: &mut Page, quiet: bool) {
         page.heading("Losses (nats), and the weights that are kept and tested");
-        page.line("                    kept     validation           training");
+        page.line("                          kept     validation           training");
         page.line(format!(
-            "  {:<11}{:>11}{:>11}{:>9}{:>11}{:>11}",
+            "  {:<19}{:>9}{:>11}{:>9}{:>11}{:>11}",
             "scheme", "step", "loss", "right", "loss", "time"
         ));
         let number = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
         for line in &self.schemes {
             let step = line.best_step.map(thousands);
             page.line(format!(
-                "  {:<11}{:>11}{:>11}{:>9}{:>11}{:>11}",
+                "  {:<19}{:>9}{:>11}{:>9}{:>11}{:>11}",
                 line.scheme.name(),
                 step.unwrap_or("-".to_owned()),
                 number(line.validation_loss),

@@ -16,7 +16,8 @@ use crate::encoder::weights::Seeded;
 /// Tokens evaluated together, in sentences of one length.
 const EVALUATED: usize = 384;
 
-/// An encoder, and a linear map from the last vector of `[CLS]` to a score for each answer.
+/// An encoder, and a linear map from the last vector of `[CLS]` to a score for each answer. (Where tokens
+/// see only earlier ones, it is the vector of the last token.)
 ///
 /// Without positions that vector does not depend on the order of the tokens.
 #[derive(Debug, Clone)]
@@ -73,8 +74,18 @@ impl Classifier {
     /// Returns a score for each answer [B, A], and the output of the encoder.
     pub(crate) fn forward(&self, batch: &Batch, mode: Mode) -> Result<(Tensor, EncoderOutput)> {
         let output = self.encoder.forward(batch, Sight::Whole, mode)?;
-        let first = output.last()?.narrow(1, 0, 1)?.squeeze(1)?;
-        Ok((self.answer.forward(&first)?, output))
+        let last = output.last()?;
+        let read = match self.encoder.config().scheme.is_causal() {
+            false => last.narrow(1, 0, 1)?.squeeze(1)?,
+            true => {
+                let (_, len, _) = last.dims3()?;
+                let ends = batch.lengths().iter().enumerate();
+                let ends = ends.map(|(row, length)| (row * len + length.saturating_sub(1)) as u32);
+                let ends = Tensor::from_iter(ends, self.encoder.device())?;
+                last.flatten(0, 1)?.index_select(&ends, 0)?
+            }
+        };
+        Ok((self.answer.forward(&read)?, output))
     }
 
     /// Returns the probability of each answer [B, A].
