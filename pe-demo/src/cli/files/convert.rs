@@ -9,7 +9,7 @@ use pe_core::{PairLayout, Preset, SinusoidLayout};
 use crate::cli::numbers::whole;
 use crate::cli::values::{input, output, preset};
 
-pub(in crate::cli) const CONVERT_EXAMPLES: &str = "\
+pub(crate) const CONVERT_EXAMPLES: &str = "\
 Examples:
   pe-demo convert table.npy --to whisper -o whisper.safetensors
   pe-demo convert pe.safetensors --layout concatenated -o halves.safetensors

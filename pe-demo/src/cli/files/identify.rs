@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::values::input;
 
-pub(in crate::cli) const IDENTIFY_EXAMPLES: &str = "\
+pub(crate) const IDENTIFY_EXAMPLES: &str = "\
 Examples:
   pe-demo identify table.npy
   pe-demo identify model.safetensors --tensor embed_positions.weight

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::values::input;
 
-pub(in crate::cli) const INSPECT_EXAMPLES: &str = "\
+pub(crate) const INSPECT_EXAMPLES: &str = "\
 Examples:
   pe-demo inspect pe.safetensors
   pe-demo inspect model.safetensors --json

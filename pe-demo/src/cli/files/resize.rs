@@ -9,7 +9,7 @@ use pe_core::{MAX_GRID_SIDE, ResizeKernel, ResizePreset};
 use crate::cli::numbers::whole;
 use crate::cli::values::{input, output};
 
-pub(in crate::cli) const RESIZE_EXAMPLES: &str = "\
+pub(crate) const RESIZE_EXAMPLES: &str = "\
 Examples:
   pe-demo resize vit.safetensors --tensor pos_embed --from 14x14 --to 24x24 \\
       --preset timm -o vit-384.safetensors
@@ -74,7 +74,7 @@ pub(crate) struct ResizeArgs {
 pub(crate) struct Sides(pub(crate) Vec<usize>);
 
 /// Reads one to four sides, with an `x` between two.
-pub(in crate::cli) fn sides(text: &str) -> Result<Sides, String> {
+pub(crate) fn sides(text: &str) -> Result<Sides, String> {
     const MOST: usize = 4;
     let side = whole::<usize>(1, MAX_GRID_SIDE as u64);
     let sides: Result<Vec<usize>, String> = text.split('x').take(MOST + 1).map(side).collect();
