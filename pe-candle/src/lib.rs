@@ -190,7 +190,7 @@ pub use layers::bias;
 pub use layers::bias::{
     Alibi, AttentionBias, DebertaBias, DebertaBiasConfig, DecomposedBias, DecomposedBiasConfig,
     RelativeDistances, RelativeRows, RelativeSinusoid, RelativeSinusoidConfig, RelativeTable,
-    RelativeTableConfig, ScoreMask, ScoreScale, T5Bias, T5BiasConfig, add_to_scores,
+    RelativeTableConfig, ScoreMask, ScoreScale, SoftCap, T5Bias, T5BiasConfig, add_to_scores,
     add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
 pub use layers::config::{EmbeddingScale, Growth, PositionalEncodingConfig};

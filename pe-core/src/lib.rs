@@ -165,7 +165,7 @@ pub use families::bias::buckets::{
     BucketDirection, DebertaBuckets, DebertaBucketsConfig, T5Buckets, T5BucketsConfig,
 };
 pub use families::bias::clip::{clipped_index, windowed_index};
-pub use families::bias::decomposed::{decomposed_index, resize_rows};
+pub use families::bias::decomposed::decomposed_index;
 pub use families::bias::index::{RelativeIndex, swin_v2_coordinates};
 pub use families::bias::toeplitz::relative_distances;
 pub use families::fourier::{
@@ -175,7 +175,7 @@ pub use families::fourier::{
 pub use families::grid::{
     AxisCoordinates, Grid, GridAxis, GridConfig, GridLayout, masked_coordinates,
 };
-pub use families::resize::{AxisTaps, ResizeBy, ResizeConfig, ResizeKernel, RowTaps};
+pub use families::resize::{AxisTaps, ResizeBy, ResizeConfig, ResizeKernel, RowSums, RowTaps};
 pub use families::rotary::{
     AxialRotary, AxialRotaryConfig, AxialRotaryPreset, AxialTables, AxisFrequencies, AxisPairing,
     CosSin, CosSinBlocks, FrequencyUnit, GridCoordinates, GridIndexing, Mrope, MropeArrangement,

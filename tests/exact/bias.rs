@@ -6,7 +6,7 @@ use pe_core::hf_config::{HfBias, read_bias};
 use pe_core::{
     AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
     T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
-    decomposed_index, f16, relative_distances, resize_rows, swin_v2_coordinates,
+    decomposed_index, f16, relative_distances, swin_v2_coordinates,
 };
 use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
@@ -244,11 +244,6 @@ fn coordinates_of_sam_equal_its_products() {
             }
         }
     }
-    assert_eq!(
-        resize_rows(4, 4).unwrap(),
-        [(0, 1, 0.0), (1, 2, 0.0), (2, 3, 0.0), (3, 3, 0.0)]
-    );
-    assert_eq!(resize_rows(4, 2).unwrap(), [(0, 1, 0.5), (2, 3, 0.5)]);
 }
 
 #[test]
@@ -339,7 +334,6 @@ fn invalid_biases_are_errors_that_name_the_values() {
             message(decomposed_index(1 << 20, 1 << 20)),
             "1099511627776 tokens exceed the limit of 268435456 in one call",
         ),
-        (message(resize_rows(3, 0)), "to 0 is not 1..=268435456"),
         (
             message(swin_v2_coordinates::<f32>(2, 2, Some((1, 4)))),
             "pretrained_window_size 1 is not at least 2",
@@ -397,6 +391,9 @@ fn biases_of_config_files() {
         found(r#"{"model_type": "wavlm", "num_attention_heads": 12}"#),
         of(12, 320, 800)
     );
+    let nested = r#"{"model_type": "pix2struct", "initializer_factor": NaN, "vision_config": {"num_heads": 3},
+        "text_config": {"model_type": "pix2struct_text_model", "num_heads": 12}}"#;
+    assert_eq!(found(nested), of(12, 32, 128));
     let layoutlm = r#"{"model_type": "layoutlmv3", "num_attention_heads": 12}"#;
     let (tokens, coordinates) = (buckets(32, 128), buckets(64, 256));
     let boxes = HfBias::Boxes {
@@ -426,10 +423,14 @@ fn biases_of_config_files() {
         None
     );
     for (text, wanted) in [
-        ("[]", "config.json: the value is not an object"),
+        ("[]", "config.json: the text is not a JSON object"),
         (
             r#"{"model_type": "bloom"}"#,
             "config.json: num_attention_heads is missing, and the bias has one slope or value per head",
+        ),
+        (
+            r#"{"text_config": {"model_type": "mpt", "n_heads": 4, "attn_config": {"alibi": 3}}}"#,
+            "config.json: text_config.attn_config.alibi is not true or false",
         ),
         (
             r#"{"model_type": "bloom", "n_head": 0}"#,
@@ -445,5 +446,91 @@ fn biases_of_config_files() {
         ),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), wanted);
+    }
+}
+
+/// Every key of a bias with every kind of value: an error, or a specification that its constructor accepts.
+#[test]
+fn biases_of_config_files_with_any_values_are_valid_or_errors() {
+    let bases = [
+        r#"{"model_type": "bloom", "n_head": 4}"#,
+        r#"{"model_type": "mpt", "n_heads": 4, "attn_config": {"alibi": true, "alibi_bias_max": 8}}"#,
+        r#"{"model_type": "falcon", "num_attention_heads": 4, "alibi": true}"#,
+        r#"{"model_type": "bert", "num_attention_heads": 4, "position_embedding_type": "alibi"}"#,
+        r#"{"model_type": "t5", "num_heads": 4, "relative_attention_num_buckets": 32, "relative_attention_max_distance": 128}"#,
+        r#"{"model_type": "wavlm", "num_attention_heads": 4, "num_buckets": 320, "max_bucket_distance": 800}"#,
+        r#"{"model_type": "layoutlmv3", "num_attention_heads": 4, "has_relative_attention_bias": true, "rel_pos_bins": 32,
+            "max_rel_pos": 128, "has_spatial_attention_bias": true, "rel_2d_pos_bins": 64, "max_rel_2d_pos": 256}"#,
+        r#"{"model_type": "deberta-v2", "num_attention_heads": 4, "relative_attention": true, "position_buckets": 256,
+            "max_relative_positions": 512, "max_position_embeddings": 512, "pos_att_type": ["c2p", "p2c"]}"#,
+    ];
+    let values = [
+        "null",
+        "true",
+        "false",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "3",
+        "31",
+        "4096",
+        "65537",
+        "4294967296",
+        "9223372036854775807",
+        "18446744073709551615",
+        "-9223372036854775808",
+        "0.5",
+        "1e-320",
+        "1e308",
+        "-0.0",
+        "NaN",
+        "Infinity",
+        "\"\"",
+        "\"alibi\"",
+        "\"c2p|p2c\"",
+        "[]",
+        "[1, null]",
+        "{}",
+        "{\"alibi\": 2}",
+    ];
+    let (mut read, mut rejected) = (0, 0);
+    for base in bases {
+        let object: serde_json::Map<String, Value> = serde_json::from_str(base).unwrap();
+        for (key, old) in &object {
+            for value in values {
+                let (old, key) = (format!("\"{key}\":{old}"), format!("\"{key}\":{value}"));
+                let text = serde_json::to_string(&object).unwrap().replace(&old, &key);
+                for text in [text.clone(), format!("{{\"text_config\": {text}}}")] {
+                    match read_bias(text.as_str()) {
+                        Ok(Some(bias)) => assert!(is_valid(bias), "{text}"),
+                        Ok(None) => {}
+                        Err(error) => {
+                            assert!(!error.to_string().contains('\n'), "{error}");
+                            rejected += 1;
+                            continue;
+                        }
+                    }
+                    read += 1;
+                }
+            }
+        }
+    }
+    assert!(read > 300 && rejected > 1000, "{read} {rejected}");
+}
+
+fn is_valid(bias: HfBias) -> bool {
+    match bias {
+        HfBias::Alibi(config) => alibi_slopes::<f64>(&config).is_ok(),
+        HfBias::Buckets { buckets, .. } => T5Buckets::new(buckets).is_ok(),
+        HfBias::Boxes {
+            tokens,
+            coordinates,
+            ..
+        } => [tokens, coordinates]
+            .iter()
+            .all(|config| T5Buckets::new(*config).is_ok()),
+        HfBias::Disentangled { buckets, .. } => DebertaBuckets::new(buckets).is_ok(),
+        _ => false,
     }
 }

@@ -95,10 +95,9 @@ fn presets_agree_with_the_libraries_to_their_distance() {
         let largest = seen.entry(preset.name()).or_insert(0f64);
         for (at, value) in case.values.iter().enumerate() {
             let (row, column) = (at / resize::WIDTH, at % resize::WIDTH);
-            let (sources, weights) = taps.of(row);
-            let terms = sources.iter().zip(weights);
+            let terms = taps.of(row);
             let sum: f64 = terms
-                .map(|(source, weight)| weight * resize::entry(*source as usize, column))
+                .map(|(source, weight)| weight * resize::entry(source as usize, column))
                 .sum();
             *largest = largest.max((sum - f64::from(*value)).abs());
         }
@@ -136,7 +135,10 @@ fn resized_rows_follow_windows() {
     let patches = pe_core::PatchPositions::new(&[grid], order).unwrap();
     let wanted = patches.rows.iter().zip(&patches.columns);
     let wanted: Vec<u32> = wanted.map(|(row, column)| row * 6 + column).collect();
-    let found: Vec<u32> = (0..24).map(|row| taps.of(row).0[0]).collect();
+    let found: Vec<u32> = (0..24)
+        .flat_map(|row| taps.of(row))
+        .map(|tap| tap.0)
+        .collect();
     assert_eq!(found, wanted);
     assert_eq!(found[8..12], [12, 13, 18, 19]);
 }
@@ -152,15 +154,14 @@ fn grids_follow_their_order_and_keep_rows() {
     taps.push_grid(&axes, 2, PatchOrder::MergeBlocks(2))
         .unwrap();
     let square = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15];
-    let found: Vec<u32> = (0..33).map(|row| taps.of(row).0[0]).collect();
+    let found: Vec<_> = (0..33).flat_map(|row| taps.of(row)).collect();
     let wanted = [1].into_iter();
     let wanted = wanted.chain(
         [2, 18]
             .into_iter()
             .flat_map(|first| square.map(|i| i + first)),
     );
-    assert_eq!(found, wanted.collect::<Vec<_>>());
-    assert!((0..33).all(|row| taps.of(row).1 == [1.0]));
+    assert_eq!(found, wanted.map(|row| (row, 1.0)).collect::<Vec<_>>());
     assert_eq!((taps.rows(), taps.taps(), taps.source_rows()), (33, 33, 34));
 }
 
@@ -335,12 +336,25 @@ proptest! {
             let (sources, weights) = transposed.of(row);
             prop_assert!(sources.is_sorted());
             for (source, weight) in sources.iter().zip(weights) {
-                let (back, factors) = taps.of(*source as usize);
-                let found = back.iter().zip(factors).any(|(b, f)| *b as usize == row && f == weight);
-                prop_assert!(found);
+                let mut back = taps.of(*source as usize);
+                prop_assert!(back.any(|tap| tap == (row as u32, *weight)));
                 seen += 1;
             }
         }
         prop_assert_eq!(seen, taps.taps());
+        // The stages have the products too.
+        let [planes, rows] = taps.stages();
+        prop_assert_eq!((planes.source_rows(), rows.rows()), (taps.source_rows(), taps.rows()));
+        prop_assert_eq!(rows.source_rows(), planes.rows());
+        for row in 0..rows.rows() {
+            let (sources, weights) = rows.of(row);
+            let mut found: Vec<(u32, f64)> = Vec::new();
+            for (plane, factor) in sources.iter().zip(weights) {
+                let (sources, weights) = planes.of(*plane as usize);
+                found.extend(sources.iter().zip(weights).map(|(s, w)| (*s, w * factor)));
+            }
+            found.sort_by_key(|(source, _)| *source);
+            prop_assert!(taps.of(row).eq(found));
+        }
     }
 }

@@ -16,17 +16,21 @@ from types import SimpleNamespace
 import torch
 from flint import arb, ctx, fmpq
 from transformers import (
-    BeitConfig, DebertaV2Config, LayoutLMv3Config, LevitConfig, SamVisionConfig, Swinv2Config, T5Config,
-    UMT5Config, Wav2Vec2ConformerConfig, WavLMConfig, XLNetConfig,
+    BeitConfig, DebertaV2Config, Gemma4AudioConfig, LayoutLMv3Config, LevitConfig, MPNetConfig, MT5Config,
+    ParakeetEncoderConfig, SamVisionConfig, Swinv2Config, T5Config, UMT5Config, Wav2Vec2ConformerConfig, WavLMConfig,
+    XLNetConfig,
 )
 from transformers.models.beit import modeling_beit as beit
 from transformers.models.bloom import modeling_bloom as bloom
 from transformers.models.deberta_v2 import modeling_deberta_v2 as deberta
 from transformers.models.falcon import modeling_falcon as falcon
+from transformers.models.gemma4 import modeling_gemma4 as gemma4
 from transformers.models.layoutlmv3 import modeling_layoutlmv3 as layoutlmv3
 from transformers.models.levit import modeling_levit as levit
 from transformers.models.mpnet import modeling_mpnet as mpnet
 from transformers.models.mpt import modeling_mpt as mpt
+from transformers.models.mt5 import modeling_mt5 as mt5
+from transformers.models.parakeet import modeling_parakeet as parakeet
 from transformers.models.sam import modeling_sam as sam
 from transformers.models.swin import modeling_swin as swin
 from transformers.models.swinv2 import modeling_swinv2 as swinv2
@@ -35,6 +39,7 @@ from transformers.models.umt5 import modeling_umt5 as umt5
 from transformers.models.wav2vec2_conformer import modeling_wav2vec2_conformer as conformer
 from transformers.models.wavlm import modeling_wavlm as wavlm
 from transformers.models.xlnet import modeling_xlnet as xlnet
+from x_transformers import x_transformers
 
 from exact import BF16, DIGITS, F16, F32, F64, round_dyadic
 
@@ -286,21 +291,125 @@ def layers():
     return out
 
 
+def attention():
+    """Whole attention weights of newer classes: gated, relative to sinusoids, and capped with their bias."""
+    out = {}
+    # WavLM: the bias times a gate of the hidden states. Its attention averages the weights over heads.
+    torch.manual_seed(1)
+    layer = wavlm.WavLMAttention(8, 2, num_buckets=32, max_distance=40)
+    layer.rel_attn_embed.weight.data = drawn(32, 2, seed=30)
+    layer.gru_rel_pos_const.data = drawn(1, 2, 1, 1, seed=31)
+    hidden, caught = drawn(2, 5, 8, seed=32), []
+    layer.torch_multi_head_self_attention = lambda h, mask, bias: caught.append(bias) or (h, None)
+    layer(hidden)
+    scores = drawn(2, 2, 5, 5, seed=33)
+    gated = caught[0].view(2, 2, 5, 5)
+    out["wavlm"] = {
+        "hidden": numbers(hidden), "const": numbers(layer.gru_rel_pos_const), "weight": numbers(layer.gru_rel_pos_linear.weight),
+        "bias": numbers(layer.gru_rel_pos_linear.bias), "table": numbers(layer.rel_attn_embed.weight), "gated": numbers(gated),
+        "scores": numbers(scores), "probs": numbers(softmax(scores * 0.5 + gated))}
+    # Parakeet: two sequences, one padded right.
+    config = ParakeetEncoderConfig(hidden_size=8, num_attention_heads=2, num_key_value_heads=2, num_hidden_layers=1,
+                                   intermediate_size=8, attn_implementation="eager")
+    layer = parakeet.ParakeetEncoderAttention(config, 0).eval()
+    layer.bias_u.data, layer.bias_v.data = drawn(2, 4, seed=34), drawn(2, 4, seed=35)
+    hidden = drawn(2, 6, 8, seed=36)
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+    encoding = parakeet.ParakeetEncoderRelPositionalEncoding(config)(hidden)
+    heads = lambda xs: xs.view(2, 6, 2, 4).transpose(1, 2)
+    with torch.no_grad():
+        _, probs = layer(hidden, encoding, mask[:, None, None, :].bool().expand(2, 1, 6, 6))
+        q, k = heads(layer.q_proj(hidden)), heads(layer.k_proj(hidden))
+    out["parakeet"] = {
+        "encoding": numbers(encoding[0]), "weight": numbers(layer.relative_k_proj.weight), "bias_u": numbers(layer.bias_u),
+        "bias_v": numbers(layer.bias_v), "q": numbers(q), "k": numbers(k), "mask": mask.tolist(), "probs": numbers(probs)}
+    # Gemma 4's audio encoder: blocks of 4 with a context of 4 before, bounded with the bias.
+    config = Gemma4AudioConfig(hidden_size=8, num_attention_heads=2, attention_chunk_size=4, attention_context_left=5,
+                               attention_context_right=0, attention_logit_cap=2.0)
+    layer = gemma4.Gemma4AudioAttention(config, 0).eval()
+    layer.relative_k_proj.weight.data = drawn(8, 8, seed=37)
+    layer.q_proj = layer.k_proj = layer.v_proj = layer.post = torch.nn.Identity()
+    hidden, length = drawn(1, 10, 8, seed=38), 10
+    encoding = gemma4.Gemma4AudioRelPositionalEncoding(config)(hidden)
+    near = gemma4.sliding_window_mask_function((config.attention_context_left - 1, config.attention_context_right))
+    at = torch.arange(length)
+    allowed = near(0, 0, at[:, None], at[None])
+    additive = torch.zeros(1, 1, length, length).masked_fill(~allowed, torch.finfo(torch.float32).min)
+    blocked = gemma4.Gemma4AudioModel._convert_4d_mask_to_blocked_5d(SimpleNamespace(config=config), additive)
+    with torch.no_grad():
+        _, weights = layer(hidden, encoding, blocked)
+    probs = torch.zeros(1, 2, length, length)
+    for query in range(length):
+        for index in range(layer.context_size):
+            key = query // 4 * 4 + index - layer.max_past_horizon
+            if 0 <= key < length:
+                probs[:, :, query, key] = weights[:, :, query // 4, query % 4, index]
+    split = lambda xs: xs.view(1, length, 2, 4).transpose(1, 2)
+    q = split(hidden) * layer.q_scale * torch.nn.functional.softplus(layer.per_dim_scale)
+    out["gemma4_audio"] = {
+        "encoding": numbers(encoding), "weight": numbers(layer.relative_k_proj.weight), "q": numbers(q),
+        "k": numbers(split(hidden) * layer.k_scale), "cap": 2.0, "before": int(allowed[9].sum()) - 1, "probs": numbers(probs)}
+    return out
+
+
+def more_biases():
+    """Biases of further classes: mT5, UMT5, MPNet, Swin, Swin v2, and x-transformers."""
+    out = {}
+    for name, of, config in [
+        ("mt5", mt5.MT5Attention, MT5Config(d_model=8, num_heads=2, d_kv=4, is_decoder=True)),
+        ("umt5", umt5.UMT5Attention, UMT5Config(d_model=8, num_heads=2, d_kv=4)),
+    ]:
+        layer = of(config, has_relative_attention_bias=True, layer_idx=0)
+        layer.relative_attention_bias.weight.data = drawn(32, 2, seed=40)
+        out[name] = {"table": numbers(layer.relative_attention_bias.weight),
+                     "bias": numbers(layer.compute_bias(3, 40, past_seen_tokens=37))}
+    layer = mpnet.MPNetEncoder(MPNetConfig(hidden_size=8, num_attention_heads=2, num_hidden_layers=1, intermediate_size=8))
+    layer.relative_attention_bias.weight.data = drawn(32, 2, seed=41)
+    out["mpnet"] = {"table": numbers(layer.relative_attention_bias.weight),
+                    "bias": numbers(layer.compute_position_bias(torch.zeros(1, 9, 8)))}
+    layer = swin.SwinRelativePositionBias(2, (2, 3))
+    layer.relative_position_bias_table.data = drawn(15, 2, seed=42)
+    out["swin"] = {"table": numbers(layer.relative_position_bias_table), "bias": numbers(layer())}
+    torch.manual_seed(2)
+    layer = swinv2_layer((3, 2))
+    with torch.no_grad():
+        table = 16 * torch.sigmoid(layer.continuous_position_bias_mlp(layer.relative_coords_table).view(-1, 2))
+    # Queries of zeros have cosines of zero, so the scores are the bias.
+    for linear in (layer.query, layer.key, layer.value):
+        linear.weight.data.zero_()
+        if linear.bias is not None:
+            linear.bias.data.zero_()
+    with torch.no_grad():
+        probs = layer(torch.zeros(1, 6, 8), output_attentions=True)[1]
+    out["swinv2"] = {"table": numbers(table), "probs": numbers(probs)}
+    layer = x_transformers.AlibiPositionalBias(6)
+    out["x_transformers_alibi"] = {"heads": 6, "cases": [{"q": i, "kv": j, "bias": numbers(layer(i, j))} for i, j in [(5, 5), (2, 7), (1, 9)]]}
+    out["x_transformers_t5"] = []
+    for causal in (False, True):
+        layer = x_transformers.RelativePositionBias(scale=0.5, causal=causal, heads=2)
+        layer.relative_attention_bias.weight.data = drawn(32, 2, seed=43)
+        out["x_transformers_t5"].append({"causal": causal, "scale": 0.5, "table": numbers(layer.relative_attention_bias.weight),
+                                         "bias": numbers(layer(3, 150))})
+    return out
+
+
 def gradients():
     """softmax((cap tanh(scale s / cap)) + bias) and its gradients, in f64; a row that is masked as a whole gives zeros."""
     scores = drawn(2, 2, 3, 5, seed=20).double().requires_grad_()
     bias = drawn(1, 2, 3, 5, seed=21).double().requires_grad_()
     up = drawn(2, 2, 3, 5, seed=22).double()
     cases = []
-    for scale, cap in [(0.25, None), (1.5, 2.0)]:
+    for scale, cap, of in [(0.25, None, None), (1.5, 2.0, "scores"), (1.5, 2.0, "sums")]:
         z = scores * scale
-        if cap:
+        if of == "scores":
             z = cap * torch.tanh(z / cap)
         z = z + bias
+        if of == "sums":
+            z = cap * torch.tanh(z / cap)
         z = z.masked_fill(~torch.ones(3, 5).tril(1).bool(), -math.inf)
         y = softmax(z)
         grads = torch.autograd.grad(y, [scores, bias], up)
-        cases.append({"scale": scale, "cap": cap, "y": numbers(y), "scores": numbers(grads[0]), "bias": numbers(grads[1])})
+        cases.append({"scale": scale, "cap": cap, "of": of, "y": numbers(y), "scores": numbers(grads[0]), "bias": numbers(grads[1])})
     return {"scores": numbers(scores), "bias": numbers(bias), "up": numbers(up), "offset": 1, "cases": cases}
 
 
@@ -308,6 +417,7 @@ def main():
     out = {
         "slopes": slopes(), "buckets": buckets(), "deberta_buckets": deberta_buckets(), "indices": indices(),
         "swinv2": swinv2_coordinates(), "sam_indices": sam_indices(), "layers": layers(), "gradients": gradients(),
+        "attention": attention(), "more": more_biases(),
     }
     print("SAM index entries that differ from the integers:", sam_disagreements())
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in out.items())

@@ -1,5 +1,6 @@
 //! Biases of attention: the fused softmax equals its reference, and biases those of transformers.
 
+mod attention;
 mod edges;
 mod golden;
 mod parity;
@@ -10,7 +11,7 @@ use pe_candle::{
     Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBiasConfig,
     DebertaBucketsConfig, DecomposedBias, DecomposedBiasConfig, RelativeDistances, RelativeRows,
     RelativeSinusoid, RelativeSinusoidConfig, RelativeTable, RelativeTableConfig, ScoreMask,
-    ScoreScale, SinusoidalConfig, T5Bias, T5BiasConfig, T5BucketsConfig, add_to_scores,
+    ScoreScale, SinusoidalConfig, SoftCap, T5Bias, T5BiasConfig, T5BucketsConfig, add_to_scores,
     add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
 

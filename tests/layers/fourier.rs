@@ -65,6 +65,60 @@ fn values_are_those_of_pe_core_and_gradients_those_of_torch() -> Result<()> {
     Ok(())
 }
 
+/// Central differences of all coordinates, and of the matrix of those presets that have one.
+#[test]
+fn gradients_agree_with_finite_differences() -> Result<()> {
+    for preset in FourierPreset::ALL {
+        let axes = match preset {
+            FourierPreset::GaussianProjection => 1,
+            _ => 2,
+        };
+        let config = FourierFeaturesConfig::from_preset(preset, axes, 3);
+        let points: Vec<f64> = (0..3 * axes).map(|i| 0.11 + 0.13 * i as f64).collect();
+        let matrix: Vec<f64> = (0..3 * axes).map(|i| 0.4 * i as f64 - 0.7).collect();
+        let weight: Vec<f64> = (0..3 * config.fourier.width())
+            .map(|i| (i * 37 % 19) as f64 / 9.0 - 1.0)
+            .collect();
+        let has_matrix = config.fourier.has_matrix();
+        let loss = |points: &Tensor, matrix: &Tensor| -> Result<Tensor> {
+            let config = config.clone();
+            let layer = match has_matrix {
+                true => FourierFeatures::from_matrix(config, matrix.clone(), DType::F64)?,
+                false => FourierFeatures::new(config, DType::F64, CPU)?,
+            };
+            let ys = layer.forward(points)?;
+            let weight = Tensor::from_slice(&weight, ys.dims(), CPU)?;
+            (ys.powf(3.0)? * weight)?.sum_all()
+        };
+        let tensors = |lists: [&[f64]; 2]| -> Result<[Tensor; 2]> {
+            let [points, matrix] = lists;
+            Ok([
+                Tensor::from_slice(points, ((), axes), CPU)?,
+                Tensor::from_slice(matrix, (axes, ()), CPU)?,
+            ])
+        };
+        let [p, m] = tensors([&points, &matrix])?;
+        let vars = [Var::from_tensor(&p)?, Var::from_tensor(&m)?];
+        let gradients = loss(vars[0].as_tensor(), vars[1].as_tensor())?.backward()?;
+        for (operand, var) in vars.iter().enumerate().take(1 + usize::from(has_matrix)) {
+            let found = f64s(gradients.get(var).unwrap());
+            for (index, found) in found.into_iter().enumerate() {
+                let moved = |by: f64| -> Result<f64> {
+                    let mut lists = [points.clone(), matrix.clone()];
+                    lists[operand][index] += by;
+                    let [points, matrix] = tensors([&lists[0], &lists[1]])?;
+                    loss(&points, &matrix)?.to_scalar()
+                };
+                let wanted = (moved(1e-7)? - moved(-1e-7)?) / 2e-7;
+                let distance = (found - wanted).abs() / wanted.abs().max(1.0);
+                let what = format!("{preset} {operand}: {distance:e}");
+                assert!(distance <= tolerance::FOURIER_DIFFERENCES, "{what}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn points_of_every_type_and_shape() -> Result<()> {
     let layer = FourierFeatures::new(
@@ -103,6 +157,17 @@ fn matrix_is_trained_and_loaded_by_its_name() -> Result<()> {
     let matrix = &data["sam.positional_embedding"];
     assert_eq!(matrix.dims(), [2, 4]);
     let gradient = gradients.get(matrix).unwrap();
+    // The start depends on the seed alone.
+    let start = |init_seed| {
+        let config = FourierFeaturesConfig {
+            init_seed,
+            ..FourierFeaturesConfig::from_preset(FourierPreset::Sam, 2, 4)
+        };
+        let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, CPU);
+        FourierFeatures::new_trainable(config, vb).map(|layer| f64s(layer.matrix().unwrap()))
+    };
+    assert_eq!(start(0)?, f64s(matrix));
+    assert_ne!(start(1)?, f64s(matrix));
     matrix.set(&(matrix.as_tensor() - (gradient * 0.01)?)?)?;
     assert_ne!(f64s(&layer.forward(&points)?), before);
     assert!(layer.forward(&points)?.sum_all()?.to_scalar::<f32>()? < loss.to_scalar::<f32>()?);

@@ -320,6 +320,17 @@ fn training_reaches_the_table_under_its_name() -> Result<()> {
     let data = varmap.data().lock().unwrap().clone();
     let var = &data["model.pos_embed"];
     assert_eq!(var.dims(), [1, 17, 8]);
+    // The start depends on the seed alone.
+    let start = |init_seed| {
+        let config = LearnedGridConfig {
+            init_seed,
+            ..config.clone()
+        };
+        let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, &Device::Cpu);
+        LearnedGrid::new(config, vb).map(|layer| bits(layer.table()))
+    };
+    assert_eq!(start(0)?, bits(var));
+    assert_ne!(start(1)?, bits(var));
     let before = layer.resized(&[2, 6])?;
     let loss = layer
         .forward(&table(&[1, 13, 8], DType::F32)?, &[2, 6])?

@@ -12,14 +12,8 @@ folder=$(realpath -m "${1:-target/coverage}")
 tools=$(rustc --print target-libdir)/../bin
 mkdir -p "$folder"
 rm -rf "$folder/counts"
-# The libraries alone are instrumented: Cargo calls this for the packages of the workspace.
-cat >"$folder/instrument" <<'END'
-#!/usr/bin/env bash
-case " $* " in
-    *" --crate-name pe_core "* | *" --crate-name pe_candle "*) set -- "$@" -C instrument-coverage ;;
-esac
-exec "$@"
-END
+# Cargo calls this for the packages of the workspace alone. Binaries need the flag as well, for the runtime that writes the counts.
+printf '#!/usr/bin/env bash\nexec "$@" -C instrument-coverage\n' >"$folder/instrument"
 chmod +x "$folder/instrument"
 export RUSTC_WORKSPACE_WRAPPER=$folder/instrument LLVM_PROFILE_FILE=$folder/counts/%p-%m.profraw
 arguments=(--locked --target-dir "$folder" -p pe-core -p pe-candle -p pe-tests --lib --test exact --test layers --test files --test hub)

@@ -34,6 +34,11 @@ pub(crate) type Operand<'a> = (&'a CpuStorage, &'a Layout);
 pub(crate) trait Fused: Send + Sync {
     fn name(&self) -> &'static str;
 
+    /// Returns the shape of the results for activations of a layout.
+    fn shape(&self, layout: &Layout) -> Shape {
+        layout.shape().clone()
+    }
+
     /// Returns the results, or `None` if they replaced the activations.
     fn run(
         &self,
@@ -96,7 +101,7 @@ macro_rules! impl_op {
             ) -> Result<(CpuStorage, Shape)> {
                 let pass = self.0.borrow();
                 match pass.run(Input::Read(xs), layout, &[$(($table, $layout)),*])? {
-                    Some(ys) => Ok((ys, layout.shape().clone())),
+                    Some(ys) => Ok((ys, pass.shape(layout))),
                     None => bail!("{}: no results", pass.name()),
                 }
             }

@@ -7,15 +7,36 @@
 //! |---|---|---|
 //! | BLOOM, Falcon-RW, Jina-BERT v2 | [`Alibi`] | `model_type: bloom`; `alibi: true`; `position_embedding_type: alibi` |
 //! | MPT | [`Alibi`] | `attn_config: {alibi, alibi_bias_max}` |
-//! | T5, mT5, UMT5, LongT5, Pix2Struct, Switch, MPNet, WavLM, LayoutLMv2, LayoutLMv3 | [`T5Bias`] | `relative_attention_num_buckets`, `relative_attention_max_distance`; `num_buckets`, `max_bucket_distance`; `rel_pos_bins`, `max_rel_pos` |
+//! | T5, mT5, UMT5, LongT5, Pix2Struct, Switch, MPNet | [`T5Bias`] | `relative_attention_num_buckets`, `relative_attention_max_distance` |
+//! | LayoutLMv2, LayoutLMv3 | [`T5Bias`], one for tokens and two for boxes | `has_relative_attention_bias`, `rel_pos_bins`, `max_rel_pos`; `has_spatial_attention_bias`, `rel_2d_pos_bins`, `max_rel_2d_pos` |
+//! | WavLM | [`T5Bias`], [gated](AttentionBias::gated) | `num_buckets`, `max_bucket_distance` |
 //! | DeBERTa v2, v3 | [`DebertaBias`] | `relative_attention`, `position_buckets`, `max_relative_positions`, `pos_att_type` |
 //! | Swin, Swin v2, BEiT, data2vec-vision, LeViT | [`RelativeTable`] | `window_size`; `use_relative_position_bias`; the model type |
 //! | SAM, ViTDet, MViTv2 | [`DecomposedBias`] | `use_rel_pos`; `use_relative_position_embeddings` |
 //! | Transformer-XL, XLNet, wav2vec2-conformer, Parakeet | [`RelativeSinusoid`] | `position_embeddings_type: relative`; the model type |
+//! | Gemma 4's audio encoder | [`RelativeSinusoid`], [`SoftCap::Sums`] | `attention_context_left`, `attention_context_right`, `attention_logit_cap` |
+//!
+//! [`hf_config::read_bias`](pe_core::hf_config::read_bias) reads the keys of ALiBi, T5 and its relatives, and DeBERTa.
+//!
+//! # Other kernels
+//! candle-flash-attn takes [`Alibi::flash_attn_slopes`]. [`AttentionBias::to_mask`] builds the additive mask of `candle_nn` and Metal's
+//! `sdpa`. A kernel with a function of its own for each score computes, for query `i` at position `p` and key `j`:
+//!
+//! | bias | function of a scaled score `s` |
+//! |---|---|
+//! | [`Alibi`] | `s - slopes[head] abs(p - j)` |
+//! | [`T5Bias`] | `s + table[bucket(j - p), head]` ([`T5Buckets::bucket`](pe_core::T5Buckets::bucket)) |
+//! | [`RelativeTable`] | `s + table[index[i, j], head]` ([`RelativeIndex`](pe_core::RelativeIndex)) |
+//! | [`DecomposedBias`] | `s + q[i] . R_h[row of i, row of j] + q[i] . R_w[column of i, column of j]` |
+//! | [`DebertaBias`] | `s + c2p[i, row(p - j)] + p2c[j, row(p - j)]` ([`DebertaBuckets::row`](pe_core::DebertaBuckets::row)) |
+//! | [`RelativeSinusoid`] | `s + (q[i] + v) . r[p - j]` |
+//! | a gated bias | `s + gate[head, i]` times the bias |
+//! | [`SoftCap::Scores`], [`SoftCap::Sums`] | `cap tanh(s / cap)` before the bias is added, or of the sum |
+//! | [`ScoreMask`] | minus infinity for an excluded key |
 //!
 //! # Example
 //! Candle's `jina_bert` builds a tensor of `[1, 12, 8192, 8192]` when it loads (3 GiB). Here the layer holds 12 x 2 numbers per
-//! position, and the softmax reads them:
+//! position (767 KiB), and the softmax reads them. The program `examples/jina_alibi.rs` runs all 8,192 positions and prints its memory.
 //!
 //! ```
 //! use candle_core::{DType, Device, Tensor};
@@ -51,7 +72,7 @@ use crate::tensors::memory;
 pub use alibi::Alibi;
 pub use deberta::{DebertaBias, DebertaBiasConfig};
 pub use decomposed::{DecomposedBias, DecomposedBiasConfig};
-pub use mask::{ScoreMask, ScoreScale};
+pub use mask::{ScoreMask, ScoreScale, SoftCap};
 pub use relative_table::{RelativeRows, RelativeTable, RelativeTableConfig};
 pub use scores::{
     add_to_scores, add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
@@ -71,7 +92,7 @@ pub struct AttentionBias {
     pub(crate) plan: Plan,
 }
 
-/// Values of a bias: `[1 or batch, 1 or heads, len]`.
+/// Contiguous values of a bias, and how they are read.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) values: Tensor,
@@ -79,12 +100,9 @@ pub(super) struct Part {
 }
 
 impl AttentionBias {
-    /// Creates a bias of values `[1 or batch, 1 or heads, len]`.
-    pub(super) fn of(values: &Tensor, read: Read, q_len: usize, kv_len: usize) -> Result<Self> {
-        let (batch, heads, len) = values.dims3()?;
-        let own = [batch > 1, heads > 1];
-        let term = Term { own, len, read };
-        let values = values.clone();
+    /// Creates a bias of values that a term describes.
+    pub(super) fn of(values: &Tensor, term: Term, q_len: usize, kv_len: usize) -> Result<Self> {
+        let values = values.contiguous()?;
         Ok(Self {
             q_len,
             kv_len,
@@ -111,7 +129,7 @@ impl AttentionBias {
     /// # Errors
     /// Returns an error if `values` has another shape.
     pub fn from_distances(values: &Tensor, q_len: usize, kv_len: usize) -> Result<Self> {
-        let (_, count) = values.dims2()?;
+        let (heads, count) = values.dims2()?;
         if q_len == 0 || count.checked_add(1) != q_len.checked_add(kv_len) {
             bail!("{count} distances are not those of {q_len} queries and {kv_len} keys");
         }
@@ -119,7 +137,7 @@ impl AttentionBias {
             start: q_len - 1,
             row: -1,
         };
-        Self::of(&values.unsqueeze(0)?, read, q_len, kv_len)
+        Self::of(values, Term::new([1, heads], count, read), q_len, kv_len)
     }
 
     /// Creates a bias of one value per head and key, the same for every query: `values` is `[heads, kv_len]`, or
@@ -132,8 +150,14 @@ impl AttentionBias {
             2 => values.unsqueeze(0)?,
             _ => values.clone(),
         };
-        let (_, _, kv_len) = values.dims3()?;
-        Self::of(&values, Read::Strided { start: 0, row: 0 }, q_len, kv_len)
+        let (batch, heads, kv_len) = values.dims3()?;
+        let read = Read::Strided { start: 0, row: 0 };
+        Self::of(
+            &values,
+            Term::new([batch, heads], kv_len, read),
+            q_len,
+            kv_len,
+        )
     }
 
     /// Creates a bias of a tensor `[1 or batch, 1 or heads, q_len, kv_len]`: an additive mask, or a bias of another library.
@@ -148,8 +172,8 @@ impl AttentionBias {
             row: kv_len as isize,
         };
         Self::of(
-            &values.reshape((batch, heads, q_len * kv_len))?,
-            read,
+            values,
+            Term::new([batch, heads], q_len * kv_len, read),
             q_len,
             kv_len,
         )
@@ -178,8 +202,8 @@ impl AttentionBias {
             row: count as isize - 1,
         };
         Self::of(
-            &scores.reshape((batch, heads, q_len * count))?,
-            read,
+            scores,
+            Term::new([batch, heads], q_len * count, read),
             q_len,
             kv_len,
         )
@@ -204,6 +228,40 @@ impl AttentionBias {
         Ok(self)
     }
 
+    /// Multiplies the bias by a factor per query, `[1 or batch, 1 or heads, q_len]`: WavLM's gate of the hidden states. Gradients flow to
+    /// the factors, and nothing of the shape of the scores is built.
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{Device, Tensor};
+    /// use pe_candle::AttentionBias;
+    ///
+    /// let values = Tensor::new(&[[-1f32, 0., 1., 2.]], &Device::Cpu)?; // distances -1 to 2
+    /// let gate = Tensor::new(&[[[10f32, 100.]]], &Device::Cpu)?; // [batch, heads, q_len]
+    /// let bias = AttentionBias::from_distances(&values, 2, 3)?.gated(&gate)?;
+    /// let wanted = [[0., 10., 20.], [-100., 0., 100.]];
+    /// assert_eq!(bias.to_tensor()?.squeeze(0)?.squeeze(0)?.to_vec2::<f32>()?, wanted);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the factors have another shape, or the bias has two parts.
+    pub fn gated(mut self, gate: &Tensor) -> Result<Self> {
+        let (batch, heads, q_len) = gate.dims3()?;
+        if q_len != self.q_len || self.parts.len() != 1 {
+            bail!(
+                "a gate of shape {:?} does not go with a bias of {} queries and {} parts",
+                gate.dims(),
+                self.q_len,
+                self.parts.len()
+            );
+        }
+        let term = Term::new([batch, heads], q_len, Read::Gate);
+        let values = gate.contiguous()?;
+        self.parts.push(Part { values, term });
+        Ok(self)
+    }
+
     /// Returns the number of queries.
     pub fn q_len(&self) -> usize {
         self.q_len
@@ -225,16 +283,11 @@ impl AttentionBias {
         if count.is_none_or(|count| u32::try_from(count).is_err()) {
             bail!("a bias of {q_len} queries and {kv_len} keys is too large for one tensor");
         }
-        let mut sum: Option<Tensor> = None;
         for part in &self.parts {
             part.term.check_alone(q_len, kv_len)?;
-            let values = reference::expanded(&part.term, &part.values, q_len, kv_len)?;
-            sum = Some(match sum {
-                None => values,
-                Some(sum) => sum.broadcast_add(&values)?,
-            });
         }
-        match sum {
+        let parts = self.parts.iter().map(|part| (&part.term, &part.values));
+        match reference::sum(parts, q_len, kv_len)? {
             Some(sum) => Ok(sum),
             None => bail!("the bias has no parts"),
         }
@@ -264,20 +317,17 @@ impl AttentionBias {
     /// Checks that the bias goes with scores of a shape.
     pub(super) fn check(&self, dims: [usize; 4]) -> Result<()> {
         let [batch, heads, q_len, kv_len] = dims;
+        let owners = |part: &Part| part.term.owners(part.values.elem_count());
         let fits = |part: &Part| {
-            let own = part.values.dims();
-            [1, batch].contains(&own[0]) && [1, heads].contains(&own[1])
+            let [sequences, of_heads] = owners(part);
+            (sequences <= 1 || sequences == batch) && (of_heads <= 1 || of_heads == heads)
         };
         if [q_len, kv_len] != [self.q_len, self.kv_len] || !self.parts.iter().all(fits) {
-            let of: Vec<_> = self
-                .parts
-                .iter()
-                .map(|part| &part.values.dims()[..2])
-                .collect();
             bail!(
-                "a bias of {} queries, {} keys, and {of:?} sequences and heads does not go with scores of shape {dims:?}",
+                "a bias of {} queries, {} keys, and {:?} sequences and heads does not go with scores of shape {dims:?}",
                 self.q_len,
-                self.kv_len
+                self.kv_len,
+                self.parts.iter().map(owners).collect::<Vec<_>>()
             );
         }
         Ok(())

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, DType, Device, Layout, Module, Result, Shape, Tensor, bail,
 };
-use candle_nn::{Init, VarBuilder};
+use candle_nn::VarBuilder;
 use pe_core::{
     AngleUnit, Element, FourierConfig, FourierCoordinates, FourierFeatures as Features,
     FourierPreset,
 };
 
+use crate::layers::learned::normal::Start;
 use crate::layers::reference::compute_dtype;
 use crate::layers::rows::check_size;
 use crate::tensors::memory;
@@ -35,6 +36,8 @@ pub struct FourierFeaturesConfig {
     pub tensor: String,
     /// Standard deviation of the initial values of a trained matrix, with mean 0. Defaults to 1.
     pub init_std: f64,
+    /// Seed of the initial values. Defaults to 0.
+    pub init_seed: u64,
 }
 
 impl FourierFeaturesConfig {
@@ -44,6 +47,7 @@ impl FourierFeaturesConfig {
             fourier,
             tensor: "weight".to_owned(),
             init_std: 1.0,
+            init_seed: 0,
         }
     }
 
@@ -155,12 +159,14 @@ impl FourierFeatures {
     }
 
     /// Loads the matrix `config.tensor` of shape `[axes, columns]` from a checkpoint, or creates it as a
-    /// variable of a `VarMap` with normally distributed values of standard deviation `config.init_std`.
+    /// variable of a `VarMap` with normally distributed values of standard deviation `config.init_std` that depend
+    /// on `config.init_seed` alone.
     /// Results have the type of the `VarBuilder`. The weight of a `GaussianFourierProjection` has shape
     /// `[columns]`.
     ///
     /// # Errors
-    /// Returns an error if the `VarBuilder` has no tensor of this name and shape. Also returns the errors of
+    /// Returns an error if the `VarBuilder` has no tensor of this name and shape, or if `init_std` is negative or
+    /// not finite. Also returns the errors of
     /// [`from_matrix`](Self::from_matrix).
     pub fn new_trainable(config: FourierFeaturesConfig, vb: VarBuilder<'_>) -> Result<Self> {
         let (axes, columns) = (config.fourier.axes, config.fourier.bands());
@@ -169,11 +175,13 @@ impl FourierFeatures {
             (1, FourierCoordinates::Log) => vec![columns],
             _ => vec![axes, columns],
         };
-        let init = Init::Randn {
-            mean: 0.0,
-            stdev: config.init_std,
+        let start = Start {
+            std: config.init_std,
+            seed: config.init_seed,
+            padding: None,
         };
-        let matrix = vb.get_with_hints(shape, &config.tensor, init)?;
+        start.check()?;
+        let matrix = start.get(&shape, &config.tensor, &vb)?;
         Self::from_matrix(config, matrix, vb.dtype())
     }
 

@@ -3,10 +3,10 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub(crate) mod config;
-mod normal;
+pub(crate) mod normal;
 
-use candle_core::{ModuleT, Result, Tensor, Var, bail};
-use candle_nn::{Init, VarBuilder};
+use candle_core::{ModuleT, Result, Tensor, bail};
+use candle_nn::VarBuilder;
 
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::dropout::Dropout;
@@ -91,13 +91,7 @@ impl LearnedPositional {
             LearnedShape::Rows => vec![rows, width],
             LearnedShape::BatchOfRows => vec![1, rows, width],
         };
-        let is_new = !vb.contains_tensor(&config.tensor);
-        let table = vb.get_with_hints(shape, &config.tensor, Init::Const(0.0))?;
-        if is_new && table.is_variable() {
-            let values = initial(&config, rows)?.reshape(table.shape())?;
-            let values = values.to_dtype(table.dtype())?.to_device(table.device())?;
-            Var::from_tensor(&table)?.set(&values)?;
-        }
+        let table = config.start().get(&shape, &config.tensor, &vb)?;
         Self::from_table(config, table)
     }
 
@@ -307,18 +301,4 @@ impl ModuleT for LearnedPositional {
     fn forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor> {
         self.forward_at(xs, 0, train)
     }
-}
-
-/// Returns the initial values of a table, `[rows, d_model]`.
-fn initial(config: &LearnedPositionalConfig, rows: usize) -> Result<Tensor> {
-    let width = config.d_model;
-    let mut values = normal::normal(config.init_seed, rows.saturating_mul(width));
-    for value in &mut values {
-        *value *= config.init_std;
-    }
-    if let Some(row) = config.rows.padding() {
-        let row = values.chunks_mut(width).nth(row as usize);
-        row.unwrap_or_default().fill(0.0);
-    }
-    Tensor::from_vec(values, (rows, width), &candle_core::Device::Cpu)
 }

@@ -85,7 +85,8 @@ impl FourierFeatures {
                 let octave = |band: usize| Real::from((1u64 << band) as f64);
                 (0..*bands).map(octave).collect()
             }
-            FourierBands::Geometric { bands, base } => geometric(*bands, *base)?,
+            FourierBands::Geometric { bands, base } => geometric(*bands, *base, 1.0)?,
+            FourierBands::InverseGeometric { bands, base } => geometric(*bands, *base, -1.0)?,
             FourierBands::Linear { bands, resolutions } => {
                 let axis = |resolution: &u32| linear(*bands, *resolution);
                 resolutions.iter().flat_map(axis).collect()
@@ -319,9 +320,9 @@ fn ln(value: f64) -> Number {
     }
 }
 
-/// Returns `base^(k / bands)`.
-fn geometric(bands: usize, base: f64) -> Result<Vec<Real>> {
-    let step = Real::from(base).ln() / Real::from(bands as u64);
+/// Returns `base^(sign k / bands)`.
+fn geometric(bands: usize, base: f64, sign: f64) -> Result<Vec<Real>> {
+    let step = Real::from(sign) * Real::from(base).ln() / Real::from(bands as u64);
     let power = |band: usize| {
         let power = (step * Real::from(band as u64)).exp();
         let fast = power.is_none_or(|power| power.size.exceeds_power_of_two(32));

@@ -8,7 +8,7 @@ use crate::limits::MAX_TERM;
 use crate::spec::impl_names;
 
 pub use axis::AxisTaps;
-pub use rows::RowTaps;
+pub use rows::{RowSums, RowTaps};
 
 /// Function that weights the neighbors of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -173,7 +173,10 @@ impl Rows {
                 self.fill_row(plan, at(first + index), row);
             }
         };
-        match self.piece::<T>(plan, rows as u64) {
+        // A row on its own takes as long as four by recurrence.
+        let columns: usize = self.columns.widths().iter().sum();
+        let row_bytes = 4 * columns * size_of::<T>();
+        match plan.threads.piece(rows as u64, row_bytes, BLOCK) {
             None => write(0, out),
             Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
                 write(index * piece, out);

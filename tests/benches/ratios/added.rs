@@ -12,6 +12,7 @@ use pe_candle::{
 };
 use pe_core::{Grid, GridPreset, Sinusoidal};
 
+use crate::dropout::Nothing;
 use crate::harness::{Bound, Caches, Row, Work};
 use crate::report::Report;
 use crate::{CPU, LARGE, TYPES, activations, layer, limits};
@@ -101,6 +102,7 @@ fn trained(report: &mut Report, dtype: DType) -> Result<()> {
     let xs = Var::from_tensor(&activations(LARGE, dtype)?)?;
     let embedding = Embedding::new(table.as_tensor().clone(), LARGE.2);
     let ids = Tensor::arange(0u32, LARGE.1 as u32, CPU)?;
+    let grad = xs.ones_like()?;
     Row::new(LEARNED, name, Caches::Cold)
         .budget(Duration::from_secs(6))
         .with("ours", || ours.forward_t(&xs, true)?.backward().map(drop))
@@ -108,6 +110,9 @@ fn trained(report: &mut Report, dtype: DType) -> Result<()> {
         .with("candle", || {
             let ys = xs.broadcast_add(&embedding.forward(&ids)?)?;
             ys.backward().map(drop)
+        })
+        .with("candle's backward of nothing", || {
+            xs.apply_op1(Nothing(grad.clone()))?.backward().map(drop)
         })
         .run(report)
 }

@@ -8,7 +8,7 @@ use candle_nn::ops::{softmax, softmax_last_dim};
 use pe_candle::{
     Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBiasConfig,
     DebertaBucketsConfig, DecomposedBias, DecomposedBiasConfig, ScoreMask, T5Bias, T5BiasConfig,
-    add_to_scores, softmax_with_bias,
+    add_to_scores, add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
 
 use crate::harness::{Bound, Caches, Row};
@@ -168,6 +168,7 @@ fn sam(report: &mut Report) -> Result<()> {
     let queries = Tensor::randn(0f32, 1., (batch, heads, len, width), CPU)?;
     let xs = scores(&[batch, heads, len, len], DType::F32)?;
     let bias = layer.bias(&queries, (size, size), (size, size))?;
+    let own = xs.copy()?;
     let rows = Tensor::randn(0f32, 1., (batch, heads, len, size), CPU)?;
     let columns = Tensor::randn(0f32, 1., (batch, heads, len, size), CPU)?;
     let mask = ScoreMask::none();
@@ -180,6 +181,9 @@ fn sam(report: &mut Report) -> Result<()> {
             .bound("ours", Bound::Faster(4.0, "candle"))
             .with("candle", || {
                 composed_sam(&bias, black_box(&xs), &rows, &columns).map(drop)
+            })
+            .with("ours, in place", || {
+                add_to_scores_inplace(black_box(&own), Some(&bias), 0.125, &mask)
             })
             .with(
                 "copy",
@@ -264,6 +268,8 @@ fn deberta(report: &mut Report) -> Result<()> {
     let mask = ScoreMask::none();
     let name = "DeBERTa, scores to weights [4, 12, 512, 512]";
     if report.wants(SUBJECT, name) {
+        let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
+        let scores = q.matmul(&k.t()?)?;
         row(name.to_owned())
             .with("ours", || {
                 let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
@@ -273,6 +279,14 @@ fn deberta(report: &mut Report) -> Result<()> {
             .bound("ours", Bound::Faster(3.0, "candle"))
             .with("candle", || {
                 softmax_last_dim(&composed_deberta(&layer, &q, &k, &rows, scale)?).map(drop)
+            })
+            .with("ours, in place", || {
+                let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
+                let scores = q.matmul(&k.t()?)?;
+                softmax_with_bias_inplace(&scores, Some(&bias), scale, &mask)
+            })
+            .with("ours, after the products", || {
+                softmax_with_bias(&scores, Some(&bias), scale, &mask).map(drop)
             })
             .with("the three products alone", || {
                 let scores = q.matmul(&k.t()?)?;

@@ -1,16 +1,19 @@
 //! Any text as a model's config.json: read without a panic, strictly or not, and what is
-//! accepted gives frequencies or an error.
+//! accepted gives frequencies or an error, and slopes or buckets of an attention bias.
 
 use pe_core::Rotary;
-use pe_core::hf_config::{self, UnknownKeys};
+use pe_core::hf_config::{self, HfBias, UnknownKeys};
 
 /// Wider heads are left out: they cost time and show nothing new.
 const WIDEST: usize = 4096;
+
+const DISTANCES: [i64; 7] = [i64::MIN, -5000, -1, 0, 1, 5000, i64::MAX];
 
 pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
+    check_bias(text);
     let strict = hf_config::read(text, UnknownKeys::Reject);
     let Ok(model) = hf_config::read(text, UnknownKeys::Warn) else {
         assert!(strict.is_err());
@@ -43,6 +46,37 @@ pub fn check(input: &[u8]) {
             frequencies.fill(1, &mut cos, &mut sin).unwrap();
             assert!(cos.iter().chain(&sin).all(|entry| !entry.is_nan()));
         }
+    }
+}
+
+/// The bias of attention: read without a panic, and what is accepted has slopes or buckets.
+fn check_bias(text: &str) {
+    match hf_config::read_bias(text) {
+        Ok(Some(HfBias::Alibi(config))) => {
+            let slopes = pe_core::alibi_slopes::<f32>(&config).unwrap();
+            assert_eq!(slopes.len(), config.num_heads);
+            assert!(slopes.iter().all(|slope| (0.0..=1.0).contains(slope)));
+        }
+        Ok(Some(HfBias::Buckets { buckets, .. })) => check_buckets(buckets),
+        Ok(Some(HfBias::Boxes {
+            tokens,
+            coordinates,
+            ..
+        })) => [tokens, coordinates].into_iter().for_each(check_buckets),
+        Ok(Some(HfBias::Disentangled { buckets, .. })) => {
+            let buckets = pe_core::DebertaBuckets::new(buckets).unwrap();
+            for distance in DISTANCES {
+                assert!((buckets.row(distance) as usize) < 2 * buckets.span());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn check_buckets(config: pe_core::T5BucketsConfig) {
+    let buckets = pe_core::T5Buckets::new(config).unwrap();
+    for distance in DISTANCES {
+        assert!((buckets.bucket(distance) as usize) < config.num_buckets);
     }
 }
 

@@ -152,11 +152,14 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     };
     let none = ScoreMask::none();
     let good = scores(&[1, 2, 3, 4], DType::F32);
-    let bad_scale = |factor, soft_cap| {
+    let bad_scale = |factor, soft_cap: Option<f64>| {
         error_of(softmax_with_bias(
             &good,
             None,
-            ScoreScale { factor, soft_cap },
+            ScoreScale {
+                factor,
+                soft_cap: soft_cap.map(SoftCap::Sums),
+            },
             &none,
         ))
     };
@@ -246,6 +249,26 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
             "slopes are f32, f64, f16 or bf16, not u32",
         ),
         (
+            error_of(bias.clone().gated(&scores(&[1, 2, 4], DType::F32))),
+            "a gate of shape [1, 2, 4] does not go with a bias of 3 queries and 1 parts",
+        ),
+        (
+            error_of(
+                bias.clone()
+                    .and(&bias)
+                    .and_then(|two| two.gated(&scores(&[1, 2, 3], DType::F32))),
+            ),
+            "a gate of shape [1, 2, 3] does not go with a bias of 3 queries and 2 parts",
+        ),
+        (
+            error_of(
+                bias.clone()
+                    .gated(&scores(&[5, 2, 3], DType::F32))
+                    .and_then(|bias| softmax_with_bias(&good, Some(&bias), 1.0, &none)),
+            ),
+            "a bias of 3 queries, 4 keys, and [[1, 2], [5, 2]] sequences and heads does not go with scores of shape [1, 2, 3, 4]",
+        ),
+        (
             error_of(AttentionBias::from_distances(
                 &scores(&[2, 5], DType::F32),
                 3,
@@ -333,5 +356,19 @@ fn configurations_name_what_they_lack() -> Result<()> {
     ] {
         assert_eq!(found, wanted);
     }
+    Ok(())
+}
+
+/// The `alibi_slopes` of flash attention are `f32`, whatever the layer's type.
+#[test]
+fn slopes_for_flash_attention_are_those_of_f32() -> Result<()> {
+    let wanted = pe_core::alibi_slopes::<f32>(&AlibiConfig::new(12))?;
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        let slopes = Alibi::new(AlibiConfig::new(12), dtype, CPU)?.flash_attn_slopes()?;
+        assert_eq!(slopes.to_vec1::<f32>()?, wanted, "{dtype:?}");
+    }
+    let own = Tensor::new(&[0.5f64, 0.25], CPU)?;
+    let slopes = Alibi::from_slopes(AlibiConfig::new(2), own)?.flash_attn_slopes()?;
+    assert_eq!(slopes.to_vec1::<f32>()?, [0.5, 0.25]);
     Ok(())
 }

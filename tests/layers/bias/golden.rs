@@ -8,7 +8,7 @@ use pe_tests::golden::json;
 use pe_tests::tolerance::{BIAS_F32, BIAS_GRADIENT_F64, BIAS_RESIZED_F32, BIAS_SINUSOID_F32};
 use serde_json::Value;
 
-fn golden(key: &str) -> &'static Value {
+pub(super) fn golden(key: &str) -> &'static Value {
     static GOLDEN: OnceLock<Value> = OnceLock::new();
     &GOLDEN.get_or_init(|| json("biases.json"))[key]
 }
@@ -17,7 +17,7 @@ fn layer(key: &str) -> &'static Value {
     &golden("layers")[key]
 }
 
-fn size(value: &Value) -> usize {
+pub(super) fn size(value: &Value) -> usize {
     value.as_u64().unwrap() as usize
 }
 
@@ -33,12 +33,12 @@ fn wide(value: &Value) -> Tensor {
     Tensor::from_vec(values, shape, CPU).unwrap()
 }
 
-fn tensor(value: &Value) -> Tensor {
+pub(super) fn tensor(value: &Value) -> Tensor {
     wide(value).to_dtype(DType::F32).unwrap()
 }
 
 /// Integers in rows.
-fn rows(value: &Value) -> Tensor {
+pub(super) fn rows(value: &Value) -> Tensor {
     let row = |row: &Value| -> Vec<i64> {
         row.as_array()
             .unwrap()
@@ -251,7 +251,10 @@ fn gradients_of_torch_in_f64() -> Result<()> {
         let bias = candle_core::Var::from_tensor(&wide(&of["bias"]))?;
         let scale = ScoreScale {
             factor: case["scale"].as_f64().unwrap(),
-            soft_cap: case["cap"].as_f64(),
+            soft_cap: case["cap"].as_f64().map(match case["of"].as_str() {
+                Some("sums") => SoftCap::Sums,
+                _ => SoftCap::Scores,
+            }),
         };
         let dense = AttentionBias::from_tensor(&bias)?;
         let y = softmax_with_bias(&scores, Some(&dense), scale, &mask)?;

@@ -74,6 +74,18 @@ fn biases(
         );
         DebertaBias::new(config)?.bias(&q, &k, Some(rows), Some(rows), 0.3)
     })?;
+    let table = numbers(&[32, 3], DType::F32, 37);
+    push("gate", &[2, 3, q_len], &|gate| {
+        let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
+        let t5 = T5Bias::from_table(config, table.clone())?;
+        t5.bias(q_len, kv_len, offset)?.gated(gate)
+    })?;
+    push("gated", &[32, 3], &|table| {
+        let config = T5BiasConfig::new(3, BucketDirection::Bidirectional);
+        let t5 = T5Bias::from_table(config, table.clone())?;
+        let gate = numbers(&[2, 1, q_len], DType::F32, 38);
+        t5.bias(q_len, kv_len, offset)?.gated(&gate)
+    })?;
     push("sum", &[3], &|slopes| {
         let mask = AttentionBias::from_tensor(&numbers(&[2, 1, q_len, kv_len], DType::F32, 36))?;
         Alibi::from_slopes(AlibiConfig::new(3), slopes.clone())?
@@ -97,14 +109,18 @@ fn masks(kv_len: usize, offset: usize) -> Result<Vec<ScoreMask>> {
 type Run = fn(&Tensor, Option<&AttentionBias>, ScoreScale, &ScoreMask) -> Result<Tensor>;
 const RUNS: [Run; 2] = [softmax_with_bias, add_to_scores];
 
-const SCALES: [ScoreScale; 2] = [
+const SCALES: [ScoreScale; 3] = [
     ScoreScale {
         factor: 0.7,
         soft_cap: None,
     },
     ScoreScale {
         factor: 1.5,
-        soft_cap: Some(2.5),
+        soft_cap: Some(SoftCap::Scores(2.5)),
+    },
+    ScoreScale {
+        factor: 1.5,
+        soft_cap: Some(SoftCap::Sums(2.5)),
     },
 ];
 
@@ -118,8 +134,8 @@ fn results_equal_the_reference_and_do_not_depend_on_the_instruction_set() -> Res
             let scores = numbers(&[2, 3, q_len, kv_len], dtype, 41);
             for (name, _, bias) in biases(q_len, kv_len, offset)? {
                 for (index, mask) in masks(kv_len, offset)?.iter().enumerate() {
-                    let scale = SCALES[index % 2];
                     for (which, run) in RUNS.iter().enumerate() {
+                        let scale = SCALES[(index * (2 - which) + which) % 3];
                         let what = format!("{name} {dtype:?} {q_len} {kv_len} {index} {which}");
                         let composed = bias.by_reference(Route::Operations);
                         let wanted = run(&scores, Some(&composed), scale, mask)?;
@@ -152,8 +168,8 @@ fn gradients_equal_those_of_the_reference() -> Result<()> {
             let up = numbers(&[2, 3, q_len, kv_len], dtype, 52);
             for (name, var, bias) in biases(q_len, kv_len, offset)? {
                 for (index, mask) in masks(kv_len, offset)?.iter().enumerate() {
-                    let scale = SCALES[index % 2];
                     for (which, run) in RUNS.iter().enumerate() {
+                        let scale = SCALES[(index * (2 - which) + which) % 3];
                         let what = format!("{name} {dtype:?} {q_len} {kv_len} {index} {which}");
                         let grads = |bias: &AttentionBias| -> Result<[Tensor; 2]> {
                             let y = run(&scores, Some(bias), scale, mask)?;

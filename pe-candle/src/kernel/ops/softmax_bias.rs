@@ -10,8 +10,7 @@ mod terms;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp2, CustomOp3, DType, InplaceOp3, Layout, Result, Shape, Tensor, WithDType,
-    bail,
+    CpuStorage, CustomOp3, DType, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
 };
 
 use crate::kernel::dispatch::{Operand, part};
@@ -19,20 +18,21 @@ use crate::kernel::element::{Activation, Compute};
 use crate::kernel::isa::Level;
 use exp::Real;
 use gradients::Back;
-use rows::{Pass, Scale};
+use rows::{Pass, Scale, Terms};
 
 pub(crate) use rows::Outcome;
 pub(crate) use rules::Rules;
 pub(crate) use terms::{Read, Term};
 
-/// `cap tanh(scale s / cap) + bias`, without the keys that the rules exclude, and the softmax of it.
+/// `factor s + bias`, one of them bounded by `cap tanh(z / cap)`, without the keys that the rules exclude, and the softmax of it.
 #[derive(Debug, Clone)]
 pub(crate) struct SoftmaxBias {
     pub(crate) level: Level,
     /// Batch, heads, queries, and keys.
     pub(crate) dims: [usize; 4],
     pub(crate) factor: f64,
-    pub(crate) cap: Option<f64>,
+    /// The cap of the scores, and that of their sums with the bias.
+    pub(crate) caps: [Option<f64>; 2],
     pub(crate) rules: Rules,
     /// How the second and the third operand are read.
     pub(crate) terms: [Option<Term>; 2],
@@ -75,25 +75,30 @@ impl SoftmaxBias {
     fn scale<C: Compute>(&self) -> Scale<C> {
         Scale {
             factor: C::from_f64(self.factor),
-            cap: self.cap.map(C::from_f64),
+            caps: self.caps.map(|cap| cap.map(C::from_f64)),
         }
     }
 
-    fn pass<'a, C: Real>(&'a self, operands: [Operand<'a>; 2]) -> Result<Pass<'a, C>> {
+    /// Returns the terms with their values.
+    fn values<'a, C: Real>(&'a self, operands: [Operand<'a>; 2]) -> Result<Terms<'a, C>> {
         let mut terms = [None, None];
-        for ((term, (storage, layout)), out) in self.terms.iter().zip(operands).zip(&mut terms) {
+        for ((term, operand), out) in self.terms.iter().zip(operands).zip(&mut terms) {
             if let Some(term) = term {
-                let data = part::<C>((storage, layout))?;
+                let data = part::<C>(operand)?;
                 term.check(data.len(), self.dims)?;
                 *out = Some((term, data));
             }
         }
+        Ok(terms)
+    }
+
+    fn pass<'a, C: Real>(&'a self, operands: [Operand<'a>; 2]) -> Result<Pass<'a, C>> {
         Ok(Pass {
             level: self.level,
             dims: self.dims,
             scale: self.scale(),
             rules: &self.rules,
-            terms,
+            terms: self.values(operands)?,
             outcome: self.outcome,
         })
     }
@@ -150,24 +155,47 @@ impl CustomOp3 for SoftmaxBias {
         result: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let of_term = |operand: &Tensor, term: &Option<Term>| match term {
-            Some(term) if operand.track_op() => {
-                let op = TermGradient {
-                    of: self.clone(),
-                    term: term.clone(),
-                    shape: operand.shape().clone(),
-                };
-                result.apply_op2_no_bwd(&grad, &op).map(Some)
-            }
-            _ => Ok(None),
+        let (grad, operands) = (grad.contiguous()?, [first, second]);
+        let of_scores = |result: &Tensor, grad: &Tensor, xs: &Tensor, factor| {
+            let op = Self {
+                factor,
+                ..self.clone()
+            };
+            result.apply_op3_no_bwd(grad, xs, &ScoreGradient(op))
         };
-        let of_scores = match scores.track_op() {
-            true => Some(result.apply_op3_no_bwd(&grad, scores, &ScoreGradient(self.clone()))?),
-            false => None,
+        let of_terms = |op: &Self, result: &Tensor, grad: &Tensor| -> Result<[_; 2]> {
+            let of_term = |index: usize| {
+                if self.terms[index].is_none() || !operands[index].track_op() {
+                    return Ok(None);
+                }
+                let shape = operands[index].shape().clone();
+                let op = op.clone();
+                let op = TermGradient { op, index, shape };
+                result
+                    .apply_op3_no_bwd(grad, operands[1 - index], &op)
+                    .map(Some)
+            };
+            Ok([of_term(0)?, of_term(1)?])
         };
-        let [one, two] = &self.terms;
-        Ok((of_scores, of_term(first, one)?, of_term(second, two)?))
+        let (of_scores, [one, two]) = if let [None, Some(_)] = self.caps {
+            // The slope of the cap is the same for both: it goes into a gradient of the sums.
+            let mut sums = self.clone();
+            sums.outcome = Outcome::Scores;
+            let capped = scores.apply_op3_no_bwd(first, second, &sums)?;
+            let of_sums = of_scores(result, &grad, &capped, 1.0)?;
+            let of_scores = match scores.track_op() {
+                true => Some(of_sums.affine(self.factor, 0.0)?),
+                false => None,
+            };
+            (of_scores, of_terms(&sums, result, &of_sums)?)
+        } else {
+            let of_scores = match scores.track_op() {
+                true => Some(of_scores(result, &grad, scores, self.factor)?),
+                false => None,
+            };
+            (of_scores, of_terms(self, result, &grad)?)
+        };
+        Ok((of_scores, one, two))
     }
 }
 
@@ -228,14 +256,14 @@ impl CustomOp3 for ScoreGradient {
     }
 }
 
-/// The gradient of a term from the result and its gradient.
+/// The gradient of a term from the result, its gradient, and the other operand.
 struct TermGradient {
-    of: SoftmaxBias,
-    term: Term,
+    op: SoftmaxBias,
+    index: usize,
     shape: Shape,
 }
 
-impl CustomOp2 for TermGradient {
+impl CustomOp3 for TermGradient {
     fn name(&self) -> &'static str {
         "bias-gradient"
     }
@@ -246,17 +274,36 @@ impl CustomOp2 for TermGradient {
         layout: &Layout,
         grads: &CpuStorage,
         grads_layout: &Layout,
+        other: &CpuStorage,
+        other_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        fn of<T>(op: &TermGradient, ys: &[T], gs: &[T]) -> CpuStorage
+        fn of<T>(
+            gradient: &TermGradient,
+            ys: &[T],
+            gs: &[T],
+            other: Operand<'_>,
+        ) -> Result<CpuStorage>
         where
             T: Activation + WithDType,
             T::Compute: Real,
         {
-            let sums = op.of.back(ys, gs).to_term(&op.term, op.shape.elem_count());
-            <T::Compute as WithDType>::to_cpu_storage_owned(sums)
+            let TermGradient { op, index, shape } = gradient;
+            let mut others = op.clone();
+            let Some(term) = others.terms[*index].take() else {
+                bail!("the bias has no part {index}");
+            };
+            let (others, back) = (others.values([other; 2])?, op.back(ys, gs));
+            let sums = back.to_term(&term, others, shape.elem_count());
+            Ok(<T::Compute as WithDType>::to_cpu_storage_owned(sums))
         }
+        let other = (other, other_layout);
         let sums = by_scores!(results, |ys| {
-            of(self, self.of.own(ys, layout)?, part((grads, grads_layout))?)
+            of(
+                self,
+                self.op.own(ys, layout)?,
+                part((grads, grads_layout))?,
+                other,
+            )?
         });
         Ok((sums, self.shape.clone()))
     }

@@ -21,7 +21,7 @@ use crate::tensors::convert::table_to_tensor;
 /// use pe_candle::{Alibi, AlibiConfig};
 ///
 /// let alibi = Alibi::new(AlibiConfig::new(8), DType::F32, &Device::Cpu)?;
-/// assert_eq!(alibi.slopes().to_vec1::<f32>()?[..2], [0.5, 0.25]); // for candle-flash-attn
+/// assert_eq!(alibi.flash_attn_slopes()?.to_vec1::<f32>()?[..2], [0.5, 0.25]); // for candle-flash-attn
 /// let bias = alibi.bias(10, 10, 0)?;
 /// assert_eq!(bias.to_tensor()?.dims(), [1, 8, 10, 10]);
 /// # Ok::<(), candle_core::Error>(())
@@ -88,9 +88,22 @@ impl Alibi {
         &self.config
     }
 
-    /// Returns the slopes, `[num_heads]`: the `alibi_slopes` of candle-flash-attn, if the layer's type is `f32`.
+    /// Returns the slopes, `[num_heads]`, in the layer's type.
     pub fn slopes(&self) -> &Tensor {
         &self.slopes
+    }
+
+    /// Returns the slopes in `f32`, `[num_heads]`, whatever the layer's type: the `alibi_slopes` of candle-flash-attn's
+    /// `flash_attn_alibi` and its variants. Computed slopes are the `f32` nearest to the true ones.
+    ///
+    /// # Errors
+    /// Returns an error if the device does.
+    pub fn flash_attn_slopes(&self) -> Result<Tensor> {
+        if self.computed {
+            Tensor::new(alibi_slopes::<f32>(&self.config)?, self.slopes.device())
+        } else {
+            self.slopes.to_dtype(DType::F32)
+        }
     }
 
     /// Returns the bias of queries at the positions starting at `offset` and keys at those starting at 0. A step of decoding is a

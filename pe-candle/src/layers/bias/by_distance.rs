@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 
 use super::AttentionBias;
-use crate::kernel::Read;
+use crate::kernel::{Read, Term};
 use crate::layers::published::Published;
 
 /// The largest distances that are kept: 2^16.
@@ -42,7 +42,7 @@ impl ByDistance {
             |kept| kept.clone().filter(|(kept, _)| *kept >= reach),
             |_| -> Result<_> {
                 let reach = reach.max(FEWEST).next_power_of_two();
-                let kept = (reach, build(reach, reach, 0)?.unsqueeze(0)?);
+                let kept = (reach, build(reach, reach, 0)?);
                 Ok((Some(kept.clone()), kept))
             },
         )?;
@@ -50,6 +50,7 @@ impl ByDistance {
             start: reach - 1 - offset,
             row: -1,
         };
-        AttentionBias::of(&values, read, q_len, kv_len)
+        let (heads, count) = values.dims2()?;
+        AttentionBias::of(&values, Term::new([1, heads], count, read), q_len, kv_len)
     }
 }

@@ -7,7 +7,7 @@ use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{DebertaBuckets, DebertaBucketsConfig, relative_distances};
 
 use super::AttentionBias;
-use crate::kernel::Read;
+use crate::kernel::{Read, Term};
 
 /// Configuration of a [`DebertaBias`]: plain data, checked by the layer's constructor.
 ///
@@ -143,21 +143,19 @@ impl DebertaBias {
         scale: f64,
     ) -> Result<AttentionBias> {
         let (q_len, kv_len) = (q.dims4()?.2, k.dims4()?.2);
-        let scores = |xs: &Tensor, rows: Option<&Tensor>| -> Result<Option<Tensor>> {
+        let part = |xs: &Tensor, rows: Option<&Tensor>, read| -> Result<Option<AttentionBias>> {
             let Some(rows) = rows else { return Ok(None) };
             let (batch, heads, len, width) = xs.dims4()?;
-            // One product per head: the sequences follow each other.
-            let xs = xs
-                .transpose(0, 1)?
-                .contiguous()?
-                .reshape((heads, batch * len, width))?;
-            let scores = (xs.matmul(&rows.t()?.contiguous()?)? * scale)?;
-            let count = scores.dim(2)?;
-            let scores = scores.reshape((heads, batch, len, count))?;
-            scores.transpose(0, 1)?.contiguous().map(Some)
+            // One product per head, which is read as it lies: the sequences follow each other.
+            let xs = xs.transpose(0, 1)?.contiguous()?;
+            let xs = xs.reshape((heads, batch * len, width))?;
+            let values = xs.matmul(&(rows * scale)?.t()?)?;
+            self.check(len, &[batch, heads, len, values.dim(2)?])?;
+            let term = Term::heads_first([batch, heads], len * self.width(), read);
+            AttentionBias::of(&values, term, q_len, kv_len).map(Some)
         };
-        let (c2p, p2c) = (scores(q, pos_key)?, scores(k, pos_query)?);
-        self.bias_of_scores(c2p.as_ref(), p2c.as_ref(), q_len, kv_len)
+        let [row, column] = self.reads(q_len, kv_len)?;
+        both(part(q, pos_key, row)?, part(k, pos_query, column)?)
     }
 
     /// Returns the bias of given scores: `c2p`, `[batch, heads, q_len, 2 span]`, of queries against the embeddings, and `p2c`,
@@ -172,55 +170,59 @@ impl DebertaBias {
         q_len: usize,
         kv_len: usize,
     ) -> Result<AttentionBias> {
-        let width = 2 * self.buckets.span();
+        let part = |scores: Option<&Tensor>, len, read| -> Result<Option<AttentionBias>> {
+            let Some(scores) = scores else {
+                return Ok(None);
+            };
+            let (batch, heads, ..) = scores.dims4()?;
+            self.check(len, scores.dims())?;
+            let term = Term::new([batch, heads], len * self.width(), read);
+            AttentionBias::of(scores, term, q_len, kv_len).map(Some)
+        };
+        let [row, column] = self.reads(q_len, kv_len)?;
+        both(part(c2p, q_len, row)?, part(p2c, kv_len, column)?)
+    }
+
+    /// Returns the number of relative embeddings.
+    fn width(&self) -> usize {
+        2 * self.buckets.span()
+    }
+
+    /// Checks that the last axes of scores are `len` tokens and all embeddings.
+    fn check(&self, len: usize, dims: &[usize]) -> Result<()> {
+        let width = self.width();
+        if !dims.ends_with(&[len, width]) {
+            bail!("scores of shape {dims:?} are not those of {len} tokens and {width} embeddings");
+        }
+        Ok(())
+    }
+
+    /// Returns how rows of scores read those of queries and those of keys against the embeddings.
+    fn reads(&self, q_len: usize, kv_len: usize) -> Result<[Read; 2]> {
         let distances = relative_distances(q_len, kv_len, 0)?;
         let index: Arc<[u32]> = distances
             .map(|distance| self.buckets.row(-distance))
             .collect();
-        let start = q_len - 1;
-        let part = |scores: &Tensor, len: usize, read: Read| {
-            let (batch, heads, found, columns) = scores.dims4()?;
-            if [found, columns] != [len, width] {
-                let dims = scores.dims();
-                bail!(
-                    "scores of shape {dims:?} are not those of {len} tokens and {width} embeddings"
-                );
-            }
-            AttentionBias::of(
-                &scores.reshape((batch, heads, len * width))?,
-                read,
-                q_len,
-                kv_len,
-            )
+        let (width, start) = (self.width(), q_len - 1);
+        let of_queries = Read::GatherRow {
+            width,
+            index: index.clone(),
+            start,
         };
-        let c2p = c2p.map(|scores| {
-            let index = index.clone();
-            part(
-                scores,
-                q_len,
-                Read::GatherRow {
-                    width,
-                    index,
-                    start,
-                },
-            )
-        });
-        let p2c = p2c.map(|scores| {
-            let index = index.clone();
-            part(
-                scores,
-                kv_len,
-                Read::GatherColumn {
-                    width,
-                    index,
-                    start,
-                },
-            )
-        });
-        match (c2p.transpose()?, p2c.transpose()?) {
-            (Some(c2p), Some(p2c)) => c2p.and(&p2c),
-            (Some(bias), None) | (None, Some(bias)) => Ok(bias),
-            (None, None) => bail!("a disentangled bias needs c2p or p2c"),
-        }
+        let of_keys = Read::GatherColumn {
+            width,
+            index,
+            start,
+        };
+        Ok([of_queries, of_keys])
+    }
+}
+
+/// Returns the sum of both biases, or the one that there is.
+fn both(c2p: Option<AttentionBias>, p2c: Option<AttentionBias>) -> Result<AttentionBias> {
+    match (c2p, p2c) {
+        (Some(c2p), Some(p2c)) => c2p.and(&p2c),
+        (Some(bias), None) | (None, Some(bias)) => Ok(bias),
+        (None, None) => bail!("a disentangled bias needs c2p or p2c"),
     }
 }

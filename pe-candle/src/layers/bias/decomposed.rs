@@ -2,10 +2,12 @@
 
 use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
-use pe_core::{decomposed_index, resize_rows};
+use pe_core::{ResizeConfig, ResizeKernel, decomposed_index};
 
 use super::{AttentionBias, Part};
 use crate::kernel::{Read, Term};
+use crate::layers::grid::config::{LearnedGridConfig, LearnedGridShape};
+use crate::layers::grid::learned::LearnedGrid;
 
 /// Configuration of a [`DecomposedBias`]: plain data, checked by the layer's constructors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +172,11 @@ impl DecomposedBias {
             keys: tall,
             width: wide,
         };
-        let kv_len = tall * wide;
-        let rows = rows.reshape((batch, heads, q_len * tall))?;
-        let mut bias = AttentionBias::of(&rows, read, q_len, kv_len)?;
-        let values = columns.reshape((batch, heads, q_len * wide))?;
-        let term = Term {
-            own: [batch > 1, heads > 1],
-            len: q_len * wide,
-            read: Read::KeyColumns { width: wide },
-        };
+        let (owners, kv_len) = ([batch, heads], tall * wide);
+        let term = Term::new(owners, q_len * tall, read);
+        let mut bias = AttentionBias::of(rows, term, q_len, kv_len)?;
+        let term = Term::new(owners, q_len * wide, Read::KeyColumns { width: wide });
+        let values = columns.clone();
         bias.parts.push(Part { values, term });
         Ok(bias)
     }
@@ -193,15 +191,12 @@ fn relative(table: &Tensor, q_size: usize, kv_size: usize) -> Result<Tensor> {
     let resized = if rows == wanted {
         table.clone()
     } else {
-        let taps = resize_rows(rows, wanted)?;
-        let take = |rows: Vec<u32>| table.index_select(&Tensor::new(rows, table.device())?, 0);
-        let first = take(taps.iter().map(|(first, _, _)| *first).collect())?;
-        let second = take(taps.iter().map(|(_, second, _)| *second).collect())?;
-        let weights: Vec<_> = taps.iter().map(|(_, _, weight)| *weight).collect();
-        let weights = Tensor::from_vec(weights, (wanted, 1), table.device())?;
-        let weights = weights.to_dtype(table.dtype())?;
-        let kept = weights.affine(-1.0, 1.0)?;
-        (first.broadcast_mul(&kept)? + second.broadcast_mul(&weights)?)?
+        let config = LearnedGridConfig {
+            resize: ResizeConfig::new(ResizeKernel::Bilinear),
+            shape: LearnedGridShape::Rows,
+            ..LearnedGridConfig::new([rows], width)
+        };
+        LearnedGrid::from_table(config, table.clone())?.resized(&[wanted])?
     };
     resized
         .index_select(&index, 0)?

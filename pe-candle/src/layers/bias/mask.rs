@@ -90,14 +90,24 @@ impl ScoreMask {
     }
 }
 
-/// Scale of the scores before the bias is added: `cap tanh(factor s / cap)`, or `factor s` without a cap.
+/// A bound on scores, `cap tanh(z / cap)`, and whether the bias is bounded with them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SoftCap {
+    /// The scaled scores, before the bias is added: `attn_logit_softcapping` of Gemma 2.
+    Scores(f64),
+    /// The sum of scaled scores and bias: `attention_logit_cap` of Gemma 4's audio encoder, `attn_softclamp_logits` of x-transformers.
+    /// Exclude keys by a [`ScoreMask`]: minus infinity in a bias would be bounded too.
+    Sums(f64),
+}
+
+/// Scale of the scores: `factor s + bias`, with a soft cap on either the scores or the sums.
 ///
 /// # Examples
 /// ```
-/// use pe_candle::ScoreScale;
+/// use pe_candle::{ScoreScale, SoftCap};
 ///
 /// let plain = ScoreScale::from(0.125); // 1 / sqrt(64)
-/// let gemma = ScoreScale { factor: 0.0625, soft_cap: Some(50.0) };
+/// let gemma = ScoreScale { factor: 0.0625, soft_cap: Some(SoftCap::Scores(50.0)) };
 /// assert_eq!(plain.soft_cap, None);
 /// # let _ = gemma;
 /// ```
@@ -105,8 +115,8 @@ impl ScoreMask {
 pub struct ScoreScale {
     /// Factor of the scores: 1 / sqrt(head_dim) in most models, 1 in T5.
     pub factor: f64,
-    /// Bound on the scaled scores: `attn_logit_softcapping` of Gemma 2.
-    pub soft_cap: Option<f64>,
+    /// Bound on the scores, or on their sums with the bias.
+    pub soft_cap: Option<SoftCap>,
 }
 
 impl From<f64> for ScoreScale {
@@ -119,12 +129,20 @@ impl From<f64> for ScoreScale {
 }
 
 impl ScoreScale {
-    pub(super) fn check(&self) -> Result<()> {
-        let Self { factor, soft_cap } = *self;
-        if !factor.is_finite() {
-            bail!("scale {factor:?} is not a finite number");
+    /// Returns the cap of the scores, and that of the sums.
+    pub(super) fn caps(&self) -> [Option<f64>; 2] {
+        match self.soft_cap {
+            None => [None, None],
+            Some(SoftCap::Scores(cap)) => [Some(cap), None],
+            Some(SoftCap::Sums(cap)) => [None, Some(cap)],
         }
-        match soft_cap {
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if !self.factor.is_finite() {
+            bail!("scale {:?} is not a finite number", self.factor);
+        }
+        match self.caps().into_iter().flatten().next() {
             Some(cap) if !(cap.is_finite() && cap > 0.0) => {
                 bail!("soft_cap {cap:?} is not a positive finite number")
             }

@@ -6,7 +6,7 @@ use pe_core::{RelativeIndex, clipped_index, relative_distances};
 
 use super::AttentionBias;
 use super::by_distance::ByDistance;
-use crate::kernel::Read;
+use crate::kernel::{Read, Term};
 
 /// Row of a relative table that each query and key uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,8 @@ impl RelativeTable {
                     start: 0,
                     row: kv_len as isize,
                 };
-                AttentionBias::of(&values.unsqueeze(0)?, read, q_len, kv_len)
+                let (heads, count) = values.dims2()?;
+                AttentionBias::of(&values, Term::new([1, heads], count, read), q_len, kv_len)
             }
             Source::Distance(kept) => {
                 let values = |q_len, kv_len, offset| self.distances(q_len, kv_len, offset);

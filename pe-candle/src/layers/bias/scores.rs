@@ -11,7 +11,9 @@ use crate::tensors::memory;
 ///
 /// The scores have shape `[batch, heads, q_len, kv_len]`, or `[batch, q_len, kv_len]` for one head, in `f32`, `f64`, `f16`, or
 /// `bf16`. 16-bit types are computed in `f32` and rounded once. Excluded keys have the weight 0, and a query without keys (or with
-/// minus infinity at all of them) has weights of 0. A NaN, or a score of plus infinity, makes the weights of its query NaN.
+/// minus infinity at all of them) has weights of 0. A key with a sum that is more than 87.3 below the largest one (708.3 in `f64`) has
+/// the weight 0 too: its true one is below the smallest normal number. A NaN, or a score of plus infinity, makes the weights of its
+/// query NaN.
 ///
 /// On the CPU nothing of the shape of the scores is built but the result: the bias is read by distance, key, or grid. The exponential has
 /// an error below 1 ulp, and the bits are the same on every instruction set and for any number of threads. Gradients flow to the scores
@@ -186,7 +188,7 @@ impl<'a> Call<'a> {
             level: self.plan().level,
             dims: self.dims,
             factor: self.scale.factor,
-            cap: self.scale.soft_cap,
+            caps: self.scale.caps(),
             rules: self.mask.rules.clone(),
             terms: [term(0), term(1)],
             outcome: self.outcome,

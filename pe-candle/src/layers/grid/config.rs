@@ -2,6 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use crate::layers::learned::normal::Start;
 use candle_core::{Result, bail};
 use pe_core::{MAX_D_MODEL, MAX_GRID_SIDE, PatchOrder, ResizeConfig, ResizePreset};
 
@@ -49,6 +50,10 @@ pub struct LearnedGridConfig {
     pub shape: LearnedGridShape,
     /// Name of the table in a `VarBuilder`. Defaults to `position_embeddings`.
     pub tensor: String,
+    /// Standard deviation of the initial values, with mean 0. Defaults to 0.02.
+    pub init_std: f64,
+    /// Seed of the initial values. Defaults to 0. The tables of one model need different seeds.
+    pub init_seed: u64,
 }
 
 impl LearnedGridConfig {
@@ -104,6 +109,17 @@ impl LearnedGridConfig {
             order: preset.order(),
             shape,
             tensor: tensor.to_owned(),
+            init_std: 0.02,
+            init_seed: 0,
+        }
+    }
+
+    /// Returns the values of a new table.
+    pub(crate) fn start(&self) -> Start {
+        Start {
+            std: self.init_std,
+            seed: self.init_seed,
+            padding: None,
         }
     }
 
@@ -169,6 +185,7 @@ impl LearnedGridConfig {
         if self.order != PatchOrder::RowMajor && sides.len() < 2 {
             bail!("sides {sides:?}: an order of squares needs two");
         }
+        self.start().check()?;
         // The options of the kernel, without the sizes.
         let by = pe_core::ResizeBy::Size;
         ResizeConfig { by, ..self.resize }.taps(1, 1)?;

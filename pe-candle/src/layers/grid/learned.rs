@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{DType, Result, Tensor, bail};
-use candle_nn::{Init, VarBuilder};
+use candle_nn::VarBuilder;
 use pe_core::PatchGrid;
 
-use crate::kernel::{GatherSum, Gathering, Plan, Side};
+use crate::kernel::{Fused, GatherSum, Gathering, Plan, Side};
 use crate::layers::grid::add::{PatchAxes, add, check_input};
 use crate::layers::grid::config::{LearnedGridConfig, LearnedGridShape};
 use crate::layers::grid::requests::Request;
@@ -25,6 +25,8 @@ const KNOWN: usize = 32;
 /// ```text
 /// pe[i] = sum_k weight[i, k] * table[row[i, k]]
 /// ```
+///
+/// It is computed in two stages, along all axes of the grid but the last one and along that, and rounded once.
 ///
 /// [`ResizeConfig`](pe_core::ResizeConfig) defines the weights. They are computed in exact arithmetic and
 /// rounded to `f64` once, and the weights of the last 32 requests are kept, so that a model which sees the same
@@ -79,8 +81,10 @@ struct Known {
 }
 
 impl LearnedGrid {
-    /// Creates the layer with the table of a `VarBuilder`, under the name that the configuration has. A
-    /// new variable is initialized from a normal distribution with a standard deviation of 0.02.
+    /// Loads the table `config.tensor` from a checkpoint, or creates it as a variable of a `VarMap`.
+    ///
+    /// A new variable has normally distributed values that depend on `init_seed` alone: they are the same
+    /// on every machine.
     ///
     /// # Errors
     /// Returns an error if
@@ -88,14 +92,11 @@ impl LearnedGrid {
     ///   [`MAX_GRID_SIDE`](pe_core::MAX_GRID_SIDE),
     /// - the options of the kernel contradict each other,
     /// - the shape of the table has no place for the rows before and after the grid,
+    /// - `init_std` is negative or not finite,
     /// - the `VarBuilder` has no such tensor, or one of another shape.
     pub fn new(config: LearnedGridConfig, vb: VarBuilder<'_>) -> Result<Self> {
         config.check()?;
-        let init = Init::Randn {
-            mean: 0.0,
-            stdev: 0.02,
-        };
-        let table = vb.get_with_hints(config.dims(), &config.tensor, init)?;
+        let table = config.start().get(&config.dims(), &config.tensor, &vb)?;
         Self::from_table(config, table)
     }
 
@@ -299,7 +300,7 @@ impl LearnedGrid {
             _ => self.shared.table.clone(),
         };
         let table = table.reshape((config.rows(), config.d_model))?;
-        let taps = gathering.taps(Side::Forward);
+        let taps = &gathering.taps;
         // A view of the shape that the rows will have, to see whether memory can hold them.
         let declared = table
             .narrow(0, 0, 1)?
@@ -313,6 +314,6 @@ impl LearnedGrid {
             side: Side::Forward,
             level: self.plan.level,
         };
-        op.apply(&table)
+        op.apply(&table.contiguous()?, &[])
     }
 }

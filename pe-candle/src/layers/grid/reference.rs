@@ -3,19 +3,27 @@
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Result, Tensor};
-use pe_core::RowTaps;
+use pe_core::{RowSums, RowTaps};
 
-/// Computes the weighted sums of the rows of `table`, `[rows, width]`, in the order of the weights.
+/// Computes the weighted sums of the rows of `table`, `[rows, width]`, in the order of the weights: those of the planes,
+/// then those of the result.
 ///
 /// Entries of `f32` and `f64` are summed in `f64` (on Metal, which has none, in `f32`), those of 16 bits
 /// in `f32`. A sum is rounded once.
 pub(crate) fn gather_sum(table: &Tensor, taps: &RowTaps) -> Result<Tensor> {
-    let (dtype, device) = (table.dtype(), table.device());
-    let compute = match dtype {
-        DType::F32 | DType::F64 if !device.is_metal() => DType::F64,
+    let compute = match table.dtype() {
+        DType::F32 | DType::F64 if !table.device().is_metal() => DType::F64,
         _ => DType::F32,
     };
-    let (wide, width) = (table.to_dtype(compute)?, table.dim(1)?);
+    let [planes, rows] = taps.stages();
+    let planes = stage(&table.to_dtype(compute)?, &planes)?;
+    stage(&planes, &rows)?.to_dtype(table.dtype())
+}
+
+/// Computes the sums of one stage.
+fn stage(table: &Tensor, taps: &RowSums) -> Result<Tensor> {
+    let (compute, device) = (table.dtype(), table.device());
+    let width = table.dim(1)?;
     // Rows with equal numbers of weights are summed together.
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for row in 0..taps.rows() {
@@ -33,7 +41,7 @@ pub(crate) fn gather_sum(table: &Tensor, taps: &RowTaps) -> Result<Tensor> {
             let weights = Tensor::from_vec(weights, (rows.len(), 1), &candle_core::Device::Cpu)?;
             let weights = weights.to_dtype(compute)?.to_device(device)?;
             let sources = Tensor::from_vec::<_, u32>(sources, rows.len(), device)?;
-            let term = wide.index_select(&sources, 0)?.broadcast_mul(&weights)?;
+            let term = table.index_select(&sources, 0)?.broadcast_mul(&weights)?;
             sum = Some(match sum {
                 None => term,
                 Some(sum) => (sum + term)?,
@@ -45,9 +53,8 @@ pub(crate) fn gather_sum(table: &Tensor, taps: &RowTaps) -> Result<Tensor> {
         });
     }
     if sums.is_empty() {
-        return Tensor::zeros((0, width), dtype, device);
+        return Tensor::zeros((0, width), compute, device);
     }
     let order = Tensor::from_vec(order, taps.rows(), device)?;
-    let sums = Tensor::cat(&sums, 0)?.index_select(&order, 0)?;
-    sums.to_dtype(dtype)
+    Tensor::cat(&sums, 0)?.index_select(&order, 0)
 }

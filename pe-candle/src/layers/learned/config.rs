@@ -5,6 +5,7 @@
 use candle_core::{Error, Result, bail};
 
 use crate::layers::config::{EmbeddingScale, PositionalEncodingConfig, check_max_seq_len};
+use crate::layers::learned::normal::Start;
 use crate::tensors::axes::AxisOrder;
 
 /// Configuration of a [`LearnedPositional`](crate::LearnedPositional): plain data, checked by the
@@ -73,6 +74,15 @@ impl LearnedPositionalConfig {
         self.max_seq_len.saturating_add(self.rows.first())
     }
 
+    /// Returns the values of a new table.
+    pub(crate) fn start(&self) -> Start {
+        Start {
+            std: self.init_std,
+            seed: self.init_seed,
+            padding: self.rows.padding(),
+        }
+    }
+
     /// Checks the fields, and returns those of an additive layer.
     pub(crate) fn additive(&self) -> Result<PositionalEncodingConfig> {
         check_max_seq_len(self.max_seq_len)?;
@@ -86,10 +96,7 @@ impl LearnedPositionalConfig {
         if self.d_model == 0 {
             bail!("d_model 0 is not at least 1");
         }
-        if !(self.init_std.is_finite() && self.init_std >= 0.0) {
-            let std = self.init_std;
-            bail!("init_std {std:?} is not a finite number of at least 0");
-        }
+        self.start().check()?;
         Ok(PositionalEncodingConfig {
             max_seq_len: self.table_rows(),
             dropout: self.dropout,

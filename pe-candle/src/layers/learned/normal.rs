@@ -2,14 +2,60 @@
 
 #![allow(clippy::arithmetic_side_effects)] // numerics: counters far from their ends, and floats
 
+use candle_core::{Device, Result, Tensor, Var, bail};
+use candle_nn::{Init, VarBuilder};
+
 use crate::kernel::philox::philox4x32_10;
+
+/// Start of a trained table: normally distributed values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    /// Standard deviation.
+    pub(crate) std: f64,
+    pub(crate) seed: u64,
+    /// A row of zeros.
+    pub(crate) padding: Option<u32>,
+}
+
+impl Start {
+    pub(crate) fn check(self) -> Result<()> {
+        let std = self.std;
+        if !(std.is_finite() && std >= 0.0) {
+            bail!("init_std {std:?} is not a finite number of at least 0");
+        }
+        Ok(())
+    }
+
+    /// Returns a tensor of a checkpoint, or a variable of a `VarMap`, which starts with values that depend on the
+    /// seed alone if it is new.
+    pub(crate) fn get(self, dims: &[usize], name: &str, vb: &VarBuilder<'_>) -> Result<Tensor> {
+        let is_new = !vb.contains_tensor(name);
+        let tensor = vb.get_with_hints(dims, name, Init::Const(0.0))?;
+        if is_new && tensor.is_variable() {
+            let mut values = normal(self.seed, tensor.elem_count());
+            for value in &mut values {
+                *value *= self.std;
+            }
+            let width = dims.last().copied().unwrap_or(1).max(1);
+            let padding = self.padding.map(|row| row as usize);
+            let padding = padding.and_then(|row| values.chunks_mut(width).nth(row));
+            padding.unwrap_or_default().fill(0.0);
+            let values = Tensor::from_vec(values, dims, &Device::Cpu)?;
+            let values = values
+                .to_dtype(tensor.dtype())?
+                .to_device(tensor.device())?;
+            Var::from_tensor(&tensor)?.set(&values)?;
+        }
+        Ok(tensor)
+    }
+}
 
 /// Returns `count` independent numbers with mean 0 and standard deviation 1.
 ///
 /// G. Marsaglia's polar method on the words of Philox: pair `i` uses the counter `(i, attempt)` until a
 /// point lies in the unit circle. Only operations that IEEE 754 rounds correctly are used, so the bits
 /// do not depend on a library of functions.
-pub(super) fn normal(seed: u64, count: usize) -> Vec<f64> {
+fn normal(seed: u64, count: usize) -> Vec<f64> {
     let key = [seed as u32, (seed >> 32) as u32];
     let pair = |index: u64| {
         let mut attempt = 0;

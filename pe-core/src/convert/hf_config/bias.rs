@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::convert::hf_config::HfConfig;
+use crate::convert::hf_config::reader::{error, nested, parsed};
 use crate::error::{Error, Result};
 use crate::families::bias::alibi::AlibiConfig;
 use crate::families::bias::buckets::{
@@ -58,7 +59,8 @@ pub enum HfBias {
 /// | LayoutLMv2, LayoutLMv3 | `has_relative_attention_bias`, `rel_pos_bins`, `max_rel_pos`, `has_spatial_attention_bias`, `rel_2d_pos_bins`, `max_rel_2d_pos` |
 /// | DeBERTa, v2, v3 | `relative_attention`, `position_buckets`, `max_relative_positions`, `pos_att_type` |
 ///
-/// Keys that are missing have the defaults of transformers.
+/// Keys that are missing have the defaults of transformers. In a file of several models the settings of the text model are read
+/// (`text_config` and its other names).
 ///
 /// # Errors
 /// Returns an error if the text is not a JSON object, a key has another type than expected, or the values are out of range.
@@ -75,19 +77,17 @@ pub enum HfBias {
 /// # Ok::<(), pe_core::Error>(())
 /// ```
 pub fn read_bias<'a>(config: impl Into<HfConfig<'a>>) -> Result<Option<HfBias>> {
-    let parsed;
-    let value = match config.into() {
-        HfConfig::Json(value) => value,
-        HfConfig::Text(text) => {
-            parsed = serde_json::from_str(text)
-                .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
-            &parsed
-        }
+    let object = parsed(config.into())?;
+    let mut file = File {
+        object: &object,
+        prefix: String::new(),
     };
-    let Value::Object(object) = value else {
-        return Err(error("the value", "is not an object"));
-    };
-    let file = File(object);
+    while let Some((name, inner)) = nested(file.object) {
+        file = File {
+            object: inner,
+            prefix: format!("{}{name}.", file.prefix),
+        };
+    }
     let bias = read(&file)?;
     match &bias {
         Some(HfBias::Buckets { buckets, .. }) => drop(T5Buckets::new(*buckets)?),
@@ -114,7 +114,7 @@ fn read(file: &File<'_>) -> Result<Option<HfBias>> {
         "bloom" => HfBias::Alibi(AlibiConfig::new(file.heads()?)),
         "mpt" => {
             let (mut alibi, mut bias_max) = (None, None);
-            if let Some(attention) = file.object("attn_config")?.map(File) {
+            if let Some(attention) = file.object("attn_config")? {
                 (alibi, bias_max) = (
                     attention.flag("alibi")?,
                     attention.number("alibi_bias_max")?,
@@ -153,7 +153,7 @@ fn read(file: &File<'_>) -> Result<Option<HfBias>> {
             let by_type = file.text("position_embedding_type")? == Some("alibi");
             if by_key || by_type {
                 HfBias::Alibi(AlibiConfig::new(file.heads()?))
-            } else if file.0.contains_key("relative_attention_num_buckets") {
+            } else if file.object.contains_key("relative_attention_num_buckets") {
                 let keys = [
                     "relative_attention_num_buckets",
                     "relative_attention_max_distance",
@@ -218,11 +218,11 @@ fn disentangled(file: &File<'_>) -> Result<Option<HfBias>> {
         Some("deberta") => None,
         _ => positive("position_buckets")?,
     };
-    let kinds = match file.0.get("pos_att_type") {
+    let kinds = match file.object.get("pos_att_type") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(kinds)) => kinds.split('|').collect(),
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        Some(_) => return Err(error("pos_att_type", "is not a list of names")),
+        Some(_) => return Err(file.error("pos_att_type", "is not a list of names")),
     };
     Ok(Some(HfBias::Disentangled {
         num_heads: file.heads()?,
@@ -236,28 +236,29 @@ fn disentangled(file: &File<'_>) -> Result<Option<HfBias>> {
     }))
 }
 
-fn error(key: &str, problem: impl Into<String>) -> Error {
-    Error::ModelConfig {
-        key: key.to_owned(),
-        problem: problem.into(),
-    }
+/// The keys of the file, or of the text model's settings in it. `null` is a missing key.
+struct File<'a> {
+    object: &'a Map<String, Value>,
+    /// The path of the object, with a trailing dot.
+    prefix: String,
 }
 
-/// The keys of the file. `null` is a missing key.
-struct File<'a>(&'a Map<String, Value>);
-
 impl<'a> File<'a> {
+    fn error(&self, key: &str, problem: impl Into<String>) -> Error {
+        error(format!("{}{key}", self.prefix), problem)
+    }
+
     fn get<T>(
         &self,
         key: &str,
         kind: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Result<Option<T>> {
-        match self.0.get(key) {
+        match self.object.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => match read(value) {
                 Some(value) => Ok(Some(value)),
-                None => Err(error(key, format!("is not {kind}"))),
+                None => Err(self.error(key, format!("is not {kind}"))),
             },
         }
     }
@@ -284,8 +285,12 @@ impl<'a> File<'a> {
         })
     }
 
-    fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>> {
-        self.get(key, "an object", Value::as_object)
+    fn object(&self, key: &str) -> Result<Option<Self>> {
+        let object = self.get(key, "an object", Value::as_object)?;
+        Ok(object.map(|object| Self {
+            object,
+            prefix: format!("{}{key}.", self.prefix),
+        }))
     }
 
     /// Returns the number of heads, under one of its names.
@@ -295,7 +300,7 @@ impl<'a> File<'a> {
                 return Ok(heads);
             }
         }
-        Err(error(
+        Err(self.error(
             "num_attention_heads",
             "is missing, and the bias has one slope or value per head",
         ))

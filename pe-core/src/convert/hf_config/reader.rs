@@ -47,32 +47,43 @@ fn short(value: &Value) -> String {
     }
 }
 
+/// Returns the keys of the file.
+pub(super) fn parsed(config: HfConfig<'_>) -> Result<Map<String, Value>> {
+    let (what, value) = match config {
+        HfConfig::Text(text) => {
+            let parsed = serde_json::from_str(text).or_else(|problem| {
+                // Python writes numbers that JSON does not have.
+                match without_constants(text) {
+                    Some(text) => serde_json::from_str(&text),
+                    None => Err(problem),
+                }
+            });
+            let value =
+                parsed.map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
+            ("the text", value)
+        }
+        HfConfig::Json(value) => ("the value", value.clone()),
+    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(error(what, "is not a JSON object")),
+    }
+}
+
+/// Returns the object with the text model's settings inside of another, and its name.
+pub(super) fn nested(object: &Map<String, Value>) -> Option<(&'static str, &Map<String, Value>)> {
+    NESTING
+        .iter()
+        .find_map(|name| Some((*name, object.get(*name)?.as_object()?)))
+}
+
 impl Reader {
     pub(super) fn new(config: HfConfig<'_>) -> Result<Self> {
-        let (what, value) = match config {
-            HfConfig::Text(text) => {
-                let parsed = serde_json::from_str(text).or_else(|problem| {
-                    // Python writes numbers that JSON does not have.
-                    match without_constants(text) {
-                        Some(text) => serde_json::from_str(&text),
-                        None => Err(problem),
-                    }
-                });
-                let value = parsed
-                    .map_err(|problem| error("the text", format!("is not JSON: {problem}")))?;
-                ("the text", value)
-            }
-            HfConfig::Json(value) => ("the value", value.clone()),
-        };
-        let Value::Object(mut object) = value else {
-            return Err(error(what, "is not a JSON object"));
-        };
+        let mut object = parsed(config)?;
         let mut prefix = String::new();
         let mut outer = Vec::new();
-        while let Some((name, inner)) = NESTING
-            .iter()
-            .find_map(|name| Some((*name, object.get(*name)?.as_object()?.clone())))
-        {
+        while let Some((name, inner)) = nested(&object) {
+            let inner = inner.clone();
             outer.push((prefix.clone(), std::mem::replace(&mut object, inner)));
             prefix = format!("{prefix}{name}.");
         }

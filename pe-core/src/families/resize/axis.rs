@@ -77,7 +77,7 @@ impl AxisTaps {
             if let (Some(numerators), Some(denominator)) =
                 (taps.numerators.get(start..), taps.denominators.last())
             {
-                let weight = |numerator: &i128| ratio::<f64>(*numerator, *denominator);
+                let weight = |numerator: &i128| quotient(*numerator, *denominator);
                 taps.weights.extend(numerators.iter().map(weight));
             }
             taps.starts.push(taps.sources.len() as u32);
@@ -95,7 +95,7 @@ impl AxisTaps {
         self.denominators.len()
     }
 
-    /// Returns the positions that contribute to position `to`, and their weights.
+    /// Returns the positions that contribute to position `to`, and the nearest `f64` to each of their weights.
     pub(crate) fn of(&self, to: usize) -> (&[u32], &[f64]) {
         let range = self.range(to);
         (&self.sources[range.clone()], &self.weights[range])
@@ -294,6 +294,15 @@ impl Scale {
             ((2 * i + 1) * p - q, 2 * q)
         }
     }
+}
+
+/// Returns the nearest `f64` to a fraction. If its terms are floats, their quotient is: a division rounds once.
+fn quotient(numerator: i128, denominator: i128) -> f64 {
+    const EXACT: u128 = 1 << 53;
+    if numerator.unsigned_abs() <= EXACT && denominator.unsigned_abs() <= EXACT {
+        return numerator as f64 / denominator as f64;
+    }
+    ratio(numerator, denominator)
 }
 
 /// Returns 1 - |x|, times `unit`, for |x| = `x / unit` below 1.

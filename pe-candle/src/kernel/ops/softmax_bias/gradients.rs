@@ -1,7 +1,7 @@
 //! The way back: gradients of scores, and of what was added to them.
 
 use super::exp::Real;
-use super::rows::{Outcome, Scale, place, scaled, share, sum, write};
+use super::rows::{Outcome, Scale, Terms, add, gate, place, scaled, share, sum, write};
 use super::rules::Rules;
 use super::terms::Term;
 use crate::kernel::element::Activation;
@@ -63,7 +63,7 @@ where
         keys
     }
 
-    /// Returns the gradient with respect to the scores `xs`.
+    /// Returns the gradient with respect to the scores. `xs` are the scores, or their bounded sums with the bias if these have a cap.
     pub(super) fn to_scores(&self, xs: &[T], scale: Scale<T::Compute>) -> Vec<T> {
         let [batch, heads, q_len, width] = self.dims;
         let share = share(batch * heads * q_len, width) * width.max(1);
@@ -79,16 +79,23 @@ where
         })
     }
 
-    /// Returns the gradient with respect to the values of a term. Sequences and heads are added up in their order, by one thread for
-    /// each part of the values: the bits do not depend on the threads.
-    pub(super) fn to_term(&self, term: &Term, count: usize) -> Vec<T::Compute> {
+    /// Returns the gradient with respect to the values of a term. The other term is a gate, or what this one is the gate of, or has no
+    /// influence. Sequences and heads are added up in their order, by one thread for each part of the values: the bits do not
+    /// depend on the threads.
+    pub(super) fn to_term(
+        &self,
+        term: &Term,
+        other: Terms<'_, T::Compute>,
+        count: usize,
+    ) -> Vec<T::Compute> {
         let mut sums = vec![<T::Compute as Real>::ZERO; count];
         let [batch, heads, q_len, width] = self.dims;
-        let part = |(chunk, sums): (usize, &mut [T::Compute])| {
+        let part = |(index, sums): (usize, &mut [T::Compute])| {
             self.level.run(ToTerm {
                 back: self,
                 term,
-                chunk,
+                other,
+                first: index * term.len,
                 sums,
             });
         };
@@ -123,20 +130,25 @@ where
         let width = self.back.dims[3];
         let (one, zero) = (<T::Compute as Real>::ONE, <T::Compute as Real>::ZERO);
         let (mut y, mut dz) = (vec![zero; width], vec![zero; width]);
-        let Scale { factor, cap } = self.scale;
+        let Scale { factor, caps } = self.scale;
         for row in self.first..self.first + self.rows {
             let keys = self.back.row(isa, row, &mut y, &mut dz);
             dz[..keys.start].fill(zero);
             dz[keys.end..].fill(zero);
-            if let Some(cap) = cap {
-                let xs = &self.xs[row * width..][..width];
-                for (dz, x) in dz[keys.clone()].iter_mut().zip(&xs[keys.clone()]) {
+            let xs = &self.xs[row * width..][keys.clone()];
+            let dz_of_keys = dz[keys].iter_mut().zip(xs);
+            match caps {
+                [Some(cap), _] => dz_of_keys.for_each(|(dz, x)| {
                     let tanh = <T::Compute as Real>::tanh(x.widen() * factor / cap);
-                    *dz *= one - tanh * tanh;
-                }
-            }
-            for dz in &mut dz[keys] {
-                *dz *= factor;
+                    *dz *= (one - tanh * tanh) * factor;
+                }),
+                [None, Some(cap)] => dz_of_keys.for_each(|(dz, sum)| {
+                    let tanh = sum.widen() / cap;
+                    let slope = (one - tanh * tanh) * factor;
+                    // The sum of a key of padding is minus infinity.
+                    *dz = if *dz == zero { zero } else { *dz * slope };
+                }),
+                [None, None] => dz_of_keys.for_each(|(dz, _)| *dz *= factor),
             }
             self.stream.select(row * width, width);
             write(isa, &dz, self.stream);
@@ -147,7 +159,9 @@ where
 struct ToTerm<'a, T: Activation> {
     back: &'a Back<'a, T>,
     term: &'a Term,
-    chunk: usize,
+    other: Terms<'a, T::Compute>,
+    /// The values from `first` on.
+    first: usize,
     sums: &'a mut [T::Compute],
 }
 
@@ -162,22 +176,24 @@ where
         let [batch, heads, q_len, width] = self.back.dims;
         let zero = <T::Compute as Real>::ZERO;
         let (mut y, mut dz) = (vec![zero; width], vec![zero; width]);
-        // The sequences and heads that read this part.
-        let (batches, of_heads) = match self.term.own {
-            [false, false] => (0..batch, 0..heads),
-            [false, true] => (0..batch, self.chunk..self.chunk + 1),
-            [true, false] => (self.chunk..self.chunk + 1, 0..heads),
-            [true, true] => {
-                let (batch, head) = (self.chunk / heads, self.chunk % heads);
-                (batch..batch + 1, head..head + 1)
-            }
-        };
-        for batch in batches {
-            for head in of_heads.clone() {
-                for query in 0..q_len {
-                    let row = (batch * heads + head) * q_len + query;
-                    let keys = self.back.row(isa, row, &mut y, &mut dz);
-                    self.term.collect(self.sums, query, keys.clone(), &dz[keys]);
+        let steps = self.term.steps;
+        let owners = (0..batch).flat_map(|batch| (0..heads).map(move |head| [batch, head]));
+        let own = owners.filter(|[batch, head]| batch * steps[0] + head * steps[1] == self.first);
+        for [batch, head] in own {
+            for query in 0..q_len {
+                let row = (batch * heads + head) * q_len + query;
+                let keys = self.back.row(isa, row, &mut y, &mut dz);
+                let (at, dz) = ([batch, head, query], &mut dz[keys.clone()]);
+                if self.term.is_gate() {
+                    let values = &mut y[keys.clone()];
+                    values.fill(zero);
+                    add(&self.other, at, &keys, values);
+                    values.iter_mut().zip(dz).for_each(|(y, dz)| *y *= *dz);
+                    self.sums[query] += sum(isa, values);
+                } else {
+                    let factor = gate(&self.other, at);
+                    dz.iter_mut().for_each(|dz| *dz *= factor);
+                    self.term.collect(self.sums, query, keys, dz);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Rows of scores: biased, masked, and turned into weights.
 
+use std::ops::Range;
+
 use super::exp::Real;
 use super::rules::Rules;
 use super::terms::Term;
@@ -10,11 +12,12 @@ use crate::kernel::raw::{Stream, fresh, share_out, threads};
 /// Elements from which on a second thread pays: an exponential costs more than an addition.
 const PARALLEL: usize = 1 << 17;
 
-/// How scores are turned into numbers that biases are added to: `cap tanh(scale s / cap)`.
+/// What scores are multiplied by, and how they are bounded: `cap tanh(z / cap)`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale<C> {
-    pub(crate) factor: C,
-    pub(crate) cap: Option<C>,
+pub(super) struct Scale<C> {
+    pub(super) factor: C,
+    /// The cap of the scores, and that of their sums with the bias.
+    pub(super) caps: [Option<C>; 2],
 }
 
 /// What is done with every row.
@@ -26,13 +29,42 @@ pub(crate) enum Outcome {
     Weights,
 }
 
+/// The terms with their values.
+pub(super) type Terms<'a, C> = [Option<(&'a Term, &'a [C])>; 2];
+
+/// Returns the factor of the terms in a row: the value of the term that is a gate, or 1.
+#[inline(always)]
+pub(super) fn gate<C: Real>(terms: &Terms<'_, C>, [batch, head, query]: [usize; 3]) -> C {
+    let gates = terms.iter().flatten().filter(|(term, _)| term.is_gate());
+    gates.fold(C::ONE, |factor, (term, data)| {
+        factor * term.part(data, [batch, head])[query]
+    })
+}
+
+/// Adds the terms to a row, times their gate.
+#[inline(always)]
+pub(super) fn add<C: Real>(
+    terms: &Terms<'_, C>,
+    place: [usize; 3],
+    keys: &Range<usize>,
+    z: &mut [C],
+) {
+    let ([batch, head, query], factor) = (place, gate(terms, place));
+    for (term, data) in terms.iter().flatten() {
+        if !term.is_gate() {
+            let part = term.part(data, [batch, head]);
+            term.add(part, factor, query, keys.clone(), z);
+        }
+    }
+}
+
 /// A pass over the scores `[batch, heads, q_len, kv_len]`.
 pub(super) struct Pass<'a, C> {
     pub(super) level: Level,
     pub(super) dims: [usize; 4],
     pub(super) scale: Scale<C>,
     pub(super) rules: &'a Rules,
-    pub(super) terms: [Option<(&'a Term, &'a [C])>; 2],
+    pub(super) terms: Terms<'a, C>,
     pub(super) outcome: Outcome,
 }
 
@@ -95,7 +127,7 @@ impl<C: Real> Pass<'_, C> {
     /// Computes a row into `z`.
     #[inline(always)]
     fn row<I: Isa, T: Activation<Compute = C>>(&self, isa: I, row: usize, xs: &[T], z: &mut [C]) {
-        let [batch, head, query] = place(self.dims, row);
+        let at @ [batch, _, query] = place(self.dims, row);
         let width = xs.len();
         let keys = self.rules.keys(query, width);
         let outside = match self.outcome {
@@ -106,15 +138,10 @@ impl<C: Real> Pass<'_, C> {
         z[keys.end..].fill(outside);
         let z = &mut z[keys.clone()];
         scaled(isa, &xs[keys.clone()], self.scale.factor, z);
-        if let Some(cap) = self.scale.cap {
-            for z in &mut *z {
-                *z = C::tanh(*z / cap) * cap;
-            }
-        }
-        for (term, data) in self.terms.iter().flatten() {
-            let part = term.part(data, batch, head, self.dims[1]);
-            term.add(part, query, keys.clone(), z);
-        }
+        let [of_scores, of_sums] = self.scale.caps;
+        bound(of_scores, z);
+        add(&self.terms, at, &keys, z);
+        bound(of_sums, z);
         if let Some(padding) = self.rules.padding(batch, width) {
             for (z, kept) in z.iter_mut().zip(&padding[keys]) {
                 *z = if *kept == 0 { C::MINUS_INFINITY } else { *z };
@@ -122,6 +149,16 @@ impl<C: Real> Pass<'_, C> {
         }
         if self.outcome == Outcome::Weights {
             softmax(isa, z);
+        }
+    }
+}
+
+/// Bounds numbers by a cap.
+#[inline(always)]
+fn bound<C: Real>(cap: Option<C>, z: &mut [C]) {
+    if let Some(cap) = cap {
+        for z in z {
+            *z = C::tanh(*z / cap) * cap;
         }
     }
 }

@@ -31,27 +31,65 @@ pub(crate) enum Read {
         index: Arc<[u32]>,
         start: usize,
     },
+    /// At `i`: a factor of the other term.
+    Gate,
 }
 
-/// Values that are added to scores: `[batch or 1, heads or 1, len]`, and how each row reads them.
+/// Values that are added to scores, and how each row reads them.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
-    /// Sequences and heads with values of their own.
-    pub(crate) own: [bool; 2],
+    /// How many values the next sequence and the next head are ahead: a multiple of `len`, 0 where they share values.
+    pub(crate) steps: [usize; 2],
     /// Values of a sequence and head.
     pub(crate) len: usize,
     pub(crate) read: Read,
 }
 
 impl Term {
+    /// Returns the term of contiguous values `[batch, heads, len]`, of which one sequence or head serves all.
+    pub(crate) fn new([batch, heads]: [usize; 2], len: usize, read: Read) -> Self {
+        let step = |count, step| if count > 1 { step } else { 0 };
+        Self {
+            steps: [step(batch, heads * len), step(heads, len)],
+            len,
+            read,
+        }
+    }
+
+    /// Returns the term of contiguous values `[heads, batch, len]`.
+    pub(crate) fn heads_first([batch, heads]: [usize; 2], len: usize, read: Read) -> Self {
+        let mut term = Self::new([heads, batch], len, read);
+        term.steps.reverse();
+        term
+    }
+
+    /// Returns whether the values are factors of the other term.
+    #[inline(always)]
+    pub(crate) fn is_gate(&self) -> bool {
+        matches!(self.read, Read::Gate)
+    }
+
+    /// Returns the numbers of sequences and heads that `count` values are those of.
+    pub(crate) fn owners(&self, count: usize) -> [usize; 2] {
+        let (parts, [batch, head]) = (count / self.len.max(1), self.steps);
+        match (batch, head) {
+            (0, 0) => [1, 1],
+            (_, 0) => [parts, 1],
+            (0, _) => [1, parts],
+            _ if batch > head => [parts * head / batch, batch / head],
+            _ => [head / batch, parts * batch / head],
+        }
+    }
+
     /// Checks that every value that the scores `[batch, heads, q_len, kv_len]` read is one of `count`.
     pub(super) fn check(
         &self,
         count: usize,
         [batch, heads, q_len, kv_len]: [usize; 4],
     ) -> Result<()> {
-        let chunks = [batch, heads].into_iter().zip(self.own);
-        let chunks = chunks.fold(1, |all, (dim, own)| if own { all * dim } else { all });
+        if batch * heads * q_len * kv_len == 0 {
+            return Ok(());
+        }
         let fits = |index: &[u32], width: usize| index.iter().all(|i| (*i as usize) < width);
         let slides =
             |index: &[u32], start: usize| start + 1 >= q_len && index.len() >= start + kv_len;
@@ -75,8 +113,11 @@ impl Term {
                 index,
                 start,
             } => slides(index, *start) && fits(index, *width) && kv_len * width <= self.len,
+            Read::Gate => q_len <= self.len,
         };
-        if !within || chunks * self.len != count {
+        let all = [batch, heads].into_iter().zip(self.steps);
+        let last = all.map(|(count, step)| count.saturating_sub(1) * step);
+        if !within || last.sum::<usize>() + self.len > count {
             let dims = [batch, heads, q_len, kv_len];
             bail!("a bias of {count} values does not go with scores of shape {dims:?}");
         }
@@ -85,21 +126,12 @@ impl Term {
 
     /// Checks that every value that a sequence and head of these lengths reads is one of its own.
     pub(crate) fn check_alone(&self, q_len: usize, kv_len: usize) -> Result<()> {
-        let alone = Self {
-            own: [false, false],
-            ..self.clone()
-        };
-        alone.check(self.len, [1, 1, q_len, kv_len])
+        self.check(self.len, [1, 1, q_len, kv_len])
     }
 
     /// Returns the index of the value for a query and a key among those of their sequence and head.
     pub(crate) fn place(&self, query: usize, key: usize) -> usize {
         match &self.read {
-            Read::Strided { start, row } => {
-                (*start as isize + query as isize * row + key as isize) as usize
-            }
-            Read::KeyRows { keys, width } => query * keys + key / width,
-            Read::KeyColumns { width } => query * width + key % width,
             Read::GatherRow {
                 width,
                 index,
@@ -110,61 +142,46 @@ impl Term {
                 index,
                 start,
             } => key * width + index[start + key - query] as usize,
+            _ => {
+                let (image, base, step) = self.image(query);
+                base + if step == 0 { key / image } else { key % image }
+            }
+        }
+    }
+
+    /// Returns the width of the image that the keys of a query are the pixels of, the index of its first value, and how far
+    /// that of the next column is: 0, and the next row has the next one, or 1, and all rows have the same.
+    #[inline(always)]
+    fn image(&self, query: usize) -> (usize, usize, usize) {
+        match &self.read {
+            Read::Strided { start, row } => {
+                let base = (*start as isize + query as isize * row) as usize;
+                (usize::MAX, base, 1)
+            }
+            Read::KeyRows { keys, width } => (*width, query * keys, 0),
+            Read::KeyColumns { width } => (*width, query * width, 1),
+            _ => (usize::MAX, query, 0),
         }
     }
 
     /// Returns the values of a sequence and head.
     #[inline(always)]
-    pub(super) fn part<'a, C>(
-        &self,
-        data: &'a [C],
-        batch: usize,
-        head: usize,
-        heads: usize,
-    ) -> &'a [C] {
-        let chunk = match self.own {
-            [false, false] => 0,
-            [false, true] => head,
-            [true, false] => batch,
-            [true, true] => batch * heads + head,
-        };
-        &data[chunk * self.len..][..self.len]
+    pub(super) fn part<'a, C>(&self, data: &'a [C], [batch, head]: [usize; 2]) -> &'a [C] {
+        let first = batch * self.steps[0] + head * self.steps[1];
+        &data[first..][..self.len]
     }
 
-    /// Adds the values of a query to the scores of the keys `keys`.
+    /// Adds the values of a query, times a factor, to the scores of the keys `keys`.
     #[inline(always)]
-    pub(super) fn add<C: Real>(&self, part: &[C], query: usize, keys: Range<usize>, z: &mut [C]) {
+    pub(super) fn add<C: Real>(
+        &self,
+        part: &[C],
+        factor: C,
+        query: usize,
+        keys: Range<usize>,
+        z: &mut [C],
+    ) {
         match &self.read {
-            Read::Strided { start, row } => {
-                let first = (*start as isize + query as isize * row) as usize + keys.start;
-                for (z, value) in z.iter_mut().zip(&part[first..][..keys.len()]) {
-                    *z += *value;
-                }
-            }
-            Read::KeyRows { keys: rows, width } => {
-                let values = &part[query * rows..][..*rows];
-                for (row, _, run) in runs(*width, keys) {
-                    add_run(run, z, |_| values[row]);
-                }
-            }
-            Read::KeyColumns { width } => {
-                let values = &part[query * width..][..*width];
-                // In a row of the image that begins at a later column, the first lane has that column's value.
-                let from = |first: usize| {
-                    each(|lane| values.get(first + lane).copied().unwrap_or_default())
-                };
-                let whole = from(0);
-                for (_, first, run) in runs(*width, keys) {
-                    if run.len() > CHUNK {
-                        for (z, value) in z[run].iter_mut().zip(&values[first..]) {
-                            *z += *value;
-                        }
-                    } else {
-                        let values = if first == 0 { whole } else { from(first) };
-                        add_run(run, z, |lane| values[lane]);
-                    }
-                }
-            }
             Read::GatherRow {
                 width,
                 index,
@@ -173,7 +190,7 @@ impl Term {
                 let values = &part[query * width..][..*width];
                 let index = &index[start - query + keys.start..][..keys.len()];
                 for (z, index) in z.iter_mut().zip(index) {
-                    *z += values[*index as usize];
+                    *z += values[*index as usize] * factor;
                 }
             }
             Read::GatherColumn {
@@ -184,13 +201,38 @@ impl Term {
                 let index = &index[start - query + keys.start..][..keys.len()];
                 let rows = part[keys.start * width..].chunks_exact(*width);
                 for ((z, index), row) in z.iter_mut().zip(index).zip(rows) {
-                    *z += row[*index as usize];
+                    *z += row[*index as usize] * factor;
+                }
+            }
+            _ => {
+                let (image, base, step) = self.image(query);
+                // The lanes that a run has of the values from `place` on.
+                let lanes = |place: usize| {
+                    let values = match (step, part[place..].first_chunk()) {
+                        (0, _) => [part[place]; CHUNK],
+                        (_, Some(values)) => *values,
+                        (_, None) => {
+                            each(|lane| part.get(place + lane).copied().unwrap_or_default())
+                        }
+                    };
+                    each(|lane| values[lane] * factor)
+                };
+                let whole = lanes(base);
+                for (row, column, run) in runs(image, keys) {
+                    let place = base + if step == 0 { row } else { column };
+                    if run.len() > CHUNK && step == 1 {
+                        for (z, value) in z[run].iter_mut().zip(&part[place..]) {
+                            *z += *value * factor;
+                        }
+                    } else {
+                        add_run(run, z, if place == base { whole } else { lanes(place) });
+                    }
                 }
             }
         }
     }
 
-    /// Adds the gradients of the scores of a query to those of the values: the transpose of [`add`](Self::add).
+    /// Adds the gradients of the scores of a query to those of the values: the transpose of [`add`](Self::add) with a factor of 1.
     #[inline(always)]
     pub(super) fn collect<C: Real>(
         &self,
@@ -200,27 +242,6 @@ impl Term {
         dz: &[C],
     ) {
         match &self.read {
-            Read::Strided { start, row } => {
-                let first = (*start as isize + query as isize * row) as usize + keys.start;
-                for (value, dz) in part[first..][..keys.len()].iter_mut().zip(dz) {
-                    *value += *dz;
-                }
-            }
-            Read::KeyRows { keys: rows, width } => {
-                let values = &mut part[query * rows..][..*rows];
-                for (row, _, run) in runs(*width, keys) {
-                    let sum = dz[run].iter().fold(values[row], |sum, dz| sum + *dz);
-                    values[row] = sum;
-                }
-            }
-            Read::KeyColumns { width } => {
-                let values = &mut part[query * width..][..*width];
-                for (_, first, run) in runs(*width, keys) {
-                    for (value, dz) in values[first..].iter_mut().zip(&dz[run]) {
-                        *value += *dz;
-                    }
-                }
-            }
             Read::GatherRow {
                 width,
                 index,
@@ -243,6 +264,19 @@ impl Term {
                     row[*index as usize] += *dz;
                 }
             }
+            _ => {
+                let (image, base, step) = self.image(query);
+                for (row, column, run) in runs(image, keys) {
+                    if step == 0 {
+                        let value = &mut part[base + row];
+                        *value = dz[run].iter().fold(*value, |sum, dz| sum + *dz);
+                    } else {
+                        for (value, dz) in part[base + column..].iter_mut().zip(&dz[run]) {
+                            *value += *dz;
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -255,7 +289,7 @@ fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize,
     std::iter::from_fn(
         #[inline(always)]
         move || {
-            let end = (at + width - column).min(len);
+            let end = (width - column).min(len - at) + at;
             let run = (at < len).then_some((row, column, at..end));
             (row, column, at) = (row + 1, 0, end);
             run
@@ -263,20 +297,20 @@ fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize,
     )
 }
 
-/// Adds a value to each number of a run. A short run is part of a chunk, whose other lanes have minus zero added: all numbers
-/// stay as they are.
+/// Adds values to the numbers of a run: one for each, or the first of them to all numbers of a long run. A short run is part of a
+/// chunk, whose other lanes have minus zero added: all numbers stay as they are.
 #[inline(always)]
-fn add_run<C: Real>(run: Range<usize>, z: &mut [C], value: impl Fn(usize) -> C) {
+fn add_run<C: Real>(run: Range<usize>, z: &mut [C], values: [C; CHUNK]) {
     let len = run.len();
     if len <= CHUNK
         && let Some(chunk) = z[run.start..].first_chunk_mut::<CHUNK>()
     {
         let before = *chunk;
         let nothing = <C as Compute>::from_f64(-0.0);
-        *chunk = each(|lane| before[lane] + if lane < len { value(lane) } else { nothing });
+        *chunk = each(|lane| before[lane] + if lane < len { values[lane] } else { nothing });
         return;
     }
     for (lane, z) in z[run].iter_mut().enumerate() {
-        *z += value(lane);
+        *z += values[if len > CHUNK { 0 } else { lane }];
     }
 }
