@@ -162,7 +162,7 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
         .filter(|fact| fact.value.is_finite())
         .collect();
     curves.push(Curve {
-        name: "none".to_owned(),
+        name: "zero".to_owned(),
         x: vec![1.0, f64::from(FARTHEST)],
         y: vec![0.0; 2],
         mark: Mark::Guide,

@@ -337,8 +337,8 @@ const DISTANCE_DECAY: Entry = Entry {
     name: "distance-decay",
     title: "What distance leaves of a score",
     summary: "decay of every computed scheme over the distance",
-    about: "Sinusoidal and rotary scores fall with the logarithm of the distance and then swing \
-            around zero; a greater base moves the fall to the right. ALiBi falls exponentially: \
+    about: "Sinusoidal and rotary scores fall with the logarithm of the distance; a greater \
+            base moves the fall to the right. ALiBi falls exponentially: \
             each head has a horizon of its own, beyond which nothing is left.",
     uses: &[],
     builder: biases::distance_decay,
