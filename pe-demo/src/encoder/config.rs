@@ -5,8 +5,7 @@ use clap::ValueEnum;
 use pe_candle::PositionalEncodingConfig;
 use serde::{Deserialize, Serialize};
 
-use super::positions::bias_weights;
-use super::scheme::{Adds, Scheme};
+use super::scheme::{Adds, Scheme, bias_weights};
 
 /// Place of the normalization in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]

@@ -3,13 +3,13 @@
 use candle_core::{Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_candle::{
-    Alibi, AlibiConfig, AttentionBias, BucketDirection, LearnedPositional, LearnedPositionalConfig,
+    Alibi, AlibiConfig, AttentionBias, LearnedPositional, LearnedPositionalConfig,
     PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig, T5Bias, T5BiasConfig,
-    T5BucketsConfig, philox4x32_10,
+    philox4x32_10,
 };
 
 use super::config::EncoderConfig;
-use super::scheme::{Adds, Biases, Scheme};
+use super::scheme::{Adds, BUCKETS, Biases, Scheme};
 
 /// State of an encoder for its schemes.
 #[derive(Debug, Clone)]
@@ -36,17 +36,6 @@ enum Bias {
 pub(super) struct InAttention<'a> {
     pub(super) rotary: Option<&'a RotaryEmbedding>,
     pub(super) bias: Option<AttentionBias>,
-}
-
-/// The buckets of T5's encoders.
-const BUCKETS: T5BucketsConfig = T5BucketsConfig::new(BucketDirection::Bidirectional);
-
-/// Returns the number of weights of the biases.
-pub(super) fn bias_weights(scheme: Scheme, heads: usize) -> u64 {
-    match scheme.biases() {
-        Biases::Buckets => BUCKETS.num_buckets as u64 * heads as u64,
-        Biases::Nothing | Biases::Slopes => 0,
-    }
 }
 
 impl Positions {
@@ -91,7 +80,7 @@ impl Positions {
                 Some(Bias::Slopes(Alibi::new(config, vb.dtype(), vb.device())?))
             }
             Biases::Buckets => {
-                let config = T5BiasConfig::new(heads, BucketDirection::Bidirectional);
+                let config = T5BiasConfig::new(heads, BUCKETS.direction);
                 let shape = (config.buckets.num_buckets, heads);
                 let table = weights(shape, "relative_attention_bias.weight", 1.0)?;
                 Some(Bias::Buckets(T5Bias::from_table(config, table)?))

@@ -2,7 +2,19 @@
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use pe_candle::{BucketDirection, T5BucketsConfig};
 use serde::{Deserialize, Serialize};
+
+/// The buckets of T5's encoders.
+pub(super) const BUCKETS: T5BucketsConfig = T5BucketsConfig::new(BucketDirection::Bidirectional);
+
+/// Returns the number of weights of the biases.
+pub(super) fn bias_weights(scheme: Scheme, heads: usize) -> u64 {
+    match scheme.biases() {
+        Biases::Buckets => BUCKETS.num_buckets as u64 * heads as u64,
+        Biases::Nothing | Biases::Slopes => 0,
+    }
+}
 
 /// Positional encoding scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

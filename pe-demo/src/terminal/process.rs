@@ -2,8 +2,11 @@
 
 use std::error::Error;
 use std::ffi::OsStr;
+use std::sync::mpsc;
+use std::{io, thread};
 
 use anyhow::{Context, Result, bail};
+use rayon::ThreadBuilder;
 
 /// The variable with the number of threads, which rayon reads.
 const THREADS: &str = "RAYON_NUM_THREADS";
@@ -61,11 +64,28 @@ fn outlive_file_limits() -> Result<()> {
 /// Starts rayon's pool: later it would panic where the system has no threads to give.
 fn start_threads() -> Result<()> {
     check(std::env::var_os(THREADS).as_deref())?;
-    match rayon::ThreadPoolBuilder::new().build_global() {
+    let pool = rayon::ThreadPoolBuilder::new().spawn_handler(start_thread);
+    match pool.build_global() {
         // Without a source it runs already.
         Err(error) if error.source().is_some() => bail!("cannot start the threads: {error}"),
         _ => Ok(()),
     }
+}
+
+/// Starts one thread, and waits until it runs: a thread that finds no memory when it starts ends the process.
+fn start_thread(thread: ThreadBuilder) -> io::Result<()> {
+    /// The stack of a thread, and what it allocates before it runs.
+    const ROOM: usize = 4 << 20;
+    let mut room: Vec<u8> = Vec::new();
+    room.try_reserve_exact(ROOM)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    drop(room);
+    let (tell, hear) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        let _ = tell.send(());
+        thread.run();
+    })?;
+    hear.recv().map_err(io::Error::other)
 }
 
 /// The most threads. Text that is not a number is ignored, as by rayon.

@@ -46,7 +46,8 @@ fn report_names_its_columns_its_weights_and_every_file() {
         );
         files += 1;
     }
-    assert_eq!(files, 10);
+    // Weights and losses of each scheme, the losses of all, and the figure.
+    assert_eq!(files, 18);
     assert_eq!(said.matches("  pe-demo-train/").count(), files, "{said}");
     assert!(
         said.lines().all(|line| line.chars().count() <= 80),
