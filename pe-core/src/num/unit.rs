@@ -107,7 +107,8 @@ pub(crate) fn ln(number: Real) -> u128 {
 /// Returns e^-y as a fraction with an error below 2^5 units beyond that of its argument, `y` times 2^[`LN_BITS`]. It must be
 /// above 0 and below 8.
 pub(crate) fn exp_of_negative(y: u128) -> u128 {
-    static STEPS: [OnceLock<u128>; 1024] = [const { OnceLock::new() }; 1024];
+    // Not an array: its 32 KiB would be in every program.
+    static STEPS: OnceLock<Vec<OnceLock<u128>>> = OnceLock::new();
     let step = (y >> (LN_BITS - 7)) as usize;
     // At most 1/128.
     let s = (y << (128 - LN_BITS)) & ((1 << 121) - 1);
@@ -122,7 +123,8 @@ pub(crate) fn exp_of_negative(y: u128) -> u128 {
     if step == 0 {
         return below.wrapping_neg();
     }
-    let table = STEPS[step].get_or_init(|| {
+    let steps = STEPS.get_or_init(|| (0..1024).map(|_| OnceLock::new()).collect());
+    let table = steps[step].get_or_init(|| {
         let power = (-(Real::from(step as u64) / Real::from(128))).exp();
         fixed(power.unwrap_or_else(Real::one), 128)
     });
