@@ -49,8 +49,8 @@ export const reset = (control) => {
  */
 export const setTo = (control, value) => {
   if (control instanceof HTMLInputElement) {
-    const step = value === "" ? NaN : scaleOf(control).from(Number(value));
-    if (Number.isFinite(step)) control.value = String(step);
+    const step = scaleOf(control).from(Number(value));
+    if (value !== "" && Number.isFinite(step)) control.value = String(step);
   } else if ([...control.options].some((option) => option.value === value)) {
     control.value = value;
   }
