@@ -165,6 +165,7 @@ fn figure(figure: &Figure, about: &str, place: Place) -> Result<Value> {
     Ok(json!({
         "name": figure.name,
         "place": place,
+        "width": width.min(figure.shape.width),
         "title": figure.title,
         "note": figure.note,
         "wide": chart::inline_svg(figure, width)?,

@@ -341,9 +341,9 @@ const GRID_SIMILARITY: Entry = Entry {
     name: "grid-similarity",
     title: "Every cell of a grid compared with all others",
     summary: "similarity maps of a grid of 7 x 7 patches",
-    about: "A patch is most similar to the patches in its own row and column, because each axis \
-            has half of the columns of ViT-MAE's grid. Each small map belongs to the patch at \
-            its place.",
+    about: "A patch is most similar to the patches near it, along both axes alike, because each \
+            axis has half of the columns of ViT-MAE's grid. Each small map belongs to the patch \
+            at its place.",
     uses: &[],
     builder: grids::grid_similarity,
 };

@@ -146,7 +146,7 @@ pub(super) fn table() -> Result<Value> {
         "id": "table-sheet",
         "controls": sliders.each_ref().map(Slider::json),
         "canvases": [
-            canvas("rings", "One circle per pair of columns", "A point on each circle at the angle of its pair"),
+            canvas("circles", "One circle per pair of columns", "A point on each circle at the angle of its pair"),
             canvas("map", "The table", "Map of the encodings: one row per position from the top down, one column per column"),
             canvas("curve", "Dot product with every position", "Curve of the dot products of the chosen position with all positions"),
         ],

@@ -64,7 +64,7 @@ export const drawMap = ({ rows, d, pairs, sin, cos }, position) => {
  * @param {number} position
  */
 export const drawRings = ({ pairs, sin, cos }, position) => {
-  const canvas = sheet("rings");
+  const canvas = sheet("circles");
   const { context, width, height } = canvas;
   const { flat, far, high, wide, centers } = page.rings;
   const radius = Math.min(height * high, width * wide);
@@ -103,7 +103,7 @@ export const drawRings = ({ pairs, sin, cos }, position) => {
     write(canvas, [Math.min(x, width - 28), Math.min(y + 6, height - 13)], `pair ${pair}`, "center", "top");
   }
   write(canvas, [width - 4, 2], "blue: sine above zero, red: below", "right", "top");
-  setFinder("rings", (px, py) => {
+  setFinder("circles", (px, py) => {
     const away = (/** @type {number} */ pair) => Math.hypot(point(pair)[0] - px, point(pair)[1] - py);
     let pair = 0;
     for (let other = 1; other < pairs; other += 1) if (away(other) < away(pair)) pair = other;
