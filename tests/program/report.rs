@@ -279,23 +279,21 @@ fn sliders_begin_where_the_numbers_are() {
     let rotary = Rotary::new(RotaryConfig { scaling, ..config }).unwrap();
     let rates = rotary.frequencies(0).unwrap();
     let factor = rates.attention_factor();
-    let near = |name: &str, expected: f64| {
-        let found = live(&html, name);
-        assert!(
-            (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
-            "{name}: {found}, {expected}"
-        );
+    let score = |distance: u64| {
+        let cosines = rates.tables::<f64>(distance..distance + 1).unwrap().cos;
+        cosines.into_vec().iter().sum::<f64>() * factor
     };
-    let cosines = rates.tables::<f64>(2048..2049).unwrap().cos.into_vec();
-    near("score-0", 64.0 * factor * factor);
-    near("score", cosines.iter().sum::<f64>() * factor);
-    near("attention", factor);
-    near(
-        "slow",
-        before.iter().filter(|wave| **wave > 1024.0).count() as f64,
-    );
-    near("longest", rates.wavelengths()[63]);
-    near("longest-before", before[63]);
+    let slow = before.iter().filter(|wave| **wave > 1024.0).count();
+    for (name, expected) in [
+        ("score-0", score(0)),
+        ("score", score(2048)),
+        ("attention", factor),
+        ("slow", slow as f64),
+        ("longest", rates.wavelengths()[63]),
+        ("longest-before", before[63]),
+    ] {
+        assert_eq!(live(&html, name), expected, "{name}");
+    }
     let data = between(
         &html,
         "<script type=\"application/json\" id=\"data\">",

@@ -255,7 +255,7 @@ def check_pointer(page, where):
             page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"])
             check(tip.is_visible(), f"{where}: no value under the pointer of {name}")
             words = tip.inner_text()
-            numbers = [float(n.replace(",", "").replace("\u2212", "-")) for n in re.findall(r"\u2212?[\d,]+(?:\.\d+)?", words)]
+            numbers = [float(n.replace(",", "").replace("\u2212", "-")) for n in re.findall(r"\u2212?\d[\d,]*(?:\.\d+)?", words)]
             if "×" in words:
                 continue
             values = values_of(page, sheet)
@@ -307,7 +307,7 @@ def check_address(browser, report, options, where):
         move(page, control, value)
     if page.get_attribute("#theme", "aria-pressed") == "false":
         page.click("#theme")
-    page.wait_for_function("location.hash.includes('rope_theta=')")
+    page.wait_for_function("() => location.hash.includes('rope_theta=')")
     moved = {sheet: values_of(page, sheet) for sheet in (TABLE, ROTARY)}
     check(moved != opened, f"{where}: no control moved")
     check("position=77" in page.url and "trained=4096" in page.url and "d_model" not in page.url, f"{where}: {page.url}")
@@ -325,7 +325,7 @@ def check_address(browser, report, options, where):
         check(each.evaluate("document.getElementById('scores-by-distance').getBoundingClientRect().top") < 900
               or which == "reload", f"{where}, {which}: another place")
     page.eval_on_selector("nav a[href='#sources']", "link => link.click()")
-    page.wait_for_function("location.hash.startsWith('#sources&')")
+    page.wait_for_function("() => location.hash.startsWith('#sources&')")
     check({sheet: values_of(page, sheet) for sheet in (TABLE, ROTARY)} == moved, f"{where}: a link changes the view")
     # Values that no control has change nothing.
     page.goto(report.as_uri() + "#nowhere&position=x&d_model=&base=-1&scaling=other&trained=NaN&=&%ZZ")
@@ -441,7 +441,10 @@ def check_names(page, where):
 
 
 def dejavu_alone(folder):
-    """A configuration of fontconfig that knows DejaVu Sans and nothing else, or None without it."""
+    """A configuration of fontconfig that knows DejaVu Sans and nothing else, or None without it.
+
+    Without hinting, so that letters have the widths that the program computes with.
+    """
     if not shutil.which("fc-match"):
         return None
     file = subprocess.run(["fc-match", "-f", "%{file}", "DejaVu Sans"], capture_output=True, text=True).stdout
@@ -452,7 +455,8 @@ def dejavu_alone(folder):
     shutil.copy(file, fonts)
     config = Path(folder) / "fonts.conf"
     config.write_text(f"<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig><dir>{fonts}</dir>"
-                      f"<cachedir>{folder}/fontcache</cachedir></fontconfig>")
+                      f"<cachedir>{folder}/fontcache</cachedir><match target='font'><edit name='hinting'><bool>false</bool>"
+                      "</edit></match></fontconfig>")
     return {**os.environ, "FONTCONFIG_FILE": str(config)}
 
 

@@ -46,9 +46,8 @@ export const noteChange = (at) => {
 const readAddress = () => {
   const values = new Map(parts().map((part) => /** @type {[string, string]} */ (part.split("=", 2))));
   for (const control of controls) {
-    const value = values.get(control.id);
-    if (value === undefined) reset(control);
-    else setTo(control, value);
+    reset(control);
+    setTo(control, values.get(control.id) ?? "");
   }
   const theme = values.get("theme");
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
