@@ -150,13 +150,16 @@ impl<'a> Call<'a> {
             _ => {}
         }
         match &mask.rules.packed {
-            Some(ranges)
-                if ranges.len() != kv_len || mask.rules.offset.saturating_add(q_len) > kv_len =>
+            Some((ranges, keys))
+                if *keys != kv_len || mask.rules.offset.saturating_add(q_len) > ranges.len() =>
             {
+                let (queries, offset) = (ranges.len(), mask.rules.offset);
+                let packed = match queries == *keys {
+                    true => format!("{keys} packed tokens"),
+                    false => format!("{queries} packed queries and {keys} packed keys"),
+                };
                 bail!(
-                    "{} packed tokens do not go with {q_len} queries from position {} on and {kv_len} keys",
-                    ranges.len(),
-                    mask.rules.offset
+                    "{packed} do not go with {q_len} queries from position {offset} on and {kv_len} keys"
                 )
             }
             _ => {}

@@ -10,8 +10,8 @@ pub(crate) struct Rules {
     /// The most positions that a key may be before and after the query.
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
-    /// The first key and the end of the keys of each position's own sequence.
-    pub(crate) packed: Option<Arc<[(u32, u32)]>>,
+    /// The first key and the end of the keys of each query position's own sequence, and the number of all keys.
+    pub(crate) packed: Option<(Arc<[(u32, u32)]>, usize)>,
     /// One number per key of each sequence, and their shape `[batch, kv_len]`: 0 excludes it.
     pub(crate) padding: Option<(Arc<[u8]>, [usize; 2])>,
 }
@@ -25,7 +25,7 @@ impl Rules {
         let mut end = self.after.map_or(kv_len, |most| {
             position.saturating_add(most).saturating_add(1).min(kv_len)
         });
-        if let Some(packed) = &self.packed {
+        if let Some((packed, _)) = &self.packed {
             let (from, to) = packed[position];
             (first, end) = (first.max(from as usize), end.min(to as usize));
         }
