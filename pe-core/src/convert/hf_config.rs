@@ -29,6 +29,7 @@
 
 mod bias;
 mod classes;
+mod common;
 mod families;
 mod family;
 mod file;
@@ -38,6 +39,7 @@ mod model;
 mod parameters;
 mod reader;
 mod schemes;
+mod sets;
 mod temperature;
 mod unread;
 
