@@ -27,14 +27,11 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod bias;
 mod classes;
 mod common;
 mod families;
 mod family;
-mod file;
 mod layer_types;
-mod learned;
 mod model;
 mod parameters;
 mod reader;
@@ -48,8 +45,8 @@ use crate::families::rotary::{Mrope, RotaryConfig, ScoreTemperature};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 
-pub use bias::{HfBias, read_bias};
-pub use learned::{HfLearned, read_learned};
+pub use schemes::bias::{HfBias, read_bias};
+pub use schemes::learned::{HfLearned, read_learned};
 pub use schemes::{HfPositions, HfScheme};
 
 /// Treatment of keys that are about rotary embeddings and have no effect here.

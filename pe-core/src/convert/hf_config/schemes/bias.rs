@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::HfConfig;
 use super::file::File;
-use super::reader::parsed;
+use crate::convert::hf_config::HfConfig;
+use crate::convert::hf_config::reader::parsed;
 use crate::error::{Error, Result};
 use crate::families::bias::alibi::AlibiConfig;
 use crate::families::bias::buckets::{

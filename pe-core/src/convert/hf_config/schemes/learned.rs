@@ -2,10 +2,10 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use super::HfConfig;
 use super::file::File;
-use super::reader::{error, parsed};
-use crate::error::Result;
+use crate::convert::hf_config::HfConfig;
+use crate::convert::hf_config::reader::{error, parsed};
+use crate::error::{Error, Result};
 use crate::limits::POSITIONS;
 
 /// Learned table of a model: its tensor, and the row of position 0.
@@ -171,7 +171,7 @@ pub fn read_learned<'a>(config: impl Into<HfConfig<'a>>) -> Result<HfLearned> {
         );
         return Err(file.error("model_type", why));
     };
-    let fixed = |key| Ok::<_, crate::Error>(file.flag(key)? == Some(true));
+    let fixed = |key| Ok::<_, Error>(file.flag(key)? == Some(true));
     if ["distilbert", "flaubert", "xlm"].contains(&name)
         && (fixed("sinusoidal_pos_embds")? || fixed("sinusoidal_embeddings")?)
     {

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::reader::{error, nested};
+use crate::convert::hf_config::reader::{error, nested};
 use crate::error::{Error, Result};
 
 /// The keys of the file, or of the text model's settings in it. `null` is a missing key.
