@@ -5,11 +5,11 @@ use candle_core::{Device, Tensor, WithDType};
 use pe_candle::checkpoint::{SaveOptions, SinusoidalSpec};
 use pe_core::{
     Agreement, Element, Identified, Recipe, RotaryColumns, Sinusoidal, SinusoidalConfig,
-    convert_columns, identify,
+    convert_columns,
 };
 
 use super::options::{Table, Target};
-use crate::sources::tensors::{self, Entries, Wanted};
+use crate::sources::tensors::{self, Entries, Wanted, each_type};
 use crate::sources::write::write;
 use crate::terminal::outcome::BadUsage;
 use crate::terminal::page::Page;
@@ -27,12 +27,7 @@ struct Found {
 /// Converts the table and reports what was written.
 pub(super) fn convert(options: &Table) -> Result<Page> {
     let found = only_table(options)?;
-    match &found.entries {
-        Entries::F32(entries) => of(options, &found, entries),
-        Entries::F64(entries) => of(options, &found, entries),
-        Entries::F16(entries) => of(options, &found, entries),
-        Entries::BF16(entries) => of(options, &found, entries),
-    }
+    each_type!(&found.entries, entries => of(options, &found, entries))
 }
 
 /// Reads the tensor that is named, or the only one that can be converted.
@@ -47,13 +42,7 @@ fn only_table(options: &Table) -> Result<Found> {
             others.push((tensor.name, "unknown".to_owned()));
             return Ok(());
         };
-        let found = match &entries {
-            Entries::F32(entries) => identify(entries, &tensor.shape),
-            Entries::F64(entries) => identify(entries, &tensor.shape),
-            Entries::F16(entries) => identify(entries, &tensor.shape),
-            Entries::BF16(entries) => identify(entries, &tensor.shape),
-        };
-        let found = found.map_err(|error| anyhow!("{}: {error}", clean(&tensor.name, 200)))?;
+        let found = entries.identify(&tensor.name, &tensor.shape)?;
         match found.found {
             Identified::Sinusoidal { .. } | Identified::Rotary { .. } => tables.push(Found {
                 name: tensor.name,
