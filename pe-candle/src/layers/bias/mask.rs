@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use crate::kernel::Rules;
+use crate::kernel::{Packed, Rules};
 
 /// Rules that exclude keys. No mask of the shape of the scores is built.
 ///
@@ -117,7 +117,10 @@ impl ScoreMask {
             ranges.resize(ranges.len() + len, (first as u32, (first + kv_len) as u32));
             first += kv_len;
         }
-        self.rules.packed = Some((ranges.into(), kv_total));
+        self.rules.packed = Some(Packed {
+            keys: ranges.into(),
+            kv_len: kv_total,
+        });
         Ok(self)
     }
 }

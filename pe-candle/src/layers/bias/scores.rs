@@ -150,11 +150,13 @@ impl<'a> Call<'a> {
             _ => {}
         }
         match &mask.rules.packed {
-            Some((ranges, keys))
-                if *keys != kv_len || mask.rules.offset.saturating_add(q_len) > ranges.len() =>
+            Some(packed)
+                if packed.kv_len != kv_len
+                    || mask.rules.offset.saturating_add(q_len) > packed.keys.len() =>
             {
-                let (queries, offset) = (ranges.len(), mask.rules.offset);
-                let packed = match queries == *keys {
+                let (queries, keys) = (packed.keys.len(), packed.kv_len);
+                let offset = mask.rules.offset;
+                let packed = match queries == keys {
                     true => format!("{keys} packed tokens"),
                     false => format!("{queries} packed queries and {keys} packed keys"),
                 };
