@@ -158,7 +158,10 @@ mod tests {
     #[test]
     fn logarithms_are_those_of_wide_numbers() {
         let of = |number: Real| {
-            ln(number.size.mantissa.top128(), number.size.exponent.unsigned_abs())
+            ln(
+                number.size.mantissa.top128(),
+                number.size.exponent.unsigned_abs(),
+            )
         };
         let mut x = 1.0f64;
         while x < 1e30 {
