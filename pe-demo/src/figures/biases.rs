@@ -3,7 +3,7 @@
 use anyhow::Result;
 use pe_core::{
     AlibiConfig, AlibiSlopes, BucketDirection, Rotary, RotaryConfig, Similarity, Sinusoidal,
-    T5Buckets, T5BucketsConfig,
+    T5Buckets, T5BucketsConfig, Xpos, XposConfig,
 };
 
 use super::entry::Entry;
@@ -126,7 +126,7 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
     let whole = dot(0)?;
     let sums = distances.iter().map(|d| Ok(dot(*d)? / whole));
     let mut curves = vec![curve(
-        "sinusoidal, d 512",
+        "sinusoidal, Transformer-XL, d 512",
         &x,
         sums.collect::<pe_core::Result<_>>()?,
     )];
@@ -146,6 +146,14 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
         let name = format!("rotary, base {}", thousands(base as u64));
         curves.push(curve(name, &x, distances.iter().map(mean).collect()));
     }
+    // Queries at the distance, and a key at 0, which is the center.
+    let xpos = Xpos::new(XposConfig::new(128))?
+        .query_tables_at::<f64>(&distances)?
+        .cos;
+    let means = xpos
+        .iter_rows()
+        .map(|row| row.iter().sum::<f64>() / row.len() as f64);
+    curves.push(curve("xPos, base 10,000", &x, means.collect()));
     let slopes = AlibiSlopes::new(AlibiConfig::new(8))?.values::<f64>();
     for head in [1, 4, 8] {
         let decay = powers(slopes[head - 1], FARTHEST as usize);
@@ -169,8 +177,8 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
     });
     Ok(one_panel(
         entry,
-        "sinusoidal: dot product of two rows; rotary: dot product of a vector of ones with itself; \
-         ALiBi: factor of the weight, e^bias"
+        "sinusoidal, Transformer-XL: dot product of two rows; rotary, xPos: dot product of a vector of ones with \
+         itself; ALiBi: factor of the weight, e^bias"
             .to_owned(),
         facts,
         Panel {

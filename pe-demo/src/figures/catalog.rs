@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, fourier, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -45,6 +45,7 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DISTANCE_DECAY,
     &GRID_SIMILARITY,
     &RESIZE_KERNELS,
+    &FOURIER_FIT,
 ];
 
 /// The sections of the page, in its order.
@@ -102,7 +103,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     Section {
         title: "Images",
         lead: "A patch of an image has two positions, and its encoding an axis for each.",
-        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS, &FOURIER_FIT],
     },
 ];
 
@@ -338,7 +339,7 @@ const DISTANCE_DECAY: Entry = Entry {
     title: "What distance leaves of a score",
     summary: "decay of every computed scheme over the distance",
     about: "Sinusoidal and rotary scores fall with the logarithm of the distance; a greater \
-            base moves the fall to the right. ALiBi falls exponentially: \
+            base moves the fall to the right, and xPos adds a fall of its own. ALiBi falls exponentially: \
             each head has a horizon of its own, beyond which nothing is left.",
     uses: &[],
     builder: biases::distance_decay,
@@ -364,6 +365,17 @@ const RESIZE_KERNELS: Entry = Entry {
             antialiasing lets every position take part.",
     uses: &[],
     builder: grids::resize_kernels,
+};
+
+const FOURIER_FIT: Entry = Entry {
+    name: "fourier-fit",
+    title: "A picture from sines and cosines of its coordinates",
+    summary: "a picture fitted by 0 to 6 of NeRF's frequencies",
+    about: "A network of coordinates learns smooth pictures. NeRF's frequencies, octaves of half a turn, \
+            let it draw edges. Frequencies finer than the distance of the given pixels \
+            fit these and invent what is between them.",
+    uses: &[],
+    builder: fourier::fourier_fit,
 };
 
 #[cfg(test)]
