@@ -109,7 +109,7 @@ pub(crate) const SECTIONS: &[Section] = &[
 const BINARY: Entry = Entry {
     name: "binary",
     title: "Positions as binary numbers",
-    summary: "positions as binary numbers of 64 bits",
+    summary: "positions as binary numbers, bit by bit",
     about: "Each row is one bit. Low bits are fast, high bits slow, and those above the seventh \
             never move below position 128: the same waste that slow pairs of an encoding have at \
             short lengths.",
@@ -120,11 +120,12 @@ const BINARY: Entry = Entry {
 const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
     title: "Rotation rate of each pair",
-    summary: "how fast each pair turns, on a logarithmic axis",
+    summary: "how fast each pair turns, and how far conventions differ",
     about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
-            last the angle falls by equal factors, a straight line on this axis. Whether the last \
-            pair is at 1/base or one step before is a matter of convention; over hundreds of pairs \
-            it is a small difference, and yet tables of the two kinds do not fit each other.",
+            last the angle falls by equal factors, a straight line on the axis above. Whether the \
+            last pair is at 1/base or one step before is a matter of convention. Above, the two \
+            look like one line; their ratio, below, grows to a few percent, and tables of the two \
+            kinds do not fit each other.",
     uses: &[Setting::Preset, Setting::DModel, Setting::Base],
     builder: rates::angle_rates,
 };
@@ -135,7 +136,7 @@ const ANGLE_MAP: Entry = Entry {
     summary: "angles in degrees, all positions and pairs",
     about: "The angle that each pair has reached. Colors run around the circle, so that 360 \
             degrees are 0 degrees again. On the left whole turns follow each other closely; on the \
-            right pairs have barely left their start after fifty positions.",
+            right pairs have barely left their start after five hundred positions.",
     uses: ALL,
     builder: maps::angle_map,
 };
@@ -269,9 +270,9 @@ const SHIFTED_MAP: Entry = Entry {
     name: "shifted-map",
     title: "Ten positions back is a rotation",
     summary: "the table turned back by ten positions",
-    about: "Above: the rows of positions 10 to 49, turned back by ten with one matrix. Below: the \
-            rows of positions 0 to 39, computed directly. What differs is less than the last digit \
-            of a float.",
+    about: "Above: the rows of positions 10 to 49. In the middle: the same rows, turned back by ten \
+            with one matrix. Below: the rows of positions 0 to 39, computed directly. What differs \
+            is less than the last digit of a float.",
     uses: ALL,
     builder: maps::shifted_map,
 };
@@ -293,7 +294,7 @@ const ROTARY_FREQUENCIES: Entry = Entry {
     summary: "rotary frequencies of several models",
     about: "A greater base makes the slow pairs slower. Llama 3.1 and YaRN leave the fast pairs as \
             they are and slow the others down, with a bend in between, so that longer texts do not \
-            turn them farther than they have turned before.",
+            turn them farther than they have turned before. The ratio of the rates shows it.",
     uses: &[Setting::Config],
     builder: rotary::rotary_frequencies,
 };
@@ -337,8 +338,8 @@ const DISTANCE_DECAY: Entry = Entry {
     name: "distance-decay",
     title: "What distance leaves of a score",
     summary: "decay of every computed scheme over the distance",
-    about: "Sinusoidal and rotary scores fall with the logarithm of the distance; a greater \
-            base moves the fall to the right. ALiBi falls exponentially: \
+    about: "Sinusoidal and rotary scores fall with the logarithm of the distance, alike for one \
+            base; a greater base moves the fall to the right. ALiBi falls exponentially: \
             each head has a horizon of its own, beyond which nothing is left.",
     uses: &[],
     builder: biases::distance_decay,
@@ -371,7 +372,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::chart::{Image, SCALE, images};
+    use crate::chart::{Figure, Image, SCALE, images, texts};
     use crate::figures::Settings;
 
     /// Returns the panels' maps of a figure. The last image is the color bar.
@@ -418,9 +419,46 @@ mod tests {
     #[test]
     fn panels_above_each_other_are_equally_high() {
         let images = maps("shifted-map", &Settings::default());
-        assert_eq!(images.len(), 2);
-        assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
+        assert_eq!(images.len(), 3);
+        for image in &images[1..] {
+            assert!((images[0].extent.1 - image.extent.1).abs() < 0.1);
+        }
         assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+
+    /// On a phone, on a page, and as wide as a figure is by itself.
+    #[test]
+    fn texts_are_inside_the_figure_and_apart() {
+        let check = |figure: &Figure| {
+            for width in [360, 410, 559, 560, 700, 2000] {
+                let ([right, bottom], texts) = texts(figure, width).unwrap();
+                for (index, (text, a)) in texts.iter().enumerate() {
+                    let name = figure.name;
+                    let inside =
+                        a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= right && a[3] <= bottom - 2.0;
+                    assert!(
+                        inside,
+                        "{name}, {width}: {text:?} at {a:?} of {right} x {bottom}"
+                    );
+                    for (other, b) in &texts[..index] {
+                        let apart = a[2] < b[0] || b[2] < a[0] || a[3] < b[1] || b[3] < a[1];
+                        assert!(apart, "{name}, {width}: {text:?} {a:?} and {other:?} {b:?}");
+                    }
+                }
+            }
+        };
+        let long = Settings {
+            d_model: Some(4096),
+            start: Some(4_294_000_000),
+            max_seq_len: Some(3071),
+            ..Settings::default()
+        };
+        for entry in CATALOG {
+            check(&entry.build(&Settings::default()).unwrap());
+            if entry.uses.contains(&Setting::Start) {
+                check(&entry.build(&long).unwrap());
+            }
+        }
     }
 
     #[test]

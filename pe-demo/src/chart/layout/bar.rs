@@ -77,8 +77,11 @@ impl<'a> Bar<'a> {
         }
         let baseline = labels + self.labels_width + 6.0 + TEXT * 0.8;
         let middle = (top + bottom) / 2.0;
-        scene
-            .items
-            .push(upright((baseline, middle), &self.map.label));
+        scene.items.push(upright(
+            (baseline, middle),
+            &self.map.label,
+            TEXT,
+            Anchor::Middle,
+        ));
     }
 }
