@@ -4,7 +4,9 @@ mod axes;
 mod bar;
 mod content;
 mod legend;
+mod margins;
 mod rings;
+mod ruler;
 mod words;
 
 use anyhow::Result;
@@ -13,8 +15,8 @@ use super::figure::Figure;
 use super::paint::color::{INK, MUTED};
 use super::paint::font::Weight;
 use super::paint::scene::Scene;
-use axes::Margins;
 use legend::Names;
+use margins::{AxisPlace, Margins};
 use words::Words;
 
 pub(crate) use axes::SIZES;
@@ -28,6 +30,10 @@ const GAP: f64 = 14.0;
 const NARROW: u32 = 560;
 
 const TEXT: f64 = 12.0;
+/// Length of a tick mark, and the distance from it to its label.
+const TICK: f64 = 4.0;
+/// Height of an axis's name.
+const NAME: f64 = 16.0;
 
 /// A rectangle on the page.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +84,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
     let names = Names::of(figure, columns, share)?;
     let top = head(&mut scene, figure, &names, share)?;
     let margins = Margins::of(&figure.panels, names.right(), (share, share * aspect))?;
-    let (outer_left, outer_bottom) = margins.outer();
+    let (outer_left, outer_bottom) = margins.outer;
     let panel_width = (room - outer_left - gap * (columns - 1) as f64) / columns as f64;
     let panel_height = margins.height(panel_width, share * aspect, rows) + names.top();
     let height = top + (panel_height + gap) * rows as f64 - gap + outer_bottom + MARGIN;
@@ -89,7 +95,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         let (row, column) = (index / columns, index % columns);
         let left = MARGIN + outer_left + (panel_width + gap) * column as f64;
         let upper = top + (panel_height + gap) * row as f64;
-        let place = axes::AxisPlace {
+        let place = AxisPlace {
             leftmost: column == 0,
             lowest: index + columns >= figure.panels.len(),
         };

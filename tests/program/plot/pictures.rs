@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::FIGURES;
+use super::{Drawn, FIGURES, all, draw};
 use crate::util::{arg, run, run_json, run_usage, without_pictures};
 
 /// One figure of each kind: curves, a map, several panels, circles.
 const KINDS: [&str; 4] = ["alibi-slopes", "angle-map", "sinusoids", "rings"];
 
+/// Draws figures and returns those with an ending, by name.
 fn pictures(options: &str, ending: &str) -> BTreeMap<String, Vec<u8>> {
-    let folder = tempfile::tempdir().unwrap();
-    run(&format!("plot -o {} {options}", arg(folder.path())));
-    let entries = std::fs::read_dir(&folder).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let own = paths.filter(|path| path.extension().is_some_and(|own| own == ending));
-    own.map(|path| {
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        (name, std::fs::read(path).unwrap())
-    })
-    .collect()
+    of_kind(&draw(options), ending)
+}
+
+fn of_kind(drawn: &Drawn, ending: &str) -> BTreeMap<String, Vec<u8>> {
+    let files = drawn.files.iter().filter_map(|(file, bytes)| {
+        let (name, own) = file.rsplit_once('.')?;
+        (own == ending).then(|| (name.to_owned(), bytes.clone()))
+    });
+    files.collect()
 }
 
 /// Checks the chunks of a PNG and returns their types and data.
@@ -70,7 +70,7 @@ fn texts(chunks: &[(String, Vec<u8>)]) -> BTreeMap<String, String> {
 
 #[test]
 fn png_states_its_size_on_paper_and_its_words() {
-    let pictures = pictures("", "png");
+    let pictures = of_kind(all(), "png");
     assert_eq!(pictures.len(), FIGURES.len());
     for (name, bytes) in &pictures {
         let chunks = chunks(bytes);
@@ -159,7 +159,7 @@ fn elements(svg: &str, wanted: &[&str]) -> Vec<String> {
     for part in svg.split('<').skip(1) {
         let (tag, text) = part.split_once('>').unwrap();
         assert!(
-            !text.contains('>') && tag.matches('"').count() % 2 == 0,
+            !text.contains('>') && tag.matches('"').count().is_multiple_of(2),
             "{part}"
         );
         let name = tag.split([' ', '/']).find(|word| !word.is_empty()).unwrap();
@@ -298,7 +298,7 @@ fn pdf_has_a_page_with_the_drawing_and_its_words() {
             );
             let drawn = String::from_utf8(inflated(objects[&4])).unwrap();
             assert!(
-                drawn.starts_with("/Figure <</MCID 0>> BDC\n") && drawn.ends_with("EMC"),
+                drawn.starts_with("/Figure <<\n  /MCID 0\n>> BDC\n") && drawn.ends_with("EMC"),
                 "{name}"
             );
             let count = |operator: &str| {
@@ -332,7 +332,8 @@ fn pdf_has_a_page_with_the_drawing_and_its_words() {
             }
             assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{name}");
         }
-        assert!(pictures == self::pictures(&options, "pdf"));
+        let again = self::pictures(&format!("{} {options}", KINDS.join(" ")), "pdf");
+        assert!(again.iter().all(|(name, bytes)| pictures[name] == *bytes));
         let drawn = inflated(objects(&pictures["sse"])[&4]);
         let drawn = String::from_utf8(drawn).unwrap();
         grounds.push(

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use super::axes::{upright, widest};
+use super::axes::upright;
+use super::ruler::widest;
 use super::{Area, TEXT};
 use crate::chart::figure::{Content, Figure, Map};
 use crate::chart::paint::color::{AXIS, Colors, MUTED};

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 
-use super::axes::{Axes, AxisPlace, Margins};
+use super::axes::Axes;
 use super::legend::{Names, Style, styles};
+use super::margins::{AxisPlace, Margins};
 use super::{Area, TEXT, rings};
 use crate::chart::figure::{Content, Curve, Direction, Figure, Map, Mark, Panel};
 use crate::chart::paint::color::{AXIS, INK, MUTED};
