@@ -26,9 +26,11 @@ pub(super) fn draw(
     names: &Names,
 ) -> Result<Area> {
     if let Some(title) = &panel.title {
-        let size = TEXT + 0.5;
         let left = margins.title_left(area, place);
-        let at = (left, area.top + 2.0 + CAPITALS * size);
+        // A title that is too long for its panel is smaller.
+        let ems = Weight::Medium.width(title)?;
+        let size = (TEXT + 0.5).min((area.right - left) / ems.max(1.0));
+        let at = (left, area.top + 2.0 + CAPITALS * (TEXT + 0.5));
         scene.text(at, title, size, Weight::Medium, Anchor::Start, INK);
         area.top += TITLE;
     }
