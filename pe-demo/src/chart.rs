@@ -24,10 +24,12 @@ pub(crate) use figure::{
 pub(crate) use layout::{PROPORTIONS as RINGS, SIZES as AXES};
 pub(crate) use paint::color::{Colors, Theme};
 pub(crate) use paint::escape;
+pub(crate) use paint::font::FACES;
 #[cfg(test)]
 pub(crate) use paint::scene::Image;
 pub(crate) use ticks::{label, step, ticks};
 
+use layout::Head;
 use paint::color::{Rgb, tones};
 use paint::{Caption, Raster, Target};
 
@@ -73,7 +75,7 @@ pub(crate) fn picture(
     theme: Theme,
     about: &str,
 ) -> Result<Picture> {
-    let scene = layout::scene(figure, layout::fitted(figure, None))?;
+    let scene = layout::scene(figure, layout::fitted(figure, None), Head::Whole)?;
     let description = figure.description(about);
     let caption = caption(figure, &description);
     let (width, height) = scene.size;
@@ -111,9 +113,10 @@ pub(crate) fn gif(figure: &Figure, width: u32, theme: Theme) -> Result<Option<Ve
     layout::frames(figure, layout::fitted(figure, Some(width)), 1, theme)
 }
 
-/// Draws a figure as SVG for inside a page, at most `width` pixels wide, in the colors of [`theme`].
+/// Draws a figure as SVG for inside a page, at most `width` pixels wide, in the colors of [`theme`]. Title and
+/// note are left to the page.
 pub(crate) fn inline_svg(figure: &Figure, width: u32) -> Result<String> {
-    let scene = layout::scene(figure, layout::fitted(figure, Some(width)))?;
+    let scene = layout::scene(figure, layout::fitted(figure, Some(width)), Head::Legend)?;
     let description = figure.description("");
     paint::document(&scene, Target::Page, &caption(figure, &description))
 }
@@ -133,10 +136,16 @@ pub(crate) fn diverging_palette() -> Vec<u32> {
     Colors::Diverging.palette().iter().map(number).collect()
 }
 
+/// Returns whether the page's font has a character.
+#[cfg(test)]
+pub(crate) fn has_letter(c: char) -> bool {
+    paint::font::Weight::Regular.covers(c.encode_utf8(&mut [0; 4]))
+}
+
 /// Returns the images of a figure's drawing.
 #[cfg(test)]
 pub(crate) fn images(figure: &Figure) -> Result<Vec<Image>> {
-    let scene = layout::scene(figure, layout::fitted(figure, None))?;
+    let scene = layout::scene(figure, layout::fitted(figure, None), Head::Whole)?;
     let image = |item| match item {
         paint::scene::Item::Image(image) => Some(image),
         _ => None,
@@ -150,7 +159,7 @@ pub(crate) fn texts(figure: &Figure, width: u32) -> Result<([f64; 2], Vec<(Strin
     use paint::font::CAPITALS;
     use paint::scene::{Anchor, Heading, Item};
 
-    let scene = layout::scene(figure, layout::fitted(figure, Some(width)))?;
+    let scene = layout::scene(figure, layout::fitted(figure, Some(width)), Head::Whole)?;
     let mut texts = Vec::new();
     for item in scene.items {
         let Item::Text(text) = item else { continue };

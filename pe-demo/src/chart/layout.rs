@@ -60,8 +60,17 @@ pub(crate) fn fitted(figure: &Figure, room: Option<u32>) -> u32 {
     room.map_or(width, |room| room.min(width))
 }
 
+/// Words above the panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Title, note, and legend.
+    Whole,
+    /// The legend alone.
+    Legend,
+}
+
 /// Draws a figure `width` pixels wide. All panels' contents are equally large.
-pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
+pub(crate) fn scene(figure: &Figure, width: u32, parts: Head) -> Result<Scene> {
     let columns = match figure.shape.columns {
         // Many small panels are a grid, which keeps its shape.
         columns if width < NARROW && columns <= 4 => columns.div_ceil(2),
@@ -82,7 +91,7 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
         aspect => aspect,
     };
     let names = Names::of(figure, columns, share)?;
-    let top = head(&mut scene, figure, &names, share)?;
+    let top = head(&mut scene, figure, &names, share, parts)?;
     let margins = Margins::of(&figure.panels, names.right(), (share, share * aspect))?;
     let (outer_left, outer_bottom) = margins.outer;
     let panel_width = (room - outer_left - gap * (columns - 1) as f64) / columns as f64;
@@ -118,19 +127,34 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
 }
 
 /// Writes title, note, and legend, and returns the top of what is below them.
-fn head(scene: &mut Scene, figure: &Figure, names: &Names, panel_width: f64) -> Result<f64> {
+fn head(
+    scene: &mut Scene,
+    figure: &Figure,
+    names: &Names,
+    panel_width: f64,
+    parts: Head,
+) -> Result<f64> {
     let room = f64::from(scene.size.0) - 2.0 * MARGIN;
     let mut words = Words {
         scene,
         at: (MARGIN, MARGIN),
         room,
     };
-    words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
-    words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
+    match parts {
+        Head::Whole => {
+            words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
+            words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
+        }
+        // A page has space of its own around the picture.
+        Head::Legend => words.at.1 = 0.0,
+    }
     for level in content::long_levels(figure, panel_width)? {
         words.paragraph(level, TEXT, Weight::Regular, MUTED)?;
     }
-    let top = words.at.1 + 6.0;
+    let top = match parts {
+        Head::Whole => words.at.1 + 6.0,
+        Head::Legend => words.at.1,
+    };
     let legend = names.draw_above(scene, figure, (MARGIN, top), room)?;
     Ok(top + legend + 8.0)
 }

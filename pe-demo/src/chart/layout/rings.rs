@@ -165,7 +165,7 @@ pub(crate) fn frames(
         if let Content::Rings(rings) = &mut figure.panels[0].content {
             rings.shown = shown;
         }
-        let scene = super::scene(&figure, width)?;
+        let scene = super::scene(&figure, width, super::Head::Whole)?;
         Raster::of(&scene, scale, theme)
     });
     // Shades from each ink to the paper.
