@@ -48,6 +48,12 @@ pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
         range: (0.0, 1.0),
         ticks: vec![0.0, 1.0],
     };
+    let bits = Axis::of_cells("bit", &map.rows);
+    // More labels than these would touch each other on a phone.
+    let bits = match shown {
+        8 => bits.with_ticks(map.rows.clone()),
+        _ => bits,
+    };
     Ok(Figure {
         name: entry.name,
         title: entry.title.to_owned(),
@@ -66,8 +72,7 @@ pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
         panels: vec![Panel {
             title: None,
             x: Axis::of_cells(POSITION, &map.columns),
-            y: Axis::of_cells("bit", &map.rows)
-                .with_ticks((0..shown).step_by(shown.div_ceil(16)).map(|bit| bit as f64)),
+            y: bits,
             content: Content::Map(map),
         }],
         shape: Shape {

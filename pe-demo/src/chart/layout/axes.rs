@@ -1,5 +1,6 @@
 //! Axes: their lines, ticks, labels, names and grid.
 
+use anyhow::Result;
 use serde::Serialize;
 
 use super::margins::{AxisPlace, Margins, Naming};
@@ -41,14 +42,14 @@ impl<'a> Axes<'a> {
         outside: Area,
         place: AxisPlace,
         margins: &Margins,
-    ) -> Self {
-        let (x, y) = margins.rulers(panel);
+    ) -> Result<Self> {
+        let (x, y) = margins.rulers(panel)?;
         let name = |axis: &'a Axis, naming: Naming, outermost: bool| {
             let here = outermost || naming == Naming::Each;
             (here && !axis.label.is_empty()).then_some(axis.label.as_str())
         };
         let outer = |here: bool, room: f64| if here { room } else { 0.0 };
-        Self {
+        Ok(Self {
             inside: Area {
                 left: outside.left + margins.left + outer(place.leftmost, margins.outer.0),
                 top: outside.top + 5.0,
@@ -64,7 +65,7 @@ impl<'a> Axes<'a> {
                 panel.x.names.is_none() || place.lowest,
                 panel.y.names.is_none() || place.leftmost,
             ),
-        }
+        })
     }
 
     /// Returns the place of a pair of values on the page.

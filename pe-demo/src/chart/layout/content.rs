@@ -40,7 +40,7 @@ pub(super) fn draw(
     }
     let legend = (margins.title_left(area, place), area.top);
     area.top += names.top();
-    let axes = Axes::new(panel, area, place, margins);
+    let axes = Axes::new(panel, area, place, margins)?;
     if let Content::Curves(_) = &panel.content {
         axes.draw_grid(scene);
     }

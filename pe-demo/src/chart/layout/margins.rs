@@ -52,7 +52,7 @@ impl Margins {
         };
         let name = |axis: &Axis| if axis.label.is_empty() { 0.0 } else { NAME };
         for panel in panels {
-            let (x, y) = margins.rulers(panel);
+            let (x, y) = margins.rulers(panel)?;
             let room = |ruler: &Ruler, labels: f64| match ruler.ticks.is_empty() {
                 true => 1.0,
                 false => labels + 2.0 * TICK,
@@ -113,11 +113,12 @@ impl Margins {
         }
     }
 
-    pub(super) fn rulers(&self, panel: &Panel) -> (Ruler, Ruler) {
-        (
-            Ruler::new(&panel.x, (self.size.0 / 75.0) as usize + 1),
-            Ruler::new(&panel.y, (self.size.1 / 44.0) as usize + 1),
-        )
+    pub(super) fn rulers(&self, panel: &Panel) -> Result<(Ruler, Ruler)> {
+        let high = (self.size.1 / 44.0) as usize + 1;
+        Ok((
+            Ruler::across(&panel.x, self.size.0)?,
+            Ruler::new(&panel.y, high),
+        ))
     }
 }
 

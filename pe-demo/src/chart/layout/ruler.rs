@@ -28,6 +28,21 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
+    /// Builds a ruler for an axis from left to right in a panel so wide, with as many ticks as there is room for.
+    pub(super) fn across(axis: &Axis, width: f64) -> Result<Self> {
+        let most = (width / 75.0) as usize + 1;
+        for wanted in (2..=most).rev() {
+            let ruler = Self::new(axis, wanted);
+            // Labels of the other axis take a part of the width.
+            let apart = |pair: &[f64]| (ruler.share(pair[1]) - ruler.share(pair[0])).abs() * 0.8;
+            let room = ruler.ticks.windows(2).map(apart).fold(1.0, f64::min) * width;
+            if ruler.words || widest(&ruler.labels)? + 6.0 <= room {
+                return Ok(ruler);
+            }
+        }
+        Ok(Self::new(axis, 1))
+    }
+
     /// Builds a ruler with about `wanted` ticks.
     pub(super) fn new(axis: &Axis, wanted: usize) -> Self {
         let (mut low, mut high) = axis.range;
