@@ -111,7 +111,6 @@ impl Map {
         // Words are as high as their rows, and stay legible.
         let beside = match tokens.len() {
             ..=12 => 4,
-            ..=16 => 3,
             _ => 2,
         };
         let mut panels = Vec::new();
