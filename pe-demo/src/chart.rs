@@ -153,9 +153,13 @@ pub(crate) fn images(figure: &Figure) -> Result<Vec<Image>> {
     Ok(scene.items.into_iter().filter_map(image).collect())
 }
 
-/// Returns the size of a drawing, and its texts with the rectangles that they fill: left, top, right, bottom.
+/// A text of a drawing and the rectangle that it fills: left, top, right, bottom.
 #[cfg(test)]
-pub(crate) fn texts(figure: &Figure, width: u32) -> Result<([f64; 2], Vec<(String, [f64; 4])>)> {
+pub(crate) type Placed = (String, [f64; 4]);
+
+/// Returns the size of a drawing and its texts.
+#[cfg(test)]
+pub(crate) fn texts(figure: &Figure, width: u32) -> Result<([f64; 2], Vec<Placed>)> {
     use paint::font::CAPITALS;
     use paint::scene::{Anchor, Heading, Item};
 

@@ -168,7 +168,7 @@ impl Source {
     /// Returns the same convention with several pairs in the place of each, for a smooth line over the pairs. Pair
     /// `FINER` x i of it is pair i.
     pub(crate) fn finer(&self) -> Option<Self> {
-        let (finer, config) = (FINER as usize, self.encoding.config());
+        let (finer, config) = (FINER as usize, *self.encoding.config());
         let pairs = self.encoding.pairs();
         let (pairs, spacing) = match config.spacing {
             Spacing::Paper => (pairs * finer, Spacing::Paper),
@@ -179,7 +179,7 @@ impl Source {
         let config = SinusoidalConfig {
             d_model: 2 * pairs,
             spacing,
-            ..config.clone()
+            ..config
         };
         let encoding = Sinusoidal::new(config).ok()?;
         Some(Self {
