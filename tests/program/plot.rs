@@ -3,6 +3,7 @@
 mod arguments;
 mod files;
 mod numbers;
+mod pictures;
 mod rotary;
 
 use std::collections::BTreeMap;
