@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use pe_core::{
-    AlibiConfig, AlibiSlopes, Base, BucketDirection, Similarity, Sinusoidal, SinusoidalConfig,
-    T5Buckets, T5BucketsConfig,
+    AlibiConfig, AlibiSlopes, Base, BucketDirection, RopeScaling, RotaryConfig, Similarity,
+    Sinusoidal, SinusoidalConfig, T5Buckets, T5BucketsConfig, Xpos, XposConfig,
 };
 
 use super::entry::Entry;
@@ -129,7 +129,7 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
     let mut curves = Vec::new();
     // The cosines of the pairs' angles, summed: the same for both schemes.
     for (name, width, base) in [
-        ("sinusoidal, d 512", 512, 10_000.0),
+        ("sinusoidal, Transformer-XL, d 512", 512, 10_000.0),
         ("rotary, base 10,000", 128, 10_000.0),
         ("rotary, base 500,000", 128, 500_000.0),
     ] {
@@ -146,6 +146,10 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
         let y = near.chain(distances.means(|distance| far[distance as usize] / whole));
         curves.push(curve(name, &x, y.collect()));
     }
+    let (near, far) = (xpos_decay(PER_STEP, NEAR)?, xpos_decay(1.0, FARTHEST)?);
+    let near = distances.near.iter().map(|d| near[(d * PER_STEP) as usize]);
+    let y = near.chain(distances.means(|distance| far[distance as usize]));
+    curves.push(curve("xPos, base 10,000", &x, y.collect()));
     let slopes = AlibiSlopes::new(AlibiConfig::new(8))?.values::<f64>();
     for head in [1, 4, 8] {
         let slope = slopes[head - 1];
@@ -172,8 +176,8 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
     });
     Ok(one_panel(
         entry,
-        "sinusoidal: dot product of two rows; rotary: dot product of a vector of ones with itself; \
-         ALiBi: factor of the weight, e^bias; beyond distance 32, means over an eighth of it"
+        "sinusoidal, Transformer-XL: dot product of two rows; rotary, xPos: dot product of a vector \
+         of ones with itself; ALiBi: factor of the weight, e^bias; beyond distance 32, means over an eighth of it"
             .to_owned(),
         facts,
         Panel {
@@ -225,6 +229,24 @@ impl Distances {
             .iter()
             .map(move |(start, end)| (*start..*end).map(&of).sum::<f64>() / f64::from(end - start))
     }
+}
+
+/// Returns the mean of xPos' cosines and decays over the pairs, for distances up to `farthest` in steps of `1 / per_step`.
+fn xpos_decay(per_step: f64, farthest: u32) -> Result<Vec<f64>> {
+    // Queries at the distance, and a key at 0, which is the center.
+    let usual = XposConfig::new(128);
+    let xpos = Xpos::new(XposConfig {
+        rotary: RotaryConfig {
+            scaling: RopeScaling::Linear { factor: per_step },
+            ..usual.rotary
+        },
+        scale_base: usual.scale_base * per_step,
+        ..usual
+    })?;
+    let steps = f64::from(farthest) * per_step;
+    let rows = xpos.query_tables::<f64>(0..steps as u64 + 1)?.cos;
+    let mean = |row: &[f64]| row.iter().sum::<f64>() / row.len() as f64;
+    Ok(rows.iter_rows().map(mean).collect())
 }
 
 /// Returns `e^(-slope k)` for `k` up to a number.

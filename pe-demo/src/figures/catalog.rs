@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, fourier, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -45,6 +45,7 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DISTANCE_DECAY,
     &GRID_SIMILARITY,
     &RESIZE_KERNELS,
+    &FOURIER_FIT,
 ];
 
 /// The sections of the page, in its order.
@@ -102,7 +103,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         title: "Images",
         lead: "A patch of an image has two positions, and its encoding has columns for each of \
                the two axes.",
-        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS, &FOURIER_FIT],
     },
 ];
 
@@ -359,6 +360,16 @@ const RESIZE_KERNELS: Entry = Entry {
             weights, and torch's swings farther than PIL's.",
     uses: &[],
     builder: grids::resize_kernels,
+};
+
+const FOURIER_FIT: Entry = Entry {
+    name: "fourier-fit",
+    title: "A picture from sines and cosines of its coordinates",
+    summary: "a picture fitted by 0 to 6 of NeRF's frequencies",
+    about: "NeRF's frequencies, octaves of half a turn, let a smooth fit draw edges, but those finer than \
+            the distance of the given pixels invent what is between them.",
+    uses: &[],
+    builder: fourier::fourier_fit,
 };
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use pe_tests::tolerance;
 use serde_json::Value;
 
 use super::{FIGURES, fact, floats, numbers};
-use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, SIX_DECIMALS_CUT};
+use crate::tolerance::{FIGURE_DEGREES, FIGURE_F64, FIGURE_FIT, SIX_DECIMALS_CUT};
 use crate::util::{arg, run, run_usage};
 
 /// Every figure at the places of `figures.json`.
@@ -24,6 +24,7 @@ fn numbers_are_those_of_the_formulas() {
                 let expected = entry[key].as_f64().unwrap();
                 let tolerance = match name {
                     "angle-map" => FIGURE_DEGREES,
+                    "fourier-fit" => FIGURE_FIT,
                     _ => FIGURE_F64 * expected.abs().max(1.0),
                 };
                 assert_near(found, expected, tolerance);
