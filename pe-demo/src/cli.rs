@@ -19,7 +19,6 @@ pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
 pub(crate) use files::convert::ConvertArgs;
-pub(crate) use files::identify::IdentifyArgs;
 pub(crate) use files::resize::ResizeArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;

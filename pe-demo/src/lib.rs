@@ -162,8 +162,10 @@ fn dispatch(
     match command {
         Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
         Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
-        Command::Convert(args) => convert::run(&args, about_files),
-        Command::Identify(args) => identify::run(&args, out),
+        Command::Convert(args) => convert::run(&convert::Options::new(args)?, about_files),
+        Command::Identify(args) => {
+            identify::run(&args.file, args.tensor.as_deref(), args.json, out)
+        }
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
         Command::Resize(args) => resize::run(&resize::Options::new(args)?, about_files),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),

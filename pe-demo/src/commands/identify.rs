@@ -6,27 +6,32 @@ pub(super) mod words;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use pe_core::{Identification, Identified, identify};
+use anyhow::{Result, bail};
+use pe_core::{Element, Identification, Identified};
 
 pub(super) use self::document::Document;
-use crate::cli::IdentifyArgs;
-use crate::sources::tensors::{self, Entries, Tensor, Wanted};
+use crate::sources::tensors::{self, Tensor, Wanted, each_type};
 use crate::terminal::emit::{print, print_line};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
 
-pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
+/// Prints the convention of the named tensor of a file, or of each.
+pub(crate) fn run(
+    file: &Path,
+    tensor: Option<&str>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Outcome> {
     let wanted = Wanted {
-        name: args.tensor.as_deref(),
+        name: tensor,
         most_bytes: Wanted::MOST,
     };
     let mut found = 0usize;
-    tensors::read(&args.file, wanted, &mut |tensor| {
+    tensors::read(file, wanted, &mut |tensor| {
         found += 1;
         let report = Report::new(&tensor)?;
-        match args.json {
+        match json {
             true => print_line(out, &Document::new(&report)),
             false => {
                 let mut page = Page::new();
@@ -36,11 +41,11 @@ pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
         }
     })?;
     if found == 0 {
-        let name = match &args.tensor {
+        let name = match tensor {
             Some(name) => format!("no tensor \"{}\"", clean(name, 200)),
             None => "no tensors".to_owned(),
         };
-        bail!("{}: {name}", clean_path(&args.file));
+        bail!("{}: {name}", clean_path(file));
     }
     Ok(Outcome::Success)
 }
@@ -87,23 +92,11 @@ impl Report {
             shape,
             entries,
         } = tensor;
-        macro_rules! of {
-            ($entries:expr) => {{
-                let found = identify($entries, shape)
-                    .map_err(|error| anyhow!("the tensor \"{}\": {error}", name.escape_debug()))?;
-                (
-                    Some(Statistics::of(
-                        $entries.iter().map(|x| pe_core::Element::to_f64(*x)),
-                    )),
-                    found,
-                )
-            }};
-        }
         let (statistics, identification) = match entries {
-            Some(Entries::F32(entries)) => of!(entries),
-            Some(Entries::F64(entries)) => of!(entries),
-            Some(Entries::F16(entries)) => of!(entries),
-            Some(Entries::BF16(entries)) => of!(entries),
+            Some(entries) => (
+                Some(each_type!(entries, values => Statistics::of(values))),
+                entries.identify(name, shape)?,
+            ),
             None => (
                 None,
                 Identification::unknown("its type has no floats, or it is larger than 1 GiB"),
@@ -129,7 +122,7 @@ impl Report {
 }
 
 impl Statistics {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    fn of<T: Element>(values: &[T]) -> Self {
         let mut all = Self {
             least: f64::INFINITY,
             mean: 0.0,
@@ -137,7 +130,7 @@ impl Statistics {
             not_finite: 0,
         };
         let mut count = 0usize;
-        for value in values {
+        for value in values.iter().map(|value| value.to_f64()) {
             if value.is_finite() {
                 count += 1;
                 all.least = all.least.min(value);
