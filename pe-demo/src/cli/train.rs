@@ -135,7 +135,7 @@ pub(crate) struct TrainArgs {
     /// Training steps
     #[arg(
         long,
-        default_value_t = 1000,
+        default_value_t = 600,
         value_name = "N",
         value_parser = whole::<u64>(1, 1_000_000),
         allow_negative_numbers = true
