@@ -389,6 +389,15 @@ fn results_are_means_and_ranges_of_the_tests_of_each_seed() {
     assert!(plain[0] == linear[0] && plain[0] == yarn[0]);
     assert!(plain[1] != linear[1] && plain[1] != yarn[1] && linear[1] != yarn[1]);
 
+    let weights = directory.path().join("distance-rotary-8.safetensors");
+    let look = run(&format!("encode --weights {}", arg(&weights)));
+    for part in [
+        "Three places before the gate",
+        "hat dwarf king lamp stone gate",
+    ] {
+        assert!(look.contains(part), "{part}: {look}");
+    }
+
     let picture =
         std::fs::read_to_string(directory.path().join("accuracies-distance.svg")).unwrap();
     for part in [
