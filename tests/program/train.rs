@@ -490,8 +490,10 @@ fn same_bits(schemes: &str, threads: &[&str]) {
     }
     let other = tempfile::tempdir().unwrap();
     run(&wide(other.path(), "--seed 1 --scheme learned"));
-    let weights = |directory: &Path| files(directory)["order-learned-0.safetensors"].clone();
-    assert!(weights(here.path()) != weights(other.path()));
+    let weights = |directory: &Path, seed: u64| {
+        files(directory)[&format!("order-learned-{seed}.safetensors")].clone()
+    };
+    assert!(weights(here.path(), 0) != weights(other.path(), 1));
 }
 
 #[test]
@@ -583,9 +585,10 @@ fn files_that_are_none_of_ours_are_refused() {
 
     let directory = guard.path().join("training");
     run(&small(&directory, "--scheme none --steps 2"));
-    let other = "--scheme none --steps 2 --resume --seed 9";
+    let other = "--scheme none --steps 2 --resume --dropout 0.5";
     let error = run_error(&small(&directory, other));
-    assert!(error.contains("trained with seed 0, not 9"), "{error}");
+    assert!(error.contains("trained with dropout 0.1"), "{error}");
+    assert!(error.ends_with(", not 0.5\n"), "{error}");
 
     // Cut short, and with a tensor less than its description needs.
     let weights = directory.join("order-none-0.safetensors");
