@@ -102,7 +102,8 @@ fn figures_are_those_of_the_weights_that_are_kept() {
     let one = [
         "--task", "order", "--seeds", "1", "--scheme", "none", "-o", "one",
     ];
-    let said = text(&train(directory.path(), "2", &one).stdout);
+    let one = train(directory.path(), "2", &one);
+    let said = text(&one.stdout);
     assert!(
         said.contains("All together took") && !said.contains("parallel"),
         "{said}"
