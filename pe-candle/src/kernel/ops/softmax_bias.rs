@@ -265,11 +265,12 @@ impl SoftmaxBias {
             Ok((dx, owned.then_some(sums)))
         }
         let guards = [result, grad, scores].map(Tensor::storage_and_layout);
-        let operand = |index: usize| match &guards[index] {
-            (storage, layout) => match &**storage {
+        let operand = |index: usize| {
+            let (storage, layout) = &guards[index];
+            match &**storage {
                 Storage::Cpu(storage) => Ok((storage, *layout)),
                 _ => bail!("the gradient of a softmax is computed on the cpu"),
-            },
+            }
         };
         let operands = [operand(0)?, operand(1)?, operand(2)?];
         let op = Self {
