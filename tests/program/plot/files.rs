@@ -7,7 +7,7 @@ use super::{Drawn, FIGURES, all, all_others, draw, floats};
 use crate::util::{arg, run_error, without_pictures};
 
 #[test]
-fn figures_are_written_with_their_numbers_and_the_same_bytes_twice() {
+fn figures_are_written_with_their_numbers_and_the_same_bytes_twice_slow() {
     let Drawn { printed, files } = all();
     assert!(*files == draw("--data json").files);
     let mut expected: Vec<String> = FIGURES
