@@ -22,10 +22,12 @@ pub(crate) use figure::{
 pub(crate) use layout::{PROPORTIONS as RINGS, SIZES as AXES};
 pub(crate) use paint::color::Colors;
 pub(crate) use paint::escape;
+pub(crate) use paint::font::FACES;
 #[cfg(test)]
 pub(crate) use paint::scene::Image;
 pub(crate) use ticks::{label, step, ticks};
 
+use layout::Head;
 use paint::color::{Rgb, Tone, tones};
 use paint::{Raster, Target};
 
@@ -37,7 +39,7 @@ pub(crate) struct Picture {
 
 /// Draws a figure as an SVG document.
 pub(crate) fn svg(figure: &Figure) -> Result<Picture> {
-    let scene = layout::scene(figure, layout::fitted(figure, None))?;
+    let scene = layout::scene(figure, layout::fitted(figure, None), Head::Whole)?;
     let document = paint::document(&scene, Target::File, &figure.title)?;
     Ok(Picture {
         bytes: document.into_bytes(),
@@ -47,7 +49,7 @@ pub(crate) fn svg(figure: &Figure) -> Result<Picture> {
 
 /// Draws a figure as a PNG.
 pub(crate) fn png(figure: &Figure) -> Result<Picture> {
-    let scene = layout::scene(figure, layout::fitted(figure, None))?;
+    let scene = layout::scene(figure, layout::fitted(figure, None), Head::Whole)?;
     let raster = Raster::of(&scene, SCALE)?;
     Ok(Picture {
         bytes: paint::picture(&raster)?,
@@ -60,9 +62,9 @@ pub(crate) fn gif(figure: &Figure, width: u32) -> Result<Option<Vec<u8>>> {
     layout::frames(figure, layout::fitted(figure, Some(width)), 1)
 }
 
-/// Draws a figure as SVG for inside a page, at most `width` pixels wide.
+/// Draws a figure as SVG for inside a page, at most `width` pixels wide. Title and note are left to the page.
 pub(crate) fn inline_svg(figure: &Figure, width: u32) -> Result<String> {
-    let scene = layout::scene(figure, layout::fitted(figure, Some(width)))?;
+    let scene = layout::scene(figure, layout::fitted(figure, Some(width)), Head::Legend)?;
     paint::document(&scene, Target::Page, &figure.title)
 }
 
@@ -81,10 +83,16 @@ pub(crate) fn diverging_palette() -> Vec<u32> {
     Colors::Diverging.palette().iter().map(number).collect()
 }
 
+/// Returns whether the page's font has a character.
+#[cfg(test)]
+pub(crate) fn has_letter(c: char) -> bool {
+    paint::font::Weight::Regular.covers(c.encode_utf8(&mut [0; 4]))
+}
+
 /// Returns the images of a figure's drawing.
 #[cfg(test)]
 pub(crate) fn images(figure: &Figure) -> Result<Vec<Image>> {
-    let scene = layout::scene(figure, layout::fitted(figure, None))?;
+    let scene = layout::scene(figure, layout::fitted(figure, None), Head::Whole)?;
     let image = |item| match item {
         paint::scene::Item::Image(image) => Some(image),
         _ => None,

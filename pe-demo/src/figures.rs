@@ -13,6 +13,6 @@ mod rotary;
 mod similarity;
 mod source;
 
-pub(crate) use catalog::{CATALOG, SECTIONS};
+pub(crate) use catalog::{CATALOG, SECTIONS, Section};
 pub(crate) use entry::{Entry, Setting};
 pub(crate) use source::Settings;

@@ -51,15 +51,24 @@ pub(crate) fn fitted(figure: &Figure, room: Option<u32>) -> u32 {
     room.map_or(width, |room| room.min(width))
 }
 
+/// Words above the panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Title, note, and legend.
+    Whole,
+    /// The legend alone.
+    Legend,
+}
+
 /// Draws a figure `width` pixels wide.
-pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
+pub(crate) fn scene(figure: &Figure, width: u32, parts: Head) -> Result<Scene> {
     let columns = match figure.shape.columns {
         columns if width < NARROW => columns.div_ceil(2),
         columns => columns,
     };
     let rows = figure.panels.len().div_ceil(columns);
     let mut scene = Scene::new((width, 0));
-    let top = head(&mut scene, figure)?;
+    let top = head(&mut scene, figure, parts)?;
 
     let bar = bar::Bar::of(figure)?;
     let room = f64::from(width) - 2.0 * MARGIN - bar.as_ref().map_or(0.0, bar::Bar::width);
@@ -106,16 +115,22 @@ pub(crate) fn scene(figure: &Figure, width: u32) -> Result<Scene> {
 }
 
 /// Writes title, note, and legend, and returns the top of what is below them.
-fn head(scene: &mut Scene, figure: &Figure) -> Result<f64> {
+fn head(scene: &mut Scene, figure: &Figure, parts: Head) -> Result<f64> {
     let room = f64::from(scene.size.0) - 2.0 * MARGIN;
     let mut words = Words {
         scene,
         at: (MARGIN, MARGIN),
         room,
     };
-    words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
-    words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
-    words.at.1 += 6.0;
+    match parts {
+        Head::Whole => {
+            words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
+            words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
+            words.at.1 += 6.0;
+        }
+        // A page has space of its own around the picture.
+        Head::Legend => words.at.1 = 0.0,
+    }
     if let Some(entries) = legend(figure) {
         words.legend(&entries)?;
     }

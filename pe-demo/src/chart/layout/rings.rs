@@ -155,7 +155,7 @@ pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<V
         if let Content::Rings(rings) = &mut figure.panels[0].content {
             rings.shown = shown;
         }
-        let scene = super::scene(&figure, width)?;
+        let scene = super::scene(&figure, width, super::Head::Whole)?;
         Raster::of(&scene, scale)
     });
     // Shades from each ink to the paper.

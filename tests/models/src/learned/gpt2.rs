@@ -2,7 +2,7 @@
 
 use candle_core::Result;
 use candle_nn::{Linear, VarBuilder, embedding};
-use pe_candle::{LearnedPositional, LearnedPositionalConfig, LearnedPreset};
+use pe_candle::{LearnedPositional, LearnedPositionalConfig};
 use serde_json::Value;
 
 use super::LearnedDecoder;
@@ -18,11 +18,7 @@ fn transposed(inputs: usize, outputs: usize, vb: VarBuilder<'_>) -> Result<Linea
 /// Loads a model by its `config.json`.
 pub fn load(config: &Value, vb: VarBuilder<'_>) -> Result<LearnedDecoder> {
     let cfg = Config::new(config)?;
-    let (hidden, inner, rows) = (
-        cfg.hidden_size,
-        cfg.intermediate_size(),
-        cfg.max_position_embeddings,
-    );
+    let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size());
     let vb = vb.pp("transformer");
     let norm = |vb: VarBuilder<'_>| LayerNorm::new(hidden, cfg.norm_eps, vb);
     let layer = |index| {
@@ -45,7 +41,7 @@ pub fn load(config: &Value, vb: VarBuilder<'_>) -> Result<LearnedDecoder> {
             norms: [norm(vb.pp("ln_1"))?, norm(vb.pp("ln_2"))?],
         })
     };
-    let positions = LearnedPositionalConfig::from_preset(LearnedPreset::Gpt2, hidden, rows);
+    let positions = LearnedPositionalConfig::from_hf_config(config)?;
     Ok(LearnedDecoder {
         tokens: embedding(cfg.vocab_size, hidden, vb.pp("wte"))?,
         positions: LearnedPositional::new(positions, vb.clone())?,

@@ -2,7 +2,7 @@
 
 use candle_core::Result;
 use candle_nn::{VarBuilder, embedding};
-use pe_candle::{LearnedPositional, LearnedPositionalConfig, LearnedPreset};
+use pe_candle::{LearnedPositional, LearnedPositionalConfig};
 use serde_json::Value;
 
 use super::LearnedDecoder;
@@ -12,7 +12,7 @@ use crate::{Config, PreNorm};
 /// Loads a model by its `config.json`.
 pub fn load(config: &Value, vb: VarBuilder<'_>) -> Result<LearnedDecoder> {
     let cfg = Config::new(config)?;
-    let (hidden, rows) = (cfg.hidden_size, cfg.max_position_embeddings);
+    let hidden = cfg.hidden_size;
     let vb = vb.pp("model.decoder");
     let norm = |vb: VarBuilder<'_>| LayerNorm::new(hidden, cfg.norm_eps, vb);
     let layer = |index| {
@@ -26,7 +26,7 @@ pub fn load(config: &Value, vb: VarBuilder<'_>) -> Result<LearnedDecoder> {
             ],
         })
     };
-    let positions = LearnedPositionalConfig::from_preset(LearnedPreset::Opt, hidden, rows);
+    let positions = LearnedPositionalConfig::from_hf_config(config)?;
     Ok(LearnedDecoder {
         tokens: embedding(cfg.vocab_size, hidden, vb.pp("embed_tokens"))?,
         positions: LearnedPositional::new(positions, vb.clone())?,
