@@ -42,7 +42,7 @@ fn assert_same_files(left: &Path, right: &Path) {
 }
 
 #[test]
-fn order_alone_decides_the_answer_and_positions_alone_show_it() {
+fn order_alone_decides_the_answer_and_positions_alone_show_it_slow() {
     let directory = tempfile::tempdir().unwrap();
     let report = run_json(&small(directory.path(), &format!("--steps 150 {FOUR}")));
     assert_eq!(report["test_lengths"], serde_json::json!([8, 16, 32]));
@@ -171,7 +171,7 @@ fn trained_weights_answer(directory: &Path) {
 
 /// A causal mask alone needs two layers, to count and to compare.
 #[test]
-fn buckets_and_a_causal_mask_alone_show_the_order() {
+fn buckets_and_a_causal_mask_alone_show_the_order_slow() {
     let directory = tempfile::tempdir().unwrap();
     let folder = arg(directory.path());
     let sizes = "--d-model 32 --heads 2 --batch 16 --length 8 --learning-rate 0.01";
@@ -221,7 +221,7 @@ fn buckets_and_a_causal_mask_alone_show_the_order() {
 }
 
 #[test]
-fn resumed_training_gives_the_same_bits() {
+fn resumed_training_gives_the_same_bits_slow() {
     let whole = tempfile::tempdir().unwrap();
     let parts = tempfile::tempdir().unwrap();
     let some = "--scheme learned,rotary,sinusoidal-offsets,t5,nope-causal";
