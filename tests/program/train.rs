@@ -47,7 +47,7 @@ fn assert_same_files(left: &Path, right: &Path) {
 }
 
 #[test]
-fn order_alone_decides_the_answer_and_positions_alone_show_it() {
+fn order_alone_decides_the_answer_and_positions_alone_show_it_slow() {
     let directory = tempfile::tempdir().unwrap();
     let lengths = "--test-lengths 16,32";
     let report = run_json(&small(
@@ -185,7 +185,7 @@ fn trained_weights_answer(directory: &Path) {
 
 /// A causal mask alone needs two layers, to count and to compare.
 #[test]
-fn buckets_and_a_causal_mask_alone_show_the_order() {
+fn buckets_and_a_causal_mask_alone_show_the_order_slow() {
     let directory = tempfile::tempdir().unwrap();
     let folder = arg(directory.path());
     let sizes = "--task order --seeds 1 --d-model 32 --heads 2 --batch 16 --length 8 \
@@ -244,7 +244,7 @@ fn tiny(directory: &Path, more: &str) -> String {
 }
 
 #[test]
-fn resumed_training_gives_the_same_bits() {
+fn resumed_training_gives_the_same_bits_slow() {
     let whole = tempfile::tempdir().unwrap();
     let parts = tempfile::tempdir().unwrap();
     // From before and from after a look at the validation sentences, and with trainings that are new.
