@@ -129,6 +129,9 @@ pub const SIX_DECIMALS_CUT: f64 = 1e-6;
 /// f64 terms, a square root and a quotient after them.
 pub const FIGURE_F64: f64 = 2e-14;
 
+/// A fit of 288 given pixels in f64: the rounding of sums of 288 terms, times a condition number of at most 288 / 0.01.
+pub const FIGURE_FIT: f64 = 1e-11;
+
 /// Angles in degrees below 2808: the product of a position and a rate, and its conversion,
 /// each within half a unit in the last place of 4.5e-13.
 pub const FIGURE_DEGREES: f64 = 1e-12;
@@ -364,3 +367,9 @@ pub const BIAS_GRADIENT_BF16: f64 = 6e-2;
 
 /// Gradients of Fourier features by torch in f64, relative above one: angles of up to 2^9 pi have an error of 2e-13.
 pub const FOURIER_GRADIENT_F64: f64 = 1e-9;
+
+/// Entries at an angle up to 3 whose product of frequency and position is rounded to f64, and the frequency before it.
+pub const ROUNDED_ANGLE: f64 = 1e-15;
+
+/// Distances up to 16 between rows of 500 columns against NumPy in f64.
+pub const DISTANCE_NUMPY: f64 = 1e-13;

@@ -3,6 +3,7 @@
 mod arguments;
 mod files;
 mod numbers;
+mod pictures;
 mod rotary;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::util::{arg, run};
 
 /// All figures, in the order of the catalog.
-pub(crate) const FIGURES: [&str; 24] = [
+pub(crate) const FIGURES: [&str; 25] = [
     "angle-rates",
     "angle-map",
     "encoding-map",
@@ -38,6 +39,7 @@ pub(crate) const FIGURES: [&str; 24] = [
     "distance-decay",
     "grid-similarity",
     "resize-kernels",
+    "fourier-fit",
 ];
 
 /// Output of `plot` and the files that it wrote.
@@ -76,6 +78,12 @@ impl Drawn {
 fn all() -> &'static Drawn {
     static ALL: OnceLock<Drawn> = OnceLock::new();
     ALL.get_or_init(|| draw("--data json"))
+}
+
+/// The same in the other formats.
+fn all_others() -> &'static Drawn {
+    static ALL: OnceLock<Drawn> = OnceLock::new();
+    ALL.get_or_init(|| draw("--format svg --data csv"))
 }
 
 /// The numbers of one figure, drawn with further options.

@@ -20,7 +20,7 @@ Examples:
   pe-demo encode --embeddings google-bert/bert-base-uncased
   pe-demo encode --embeddings FacebookAI/roberta-base --position-embeddings \\
       --position-offset 2
-  pe-demo encode --weights pe-demo-train/rotary.safetensors
+  pe-demo encode --weights pe-demo-train/order-rotary-0.safetensors
   pe-demo encode --weights owner/name@v2:rotary.safetensors
 
 FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a repository on the \
@@ -115,7 +115,7 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["attention", "table"]
     )]
     pub(crate) output: Option<PathBuf>,
-    /// File for the attention weights of the first sentence, .svg or .png
+    /// File for the attention weights of the first sentence, .svg, .png, or .pdf
     #[arg(long, value_name = "FILE", value_parser = picture())]
     pub(crate) attention: Option<PathBuf>,
     /// Positional encoding scheme
