@@ -205,8 +205,10 @@ const STEPS: usize = 128;
 
 /// Returns ln(`step` / 128), computed once in a process.
 fn ln_of_step(step: usize) -> Real {
-    static TABLE: [OnceLock<Real>; STEPS + 1] = [const { OnceLock::new() }; STEPS + 1];
-    *TABLE[step].get_or_init(|| Real::from(FixedPoint::ln(step as f64 / STEPS as f64)))
+    // Not an array: its 8 KiB would be in every program.
+    static TABLE: OnceLock<Vec<OnceLock<Real>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| vec![OnceLock::new(); STEPS + 1]);
+    *table[step].get_or_init(|| Real::from(FixedPoint::ln(step as f64 / STEPS as f64)))
 }
 
 /// 1/3, 1/5, 1/7 ... The first omitted term of the logarithm's series is 2^-16 to the power 22.

@@ -85,10 +85,12 @@ pub(crate) fn fixed(number: Real, bits: u32) -> u128 {
 pub(crate) fn ln(m: u128, exponent: u32) -> u128 {
     // number = m 2^e with m in [i, i + 1) / 128, and ln m = ln((i + 1) / 128) + ln(1 - t), where
     // t = 1 - m / ((i + 1) / 128) is at most 1/65. The steps are 64 / (i + 1) and -ln((i + 1) / 128).
-    static STEPS: [OnceLock<(u128, u128)>; 64] = [const { OnceLock::new() }; 64];
+    // Not arrays: their 3 and 32 KiB would be in every program.
+    static STEPS: OnceLock<Vec<OnceLock<(u128, u128)>>> = OnceLock::new();
     static LN_2: OnceLock<u128> = OnceLock::new();
     let i = (m >> 121) as usize;
-    let (inverse, step) = STEPS[i - 64].get_or_init(|| {
+    let steps = STEPS.get_or_init(|| vec![OnceLock::new(); 64]);
+    let (inverse, step) = steps[i - 64].get_or_init(|| {
         let over = i as u64 + 1;
         let step = match over {
             128 => 0,
@@ -107,7 +109,6 @@ pub(crate) fn ln(m: u128, exponent: u32) -> u128 {
 /// Returns e^-y as a fraction with an error below 2^5 units beyond that of its argument, `y` times 2^[`LN_BITS`]. It must be
 /// above 0 and below 8.
 pub(crate) fn exp_of_negative(y: u128) -> u128 {
-    // Not an array: its 32 KiB would be in every program.
     static STEPS: OnceLock<Vec<OnceLock<u128>>> = OnceLock::new();
     let step = (y >> (LN_BITS - 7)) as usize;
     // At most 1/128.
@@ -123,7 +124,7 @@ pub(crate) fn exp_of_negative(y: u128) -> u128 {
     if step == 0 {
         return below.wrapping_neg();
     }
-    let steps = STEPS.get_or_init(|| (0..1024).map(|_| OnceLock::new()).collect());
+    let steps = STEPS.get_or_init(|| vec![OnceLock::new(); 1024]);
     let table = steps[step].get_or_init(|| {
         let power = (-(Real::from(step as u64) / Real::from(128))).exp();
         fixed(power.unwrap_or_else(Real::one), 128)
