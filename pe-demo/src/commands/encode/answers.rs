@@ -11,6 +11,9 @@ use crate::terminal::page::Page;
 use crate::terminal::width::clean;
 use crate::text::tokenizer::Sentence;
 
+/// The most answers that are shown.
+const FEW: usize = 10;
+
 /// An answer for each sentence.
 #[derive(Debug, Serialize)]
 pub(super) struct Answers(Vec<Answer>);
@@ -49,13 +52,16 @@ impl Answers {
 impl Section for Answers {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
         page.heading("Agent of the sentence");
-        for (index, answer) in self.0.iter().enumerate() {
+        for (index, answer) in self.0.iter().take(FEW).enumerate() {
             page.line(format!(
                 "{:>3}  {:<12} {:>5.1} %",
                 index + 1,
                 clean(&answer.answer, 12),
                 100.0 * answer.probability
             ));
+        }
+        if let Some(more @ 1..) = self.0.len().checked_sub(FEW) {
+            page.line(format!("     and {more} more (--json lists them)"));
         }
         page.paragraph(
             "The likeliest of the people that the encoder was trained to tell apart. Only \
