@@ -13,7 +13,7 @@ use super::file::limits::Limits;
 use super::file::message::reason;
 use super::file::read::TableFile;
 use super::pass::{self, NonFinite};
-use super::scheme::Scheme;
+use super::scheme::{Scheme, Tensors};
 use super::spec::Spec;
 use super::tables::Tables;
 use super::verify::{Checks, Verify};
@@ -275,7 +275,8 @@ impl<S: Scheme> LoadOptions<S> {
             let dtype = DType::try_from(tensor.dtype)?;
             tensors.push(with_element!(dtype, T => self.constant::<T>(file, tensor, &bytes))?);
         }
-        S::tensors(tensors.into_iter()).ok_or_else(|| file.error("a tensor is missing"))
+        S::Tensors::from_loaded(tensors.into_iter())
+            .ok_or_else(|| file.error("a tensor is missing"))
     }
 
     fn constant<T: Element + WithDType>(

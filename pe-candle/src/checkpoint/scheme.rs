@@ -30,10 +30,9 @@ pub const FORMAT: u32 = 1;
 /// `schemes/sinusoidal.rs` and `schemes/rotary.rs`, with
 ///
 /// 1. the checked value: one that pe-core has, or a struct around one;
-/// 2. the fields of its JSON object: a struct with `deny_unknown_fields` that begins with `format`
-///    and `scheme`;
-/// 3. this implementation: names, width, [`writer`](Scheme::writer) of blocks of rows, the conversion
-///    to and from the fields, and the names of the loaded tensors;
+/// 2. its JSON object: that of `schemes/fields.rs`, or, if a configuration does not say all, a struct
+///    with `deny_unknown_fields` that begins with `format` and `scheme`;
+/// 3. this implementation: names, width, and the [`writer`](Scheme::writer) of blocks of rows;
 ///
 /// then a variant of [`AnySpec`](crate::checkpoint::AnySpec). `schemes/tests.rs` has a small scheme of
 /// trained values. Headers, order of the tensors, blocks, threads, comparison, tolerance, conversion,
@@ -64,10 +63,10 @@ pub trait Scheme: Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized 
 
     /// The JSON object of a specification.
     #[doc(hidden)]
-    type Fields: Serialize + DeserializeOwned;
+    type Fields: Fields<Self>;
 
     /// Tensors that loading returns.
-    type Tensors: Clone + fmt::Debug;
+    type Tensors: Tensors;
 
     /// Checks a configuration and computes the frequencies of rows that end before position `end`.
     #[doc(hidden)]
@@ -99,18 +98,46 @@ pub trait Scheme: Sealed + Clone + fmt::Debug + PartialEq + Send + Sync + Sized 
         &self,
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>>;
+}
 
-    /// Returns the JSON object.
-    #[doc(hidden)]
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields>;
+/// The JSON object of a specification.
+pub trait Fields<S>: Serialize + DeserializeOwned {
+    /// Describes rows of a scheme.
+    fn of(scheme: &S, rows: &Rows) -> Result<Self>;
 
-    /// Builds the scheme that a JSON object describes. The error is the reason.
-    #[doc(hidden)]
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String>;
+    /// Builds the scheme that the object describes. The error is the reason.
+    fn build(self) -> std::result::Result<(S, Rows), String>;
+}
 
-    /// Names the tensors that were loaded: tables, then constants. Returns `None` if one is missing.
-    #[doc(hidden)]
-    fn tensors(loaded: impl Iterator<Item = Tensor>) -> Option<Self::Tensors>;
+/// The tensors that loading a file returns.
+pub trait Tensors: Clone + fmt::Debug {
+    /// Names loaded tensors: tables, then constants. Returns `None` if one is missing.
+    fn from_loaded(loaded: impl Iterator<Item = Tensor>) -> Option<Self>;
+}
+
+impl Tensors for Tensor {
+    fn from_loaded(mut loaded: impl Iterator<Item = Tensor>) -> Option<Self> {
+        loaded.next()
+    }
+}
+
+/// Returns a writer of consecutive rows of `width` entries, for a scheme with one table.
+///
+/// `fill` computes the rows of a range of positions.
+pub(crate) fn fill_rows<T>(
+    width: usize,
+    mut positions: Range<u64>,
+    mut fill: impl FnMut(Range<u64>, &mut [T]) -> pe_core::Result<()>,
+) -> impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()> {
+    move |tables| {
+        for table in tables {
+            let rows = table.len().checked_div(width).unwrap_or(0) as u64;
+            let next = positions.start.saturating_add(rows).min(positions.end);
+            fill(positions.start..next, table)?;
+            positions.start = next;
+        }
+        Ok(())
+    }
 }
 
 /// Rows of a table, and the type of its entries.

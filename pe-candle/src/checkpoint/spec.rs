@@ -10,7 +10,7 @@ use super::file::element::dtype_name;
 use super::file::json::parse;
 use super::file::message::{error, quoted, reason};
 use super::file::read::TableFile;
-use super::scheme::{FORMAT, METADATA_KEY, Rows, Scheme};
+use super::scheme::{FORMAT, Fields, METADATA_KEY, Rows, Scheme};
 
 /// The most bytes of text. The longest specifications are lists of factors, one for each pair.
 const LONGEST: usize = 16 << 20;
@@ -156,7 +156,7 @@ impl<S: Scheme> Spec<S> {
     /// # Errors
     /// Returns an error if a value cannot be written as JSON.
     pub fn to_json(&self) -> Result<String> {
-        let fields = self.scheme.to_fields(&self.rows)?;
+        let fields = S::Fields::of(&self.scheme, &self.rows)?;
         serde_json::to_string(&fields).map_err(candle_core::Error::wrap)
     }
 
@@ -181,7 +181,8 @@ impl<S: Scheme> Spec<S> {
                 S::NAME
             ));
         }
-        let (scheme, rows) = S::from_fields(parse(text)?)?;
+        let fields: S::Fields = parse(text)?;
+        let (scheme, rows) = fields.build()?;
         Self::checked(scheme, rows).map_err(|error| reason(&error))
     }
 

@@ -28,6 +28,7 @@
 
 mod bias;
 mod classes;
+mod common;
 mod families;
 mod family;
 mod layer_types;
@@ -35,6 +36,7 @@ mod model;
 mod parameters;
 mod reader;
 mod schemes;
+mod sets;
 mod temperature;
 mod unread;
 

@@ -6,12 +6,12 @@ pub(super) mod words;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use pe_core::{Identification, Identified, identify};
+use anyhow::{Result, bail};
+use pe_core::{Element, Identification, Identified};
 
 pub(super) use self::document::Document;
 use crate::cli::IdentifyArgs;
-use crate::sources::tensors::{self, Entries, Tensor, Wanted};
+use crate::sources::tensors::{self, Tensor, Wanted, each_type};
 use crate::terminal::emit::{print, print_line};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::page::Page;
@@ -87,23 +87,11 @@ impl Report {
             shape,
             entries,
         } = tensor;
-        macro_rules! of {
-            ($entries:expr) => {{
-                let found = identify($entries, shape)
-                    .map_err(|error| anyhow!("the tensor \"{}\": {error}", name.escape_debug()))?;
-                (
-                    Some(Statistics::of(
-                        $entries.iter().map(|x| pe_core::Element::to_f64(*x)),
-                    )),
-                    found,
-                )
-            }};
-        }
         let (statistics, identification) = match entries {
-            Some(Entries::F32(entries)) => of!(entries),
-            Some(Entries::F64(entries)) => of!(entries),
-            Some(Entries::F16(entries)) => of!(entries),
-            Some(Entries::BF16(entries)) => of!(entries),
+            Some(entries) => (
+                Some(each_type!(entries, values => Statistics::of(values))),
+                entries.identify(name, shape)?,
+            ),
             None => (
                 None,
                 Identification::unknown("its type has no floats, or it is larger than 1 GiB"),
@@ -129,7 +117,7 @@ impl Report {
 }
 
 impl Statistics {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    fn of<T: Element>(values: &[T]) -> Self {
         let mut all = Self {
             least: f64::INFINITY,
             mean: 0.0,
@@ -137,7 +125,7 @@ impl Statistics {
             not_finite: 0,
         };
         let mut count = 0usize;
-        for value in values {
+        for value in values.iter().map(|value| value.to_f64()) {
             if value.is_finite() {
                 count += 1;
                 all.least = all.least.min(value);

@@ -8,7 +8,7 @@ mod safetensors;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use pe_core::{bf16, f16};
+use pe_core::{Identification, bf16, f16, identify};
 
 use super::file;
 use crate::terminal::width::{clean, clean_path};
@@ -28,6 +28,30 @@ pub(crate) enum Entries {
     F64(Vec<f64>),
     F16(Vec<f16>),
     BF16(Vec<bf16>),
+}
+
+/// Evaluates an expression with the vector of entries, whatever their type.
+macro_rules! each_type {
+    ($entries:expr, $values:ident => $body:expr) => {
+        match $entries {
+            $crate::sources::tensors::Entries::F32($values) => $body,
+            $crate::sources::tensors::Entries::F64($values) => $body,
+            $crate::sources::tensors::Entries::F16($values) => $body,
+            $crate::sources::tensors::Entries::BF16($values) => $body,
+        }
+    };
+}
+pub(crate) use each_type;
+
+impl Entries {
+    /// Names the convention of a tensor.
+    ///
+    /// # Errors
+    /// Returns the errors of [`pe_core::identify`] with the tensor's name.
+    pub(crate) fn identify(&self, name: &str, shape: &[usize]) -> Result<Identification> {
+        each_type!(self, values => identify(values, shape))
+            .map_err(|error| anyhow!("the tensor \"{}\": {error}", clean(name, 200)))
+    }
 }
 
 /// Types of floats.

@@ -9,8 +9,8 @@ use candle_core::{DType, Result, Tensor, bail};
 use half::f16;
 use pe_core::{AlibiConfig, AlibiSlopes, Element};
 
-use crate::checkpoint::scheme::{Constant, Rows, Scheme, Sealed};
-use crate::checkpoint::schemes::fields::Fields;
+use crate::checkpoint::scheme::{Constant, Rows, Scheme, Sealed, Tensors, fill_rows};
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 
 /// The tensor of biases.
@@ -42,6 +42,15 @@ pub struct AlibiTensors {
     pub slopes: Tensor,
 }
 
+impl Tensors for AlibiTensors {
+    fn from_loaded(mut loaded: impl Iterator<Item = Tensor>) -> Option<Self> {
+        Some(Self {
+            bias: loaded.next()?,
+            slopes: loaded.next()?,
+        })
+    }
+}
+
 impl Sealed for AlibiSlopes {}
 
 impl Scheme for AlibiSlopes {
@@ -50,7 +59,7 @@ impl Scheme for AlibiSlopes {
     const CONSTANTS: &'static [&'static str] = &[SLOPES_TENSOR];
     const WIDTH: &'static str = "num_heads";
     type Config = AlibiConfig;
-    type Fields = Fields<AlibiConfig>;
+    type Fields = ConfigFields<AlibiConfig>;
     type Tensors = AlibiTensors;
 
     fn build(config: AlibiConfig, _end: u64) -> Result<Self> {
@@ -97,30 +106,9 @@ impl Scheme for AlibiSlopes {
         &self,
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
-        let (heads, mut distances) = (self.config().num_heads, positions);
-        Ok(move |tables: &mut [Vec<T>]| {
-            for table in tables {
-                let rows = table.len().checked_div(heads).unwrap_or(0) as u64;
-                let next = distances.start.saturating_add(rows).min(distances.end);
-                self.fill_distances(distances.start..next, table)?;
-                distances.start = next;
-            }
-            Ok(())
-        })
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
-        Fields::of(self, rows)
-    }
-
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
-        fields.build()
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<AlibiTensors> {
-        Some(AlibiTensors {
-            bias: loaded.next()?,
-            slopes: loaded.next()?,
-        })
+        let heads = self.config().num_heads;
+        Ok(fill_rows(heads, positions, |distances, biases| {
+            self.fill_distances(distances, biases)
+        }))
     }
 }

@@ -1,18 +1,19 @@
 //! The JSON object of schemes that a configuration describes.
 
 use candle_core::Result;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::json::object;
 use crate::checkpoint::file::message::reason;
-use crate::checkpoint::scheme::{FORMAT, Rows, Scheme};
+use crate::checkpoint::scheme::{FORMAT, Fields, Rows, Scheme};
 
 #[doc(hidden)]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[serde(bound(deserialize = "C: Deserialize<'de>"))]
-pub struct Fields<C> {
+pub struct ConfigFields<C> {
     format: u32,
     scheme: String,
     #[serde(deserialize_with = "object")]
@@ -22,9 +23,12 @@ pub struct Fields<C> {
     dtype: String,
 }
 
-impl<C: Clone> Fields<C> {
-    /// Describes rows of a scheme.
-    pub(super) fn of<S: Scheme<Config = C>>(scheme: &S, rows: &Rows) -> Result<Self> {
+impl<C, S> Fields<S> for ConfigFields<C>
+where
+    C: Clone + Serialize + DeserializeOwned,
+    S: Scheme<Config = C>,
+{
+    fn of(scheme: &S, rows: &Rows) -> Result<Self> {
         Ok(Self {
             format: FORMAT,
             scheme: S::NAME.to_owned(),
@@ -35,8 +39,7 @@ impl<C: Clone> Fields<C> {
         })
     }
 
-    /// Builds the scheme. The error is the reason.
-    pub(super) fn build<S: Scheme<Config = C>>(self) -> std::result::Result<(S, Rows), String> {
+    fn build(self) -> std::result::Result<(S, Rows), String> {
         let rows = Rows {
             start: self.start,
             rows: self.rows,

@@ -7,8 +7,8 @@ use pe_core::{Element, FourierConfig, FourierFeatures, MAX_GRID_SIDE, POSITIONS}
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
-use crate::checkpoint::scheme::{Rows, Scheme, Sealed};
-use crate::checkpoint::schemes::fields::Fields;
+use crate::checkpoint::scheme::{Rows, Scheme, Sealed, fill_rows};
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 
 /// Specification of the Fourier features of a grid's cells. Its positions are the cells, the last side
@@ -164,7 +164,7 @@ impl Scheme for FourierTable {
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
     const WIDTH: &'static str = "width";
     type Config = FourierTableConfig;
-    type Fields = Fields<FourierTableConfig>;
+    type Fields = ConfigFields<FourierTableConfig>;
     type Tensors = Tensor;
 
     fn build(config: FourierTableConfig, _end: u64) -> Result<Self> {
@@ -187,28 +187,9 @@ impl Scheme for FourierTable {
         &self,
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
-        let (width, mut cells) = (self.features.width(), positions);
-        Ok(move |tables: &mut [Vec<T>]| {
-            for table in tables {
-                let rows = table.len().checked_div(width).unwrap_or(0) as u64;
-                let next = cells.start.saturating_add(rows).min(cells.end);
-                self.features
-                    .fill_at_reals(&self.points(cells.start..next), table)?;
-                cells.start = next;
-            }
-            Ok(())
-        })
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
-        Fields::of(self, rows)
-    }
-
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
-        fields.build()
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
-        loaded.next()
+        let width = self.features.width();
+        Ok(fill_rows(width, positions, |cells, table| {
+            self.features.fill_at_reals(&self.points(cells), table)
+        }))
     }
 }

@@ -8,8 +8,8 @@ use pe_core::{Element, Grid, GridConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
-use crate::checkpoint::scheme::{Rows, Scheme, Sealed};
-use crate::checkpoint::schemes::fields::Fields;
+use crate::checkpoint::scheme::{Rows, Scheme, Sealed, fill_rows};
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 
 /// Specification of the encoding of a grid. Its positions are the rows of the table, those of zeros included.
@@ -87,7 +87,7 @@ impl Scheme for GridTable {
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
     const WIDTH: &'static str = "d_model";
     type Config = GridTableConfig;
-    type Fields = Fields<GridTableConfig>;
+    type Fields = ConfigFields<GridTableConfig>;
     type Tensors = Tensor;
 
     fn build(config: GridTableConfig, _end: u64) -> Result<Self> {
@@ -110,28 +110,8 @@ impl Scheme for GridTable {
         &self,
         positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
-        let (width, end) = (self.grid.d_model(), positions.end);
-        let mut start = positions.start;
-        Ok(move |tables: &mut [Vec<T>]| {
-            for table in tables {
-                let rows = table.len().checked_div(width).unwrap_or(0) as u64;
-                let next = start.saturating_add(rows).min(end);
-                self.grid.fill_rows(&self.config.size, start..next, table)?;
-                start = next;
-            }
-            Ok(())
-        })
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
-        Fields::of(self, rows)
-    }
-
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
-        fields.build()
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
-        loaded.next()
+        Ok(fill_rows(self.grid.d_model(), positions, |rows, table| {
+            self.grid.fill_rows(&self.config.size, rows, table)
+        }))
     }
 }

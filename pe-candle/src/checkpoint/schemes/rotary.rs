@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::file::json::object;
 use crate::checkpoint::file::message::reason;
-use crate::checkpoint::scheme::{Constant, FORMAT, Rows, Scheme, Sealed};
+use crate::checkpoint::scheme::{Constant, FORMAT, Fields, Rows, Scheme, Sealed, Tensors};
 use crate::checkpoint::spec::Spec;
 
 /// The tensor of cosines.
@@ -132,7 +132,7 @@ impl PartialEq for RotaryTables {
 #[doc(hidden)]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fields {
+pub struct RotaryFields {
     format: u32,
     scheme: String,
     #[serde(deserialize_with = "object")]
@@ -144,6 +144,49 @@ pub struct Fields {
     attention_factor: f64,
 }
 
+impl Fields<RotaryTables> for RotaryFields {
+    fn of(tables: &RotaryTables, rows: &Rows) -> Result<Self> {
+        Ok(Self {
+            format: FORMAT,
+            scheme: RotaryTables::NAME.to_owned(),
+            config: tables.config().clone(),
+            seq_len: tables.seq_len,
+            start: rows.start,
+            rows: rows.rows,
+            dtype: dtype_name(rows.dtype)?.to_owned(),
+            attention_factor: tables.frequencies.attention_factor(),
+        })
+    }
+
+    fn build(self) -> std::result::Result<(RotaryTables, Rows), String> {
+        let rows = Rows {
+            start: self.start,
+            rows: self.rows,
+            dtype: dtype_from_name(&self.dtype)?,
+        };
+        let rotary = Rotary::new(self.config).map_err(|error| error.to_string())?;
+        let tables = RotaryTables::new(rotary, self.seq_len).map_err(|error| reason(&error))?;
+        let factor = tables.frequencies.attention_factor();
+        if factor != self.attention_factor {
+            return Err(format!(
+                "attention_factor {:?} is given, that of the configuration is {factor:?}",
+                self.attention_factor
+            ));
+        }
+        Ok((tables, rows))
+    }
+}
+
+impl Tensors for RotaryTensors {
+    fn from_loaded(mut loaded: impl Iterator<Item = Tensor>) -> Option<Self> {
+        Some(Self {
+            cos: loaded.next()?,
+            sin: loaded.next()?,
+            inv_freq: loaded.next()?,
+        })
+    }
+}
+
 impl Sealed for RotaryTables {}
 
 impl Scheme for RotaryTables {
@@ -152,7 +195,7 @@ impl Scheme for RotaryTables {
     const CONSTANTS: &'static [&'static str] = &[INV_FREQ_TENSOR];
     const WIDTH: &'static str = "rotary_dim/2";
     type Config = RotaryConfig;
-    type Fields = Fields;
+    type Fields = RotaryFields;
     type Tensors = RotaryTensors;
 
     fn build(config: RotaryConfig, end: u64) -> Result<Self> {
@@ -210,45 +253,6 @@ impl Scheme for RotaryTables {
         Ok(move |tables: &mut [Vec<T>]| match tables {
             [cos, sin] => blocks.write(cos, sin),
             _ => Ok(()),
-        })
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Fields> {
-        Ok(Fields {
-            format: FORMAT,
-            scheme: Self::NAME.to_owned(),
-            config: self.config().clone(),
-            seq_len: self.seq_len,
-            start: rows.start,
-            rows: rows.rows,
-            dtype: dtype_name(rows.dtype)?.to_owned(),
-            attention_factor: self.frequencies.attention_factor(),
-        })
-    }
-
-    fn from_fields(fields: Fields) -> std::result::Result<(Self, Rows), String> {
-        let rows = Rows {
-            start: fields.start,
-            rows: fields.rows,
-            dtype: dtype_from_name(&fields.dtype)?,
-        };
-        let rotary = Rotary::new(fields.config).map_err(|error| error.to_string())?;
-        let tables = Self::new(rotary, fields.seq_len).map_err(|error| reason(&error))?;
-        let factor = tables.frequencies.attention_factor();
-        if factor != fields.attention_factor {
-            return Err(format!(
-                "attention_factor {:?} is given, that of the configuration is {factor:?}",
-                fields.attention_factor
-            ));
-        }
-        Ok((tables, rows))
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<RotaryTensors> {
-        Some(RotaryTensors {
-            cos: loaded.next()?,
-            sin: loaded.next()?,
-            inv_freq: loaded.next()?,
         })
     }
 }

@@ -8,8 +8,8 @@ use pe_core::{Element, Sinusoidal, SinusoidalConfig};
 use crate::checkpoint::file::message::{error, quoted};
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
 use crate::checkpoint::load::{Loaded, differences};
-use crate::checkpoint::scheme::{Rows, Scheme, Sealed};
-use crate::checkpoint::schemes::fields::Fields;
+use crate::checkpoint::scheme::{Scheme, Sealed};
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 use crate::layers::additive::PositionalEncoding;
 use crate::layers::config::PositionalEncodingConfig;
@@ -24,7 +24,7 @@ impl Scheme for Sinusoidal {
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
     const WIDTH: &'static str = "d_model";
     type Config = SinusoidalConfig;
-    type Fields = Fields<SinusoidalConfig>;
+    type Fields = ConfigFields<SinusoidalConfig>;
     type Tensors = Tensor;
 
     fn build(config: SinusoidalConfig, _end: u64) -> Result<Self> {
@@ -49,18 +49,6 @@ impl Scheme for Sinusoidal {
                 tables.iter_mut().try_for_each(|table| blocks.write(table))
             },
         )
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
-        Fields::of(self, rows)
-    }
-
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
-        fields.build()
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
-        loaded.next()
     }
 }
 

@@ -7,11 +7,11 @@ use pe_core::{Element, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::compare::compare;
-use crate::checkpoint::file::element::{dtype_from_name, dtype_name};
 use crate::checkpoint::load::{LoadOptions, load, load_as};
 use crate::checkpoint::pass::NonFinite;
 use crate::checkpoint::save::{SaveOptions, export, save};
-use crate::checkpoint::scheme::{FORMAT, Rows, Scheme, Sealed};
+use crate::checkpoint::scheme::{Scheme, Sealed};
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,16 +22,6 @@ struct Config {
     d_model: usize,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    format: u32,
-    scheme: String,
-    config: Config,
-    rows: usize,
-    dtype: String,
-}
-
 impl Sealed for Learned {}
 
 impl Scheme for Learned {
@@ -40,7 +30,7 @@ impl Scheme for Learned {
     const WIDTH: &'static str = "d_model";
     const COMPUTED: bool = false;
     type Config = Config;
-    type Fields = Fields;
+    type Fields = ConfigFields<Config>;
     type Tensors = Tensor;
 
     fn build(config: Config, _end: u64) -> Result<Self> {
@@ -60,29 +50,6 @@ impl Scheme for Learned {
         _positions: Range<u64>,
     ) -> pe_core::Result<impl FnMut(&mut [Vec<T>]) -> pe_core::Result<()>> {
         Err::<fn(&mut [Vec<T>]) -> pe_core::Result<()>, _>(Error::OutOfMemory { bytes: 0 })
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Fields> {
-        Ok(Fields {
-            format: FORMAT,
-            scheme: Self::NAME.to_owned(),
-            config: self.0.clone(),
-            rows: rows.rows,
-            dtype: dtype_name(rows.dtype)?.to_owned(),
-        })
-    }
-
-    fn from_fields(fields: Fields) -> std::result::Result<(Self, Rows), String> {
-        let rows = Rows {
-            start: 0,
-            rows: fields.rows,
-            dtype: dtype_from_name(&fields.dtype)?,
-        };
-        Ok((Self(fields.config), rows))
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
-        loaded.next()
     }
 }
 

@@ -9,7 +9,7 @@ use pe_core::{Element, Timestep, TimestepConfig};
 
 use crate::checkpoint::file::read::DEFAULT_TENSOR;
 use crate::checkpoint::scheme::{Rows, Scheme, Sealed};
-use crate::checkpoint::schemes::fields::Fields;
+use crate::checkpoint::schemes::fields::ConfigFields;
 use crate::checkpoint::spec::Spec;
 
 /// Specification of a table of timestep embeddings.
@@ -32,7 +32,7 @@ impl Scheme for Timestep {
     const TABLES: &'static [&'static str] = &[DEFAULT_TENSOR];
     const WIDTH: &'static str = "width";
     type Config = TimestepConfig;
-    type Fields = Fields<TimestepConfig>;
+    type Fields = ConfigFields<TimestepConfig>;
     type Tensors = Tensor;
 
     fn build(config: TimestepConfig, _end: u64) -> Result<Self> {
@@ -71,17 +71,5 @@ impl Scheme for Timestep {
                 tables.iter_mut().try_for_each(|table| blocks.write(table))
             },
         )
-    }
-
-    fn to_fields(&self, rows: &Rows) -> Result<Self::Fields> {
-        Fields::of(self, rows)
-    }
-
-    fn from_fields(fields: Self::Fields) -> std::result::Result<(Self, Rows), String> {
-        fields.build()
-    }
-
-    fn tensors(mut loaded: impl Iterator<Item = Tensor>) -> Option<Tensor> {
-        loaded.next()
     }
 }

@@ -1,7 +1,7 @@
 //! Slopes of ALiBi, and biases linear in the distance, from their numbers.
 
 use super::estimate::{ln, snapped};
-use super::view::{View, precision};
+use super::view::{Tally, View, compare_with, precision};
 use super::{Agreement, Identified};
 use crate::families::bias::alibi::{AlibiConfig, alibi_slopes};
 use crate::rows::element::Element;
@@ -16,16 +16,7 @@ pub(super) fn of_slopes<T: Element>(values: &[T]) -> Option<(Identified, Agreeme
     let slopes: Vec<f64> = values.iter().map(|value| sign * value.to_f64()).collect();
     let config = config(&slopes, precision::<T>())?;
     let exact = alibi_slopes::<T>(&config).ok()?;
-    let (mut equal, mut largest_error) = (0usize, 0f64);
-    for (found, exact) in values.iter().zip(&exact) {
-        let exact = sign * exact.to_f64();
-        equal += usize::from(found.to_f64() == exact);
-        largest_error = largest_error.max((found.to_f64() - exact).abs());
-    }
-    let agreement = Agreement {
-        equal_share: equal as f64 / values.len() as f64,
-        largest_error,
-    };
+    let agreement = compare_with(values, exact.iter().map(|slope| sign * slope.to_f64()));
     Some((
         Identified::Alibi {
             config,
@@ -54,23 +45,17 @@ pub(super) fn of_biases<T: Element>(
     let exact = alibi_slopes::<f64>(&config).ok()?;
     // The key with the bias zero.
     let zero = -(view.at(0, 0) / slopes[0]).round();
-    let (mut equal, mut largest_error) = (0usize, 0f64);
+    let mut tally = Tally::default();
     for (head, slope) in exact.iter().enumerate() {
         for key in 0..view.width {
             let expected = sign * slope * (key as f64 - zero);
             let found = values[head * view.width + key];
-            let error = (found.to_f64() - expected).abs();
-            if error > 8.0 * view.precision * expected.abs() {
+            if (found.to_f64() - expected).abs() > 8.0 * view.precision * expected.abs() {
                 return None;
             }
-            equal += usize::from(found == T::from_f64(expected));
-            largest_error = largest_error.max(error);
+            tally.add(found, T::from_f64(expected));
         }
     }
-    let agreement = Agreement {
-        equal_share: equal as f64 / values.len() as f64,
-        largest_error,
-    };
     let keys = Some(view.width);
     Some((
         Identified::Alibi {
@@ -78,7 +63,7 @@ pub(super) fn of_biases<T: Element>(
             negative,
             keys,
         },
-        agreement,
+        tally.agreement(),
     ))
 }
 

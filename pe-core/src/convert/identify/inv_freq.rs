@@ -1,7 +1,7 @@
 //! Bases and scalings of rotary frequencies from their numbers.
 
 use super::estimate::{exp, ln, pow, simplest, snapped};
-use super::view::precision;
+use super::view::{compare_with, precision};
 use super::{Agreement, Identified};
 use crate::families::rotary::{Rotary, RotaryConfig, RotaryFrequencies};
 use crate::rows::element::Element;
@@ -22,34 +22,19 @@ pub(super) fn identify<T: Element>(values: &[T]) -> Option<(Identified, Agreemen
         .map(|value| (value.to_f64(), uncertainty))
         .collect();
     let config = classify(&estimates)?;
-    let exact = at_one(&config)?.inv_freq();
-    let (exact, mut agreement) = (config.clone(), agreement(values, &exact));
+    let mut agreement = compare_with(values, at_one(&config)?.inv_freq());
     let recipe = RotaryConfig {
         recipe: RotaryRecipe::HfF32,
-        ..config
+        ..config.clone()
     };
-    let mut best = exact;
+    let mut best = config;
     if let Some(frequencies) = at_one(&recipe) {
-        let other = self::agreement(values, &frequencies.inv_freq());
+        let other = compare_with(values, frequencies.inv_freq());
         if other.equal_share > agreement.equal_share {
             (best, agreement) = (recipe, other);
         }
     }
     Some((Identified::InvFreq { config: best }, agreement))
-}
-
-fn agreement<T: Element>(values: &[T], frequencies: &[f64]) -> Agreement {
-    let pairs = values.iter().zip(frequencies);
-    let expected = pairs.map(|(found, expected)| (found, T::from_f64(*expected)));
-    let (mut equal, mut largest_error) = (0usize, 0f64);
-    for (found, expected) in expected {
-        equal += usize::from(*found == expected);
-        largest_error = largest_error.max((found.to_f64() - expected.to_f64()).abs());
-    }
-    Agreement {
-        equal_share: equal as f64 / values.len().max(1) as f64,
-        largest_error,
-    }
 }
 
 fn at_one(config: &RotaryConfig) -> Option<RotaryFrequencies> {

@@ -81,6 +81,42 @@ pub(super) fn spread(count: usize, most: usize) -> Vec<usize> {
     all
 }
 
+/// Counts equal entries and keeps the largest difference.
+#[derive(Default)]
+pub(super) struct Tally {
+    entries: usize,
+    equal: usize,
+    largest_error: f64,
+}
+
+impl Tally {
+    pub(super) fn add<T: Element>(&mut self, found: T, expected: T) {
+        self.entries += 1;
+        self.equal += usize::from(found == expected);
+        let error = (found.to_f64() - expected.to_f64()).abs();
+        self.largest_error = self.largest_error.max(error);
+    }
+
+    pub(super) fn agreement(&self) -> Agreement {
+        Agreement {
+            equal_share: self.equal as f64 / self.entries.max(1) as f64,
+            largest_error: self.largest_error,
+        }
+    }
+}
+
+/// Compares entries with computed numbers.
+pub(super) fn compare_with<T: Element>(
+    values: &[T],
+    expected: impl IntoIterator<Item = f64>,
+) -> Agreement {
+    let mut tally = Tally::default();
+    for (found, expected) in values.iter().zip(expected) {
+        tally.add(*found, T::from_f64(expected));
+    }
+    tally.agreement()
+}
+
 /// Compares all entries with computed ones. `compute` writes the rows of a range.
 pub(super) fn compare<T: Element>(
     values: &[T],
@@ -89,17 +125,13 @@ pub(super) fn compare<T: Element>(
 ) -> Result<Agreement> {
     const BLOCK: usize = 256;
     let rows = values.len() / width.max(1);
-    let (mut equal, mut largest_error) = (0usize, 0f64);
+    let mut tally = Tally::default();
     for start in (0..rows).step_by(BLOCK) {
         let end = rows.min(start + BLOCK);
         let computed = compute(start..end)?;
-        for (found, expected) in values[start * width..end * width].iter().zip(&computed) {
-            equal += usize::from(found == expected);
-            largest_error = largest_error.max((found.to_f64() - expected.to_f64()).abs());
+        for (found, expected) in values[start * width..end * width].iter().zip(computed) {
+            tally.add(*found, expected);
         }
     }
-    Ok(Agreement {
-        equal_share: equal as f64 / values.len().max(1) as f64,
-        largest_error,
-    })
+    Ok(tally.agreement())
 }

@@ -5,11 +5,11 @@ use candle_core::{Device, Tensor, WithDType};
 use pe_candle::checkpoint::{SaveOptions, SinusoidalSpec};
 use pe_core::{
     Agreement, Element, Identified, Recipe, RotaryColumns, Sinusoidal, SinusoidalConfig,
-    convert_columns, identify,
+    convert_columns,
 };
 
 use crate::cli::ConvertArgs;
-use crate::sources::tensors::{self, Entries, Wanted};
+use crate::sources::tensors::{self, Entries, Wanted, each_type};
 use crate::sources::write::write;
 use crate::terminal::outcome::BadUsage;
 use crate::terminal::page::Page;
@@ -26,12 +26,7 @@ struct Found {
 
 pub(super) fn convert(args: &ConvertArgs) -> Result<Page> {
     let found = only_table(args)?;
-    match &found.entries {
-        Entries::F32(entries) => of(args, &found, entries),
-        Entries::F64(entries) => of(args, &found, entries),
-        Entries::F16(entries) => of(args, &found, entries),
-        Entries::BF16(entries) => of(args, &found, entries),
-    }
+    each_type!(&found.entries, entries => of(args, &found, entries))
 }
 
 /// Reads the tensor that is named, or the only one that can be converted.
@@ -46,13 +41,7 @@ fn only_table(args: &ConvertArgs) -> Result<Found> {
             others.push((tensor.name, "unknown".to_owned()));
             return Ok(());
         };
-        let found = match &entries {
-            Entries::F32(entries) => identify(entries, &tensor.shape),
-            Entries::F64(entries) => identify(entries, &tensor.shape),
-            Entries::F16(entries) => identify(entries, &tensor.shape),
-            Entries::BF16(entries) => identify(entries, &tensor.shape),
-        };
-        let found = found.map_err(|error| anyhow!("{}: {error}", clean(&tensor.name, 200)))?;
+        let found = entries.identify(&tensor.name, &tensor.shape)?;
         match found.found {
             Identified::Sinusoidal { .. } | Identified::Rotary { .. } => tables.push(Found {
                 name: tensor.name,
