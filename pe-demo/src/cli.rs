@@ -27,5 +27,7 @@ pub(crate) use help::command;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
+#[cfg(test)]
+pub(crate) use program::Cli;
 pub(crate) use program::{Command, VerbosityArgs};
 pub(crate) use train::TrainArgs;
