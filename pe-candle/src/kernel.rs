@@ -57,7 +57,7 @@ pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{
-    AddEncoding, AddTrained, AngleRotation, Direction, GatherSum, Gathering, Outcome, Read,
+    AddEncoding, AddTrained, AngleRotation, Direction, GatherSum, Gathering, Outcome, Packed, Read,
     Rotation, Rules, ScaledDropout, Side, SoftmaxBias, Term, bias_dtype,
 };
 pub use plan::{Plan, Route};

@@ -231,7 +231,8 @@ pub use pe_core::{
 pub use tensors::axes::{AxisOrder, HeadOrder};
 pub use tensors::convert::{sinusoidal_tensor, table_to_tensor};
 pub use tensors::positions::{
-    position_ids_for_packed, position_ids_from_attention_mask, position_ids_from_token_ids,
+    position_ids_for_mrope, position_ids_for_packed, position_ids_from_attention_mask,
+    position_ids_from_token_ids,
 };
 pub use tensors::temperature::{score_temperature_at, score_temperature_tensor};
 

@@ -21,7 +21,6 @@ pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
 pub(crate) use files::convert::ConvertArgs;
 pub(crate) use files::diagnose::DiagnoseArgs;
-pub(crate) use files::identify::IdentifyArgs;
 pub(crate) use files::resize::ResizeArgs;
 pub(crate) use help::command;
 pub(crate) use numbers::Scaling;

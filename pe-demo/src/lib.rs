@@ -172,9 +172,11 @@ fn dispatch(
                 false => export::run(&options, about_files),
             }
         }
-        Command::Convert(args) => convert::run(&args, about_files),
+        Command::Convert(args) => convert::run(&convert::Options::new(args)?, about_files),
         Command::Diagnose(args) => diagnose::run(&diagnose::Options::from(args), out),
-        Command::Identify(args) => identify::run(&args, out),
+        Command::Identify(args) => {
+            identify::run(&args.file, args.tensor.as_deref(), args.json, out)
+        }
         Command::Inspect(args) => inspect::run(&args.file, args.json, out),
         Command::Resize(args) => resize::run(&resize::Options::new(args)?, about_files),
         Command::Train(args) => train::run(&train::Options::new(args)?, out, log),

@@ -367,6 +367,15 @@ fn biases_of_config_files() {
         found(r#"{"model_type": "bloom", "n_head": 112}"#),
         alibi(112, 8.0)
     );
+    // Baichuan-13B, and 7B, which rotates.
+    assert_eq!(
+        found(r#"{"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40}"#),
+        alibi(40, 8.0)
+    );
+    assert_eq!(
+        found(r#"{"model_type": "baichuan", "hidden_size": 4096, "num_attention_heads": 32}"#),
+        None
+    );
     assert_eq!(
         found(r#"{"model_type": "mpt", "n_heads": 64}"#),
         alibi(64, 8.0)

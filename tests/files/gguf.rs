@@ -118,6 +118,25 @@ fn layers_of_gguf_files_rotate_with_their_factors() {
     assert_eq!(config.rotary.scaling, scaling);
     let xs = Tensor::ones((1, 2, 3, 16), DType::F32, cpu).unwrap();
     assert_eq!(rotary.apply(&xs, 5).unwrap().dims(), [1, 2, 3, 16]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, &bytes).unwrap();
+    let of_path = RotaryEmbedding::from_gguf_file(&path, None, DType::F32, cpu).unwrap();
+    assert_eq!(of_path.config(), config);
+    std::fs::write(&path, &bytes[..40]).unwrap();
+    let missing = folder.path().join("other.gguf");
+    for (path, expected) in [
+        (path.as_path(), "GGUF: "),
+        (&missing, "No such file"),
+        (folder.path(), "not a regular file"),
+    ] {
+        let error = RotaryEmbeddingConfig::from_gguf_file(path, None)
+            .unwrap_err()
+            .to_string();
+        let begin = format!("{path:?}: {expected}");
+        assert!(error.starts_with(&begin), "{error}");
+    }
     let error = RotaryEmbeddingConfig::from_gguf(&mut Cursor::new(&bytes[..40]), None);
     assert!(error.unwrap_err().to_string().contains("GGUF: "));
     let invented = RotaryEmbeddingConfig::from_gguf(&mut Cursor::new(&bytes), Some("x"));

@@ -28,8 +28,8 @@ fn command(program: &str, before: &[&str], test: &str, path: &Path) -> Command {
     command
 }
 
-/// Rows of the large table: 48 MiB.
-const LARGE: usize = 12_288;
+/// Rows of the large table: 12 MiB, many blocks of a writer.
+const LARGE: usize = 3072;
 
 /// Two large tables of the same size, of different positions.
 fn large(start: u64) -> SinusoidalSpec {

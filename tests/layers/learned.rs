@@ -408,7 +408,7 @@ fn presets_name_the_tensors_of_their_models() -> Result<()> {
         let vb = VarBuilder::from_tensors(tensors, DType::F32, CPU);
         let vb = if prefix.is_empty() { vb } else { vb.pp(prefix) };
         let loaded = LearnedPositional::new(config.clone(), vb)?;
-        assert_eq!(f64s(&loaded.table()?), f64s(&made.table()?));
+        assert_eq!(f64s(loaded.table()), f64s(made.table()));
         let none = VarBuilder::from_tensors(HashMap::new(), DType::F32, CPU);
         assert!(error_of(LearnedPositional::new(config, none)).contains(name));
     }
@@ -425,7 +425,7 @@ fn initial_values_depend_on_the_seed_alone() -> Result<()> {
             ..LearnedPositionalConfig::new(64, 100)
         };
         let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, CPU);
-        Ok(f64s(&LearnedPositional::new(config, vb)?.table()?))
+        Ok(f64s(LearnedPositional::new(config, vb)?.table()))
     };
     let values = of(1, LearnedRows::Offset(0))?;
     assert_eq!(values, of(1, LearnedRows::Offset(0))?);
@@ -443,7 +443,7 @@ fn initial_values_depend_on_the_seed_alone() -> Result<()> {
     map.all_vars()[0].set(&ones)?;
     let second = LearnedPositional::new(config(4), vb)?;
     for layer in [first, second] {
-        assert_eq!(f64s(&layer.table()?), vec![1.0; 32]);
+        assert_eq!(f64s(layer.table()), vec![1.0; 32]);
     }
     Ok(())
 }
@@ -461,7 +461,7 @@ fn training_moves_the_rows_that_are_used() -> Result<()> {
     let tokens = Tensor::new(&[[5u32, 6, 7, 1], [5, 6, 1, 1]], CPU)?;
     let xs = Tensor::zeros((2, 4, 4), DType::F32, CPU)?;
     let target = Tensor::ones((2, 4, 4), DType::F32, CPU)?;
-    let before = f64s(&layer.table()?);
+    let before = f64s(layer.table());
     let loss = || {
         let ys = layer.forward_with_tokens(&xs, &tokens, true)?;
         ys.sub(&target)?.sqr()?.sum_all()
@@ -472,7 +472,7 @@ fn training_moves_the_rows_that_are_used() -> Result<()> {
     }
     // Three tokens of padding keep their loss of 4 each.
     assert!(first > 25.0 && (loss()?.to_scalar::<f32>()? - 12.0).abs() < 0.1);
-    let after = f64s(&layer.table()?);
+    let after = f64s(layer.table());
     for row in 0..10 {
         let moved = (0..4).any(|column| after[4 * row + column] != before[4 * row + column]);
         assert_eq!(moved, (2..5).contains(&row), "{row}");
@@ -491,7 +491,7 @@ fn inplace_results_equal_fresh_ones() -> Result<()> {
         assert_eq!(f64s(&xs), wanted);
         assert_eq!(
             f64s(&layer.encoding(4, 2)?),
-            f64s(&layer.table()?.narrow(0, 6, 2)?)
+            f64s(&layer.table().narrow(0, 6, 2)?)
         );
     }
     let table = Var::from_tensor(&numbers(&[8, 6], DType::F32, 4))?;
@@ -573,6 +573,51 @@ fn bad_input_is_an_error_with_its_values() -> Result<()> {
     assert_eq!(
         error_of(LearnedPositional::new(config, vb())),
         "d_model 0 is not at least 1"
+    );
+    Ok(())
+}
+
+/// Presets and files agree, and a layer loads the table of its file.
+#[test]
+fn configurations_are_those_of_the_files() -> Result<()> {
+    for (json, preset) in [
+        (
+            r#"{"model_type": "bert", "hidden_size": 8, "max_position_embeddings": 12}"#,
+            LearnedPreset::Bert,
+        ),
+        (
+            r#"{"model_type": "opt", "hidden_size": 8, "max_position_embeddings": 12}"#,
+            LearnedPreset::Opt,
+        ),
+        (
+            r#"{"model_type": "gpt2", "n_embd": 8, "n_positions": 12}"#,
+            LearnedPreset::Gpt2,
+        ),
+        (
+            r#"{"model_type": "whisper", "d_model": 8, "max_target_positions": 12}"#,
+            LearnedPreset::Whisper,
+        ),
+        (
+            r#"{"model_type": "xlm-roberta", "hidden_size": 8, "max_position_embeddings": 14}"#,
+            LearnedPreset::Roberta,
+        ),
+        (
+            r#"{"model_type": "clip", "text_config": {"model_type": "clip_text_model", "hidden_size": 8,
+                "max_position_embeddings": 12}}"#,
+            LearnedPreset::Clip,
+        ),
+    ] {
+        let config = LearnedPositionalConfig::from_hf_config(json)?;
+        assert_eq!(config, LearnedPositionalConfig::from_preset(preset, 8, 12));
+        let vb = VarBuilder::from_varmap(&VarMap::new(), DType::F32, CPU);
+        assert_eq!(LearnedPositional::new(config, vb)?.max_seq_len(), 12);
+    }
+    let error = error_of(LearnedPositionalConfig::from_hf_config(
+        r#"{"model_type": "t5"}"#,
+    ));
+    assert_eq!(
+        error,
+        "config.json: model_type \"t5\" has no learned table that is known"
     );
     Ok(())
 }

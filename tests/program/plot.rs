@@ -5,14 +5,15 @@ mod files;
 mod numbers;
 mod rotary;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::util::{arg, run};
 
 /// All figures, in the order of the catalog.
-const FIGURES: [&str; 24] = [
+pub(crate) const FIGURES: [&str; 24] = [
     "angle-rates",
     "angle-map",
     "encoding-map",
@@ -39,19 +40,51 @@ const FIGURES: [&str; 24] = [
     "resize-kernels",
 ];
 
-/// The numbers of one figure, drawn with further options.
-fn numbers(name: &str, options: &str) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    // SVG is the cheaper picture.
-    let path = arg(folder.path());
-    run(&format!(
-        "plot {name} --data json --format svg -o {path} {options}"
-    ));
-    read(&folder.path().join(format!("{name}.json")))
+/// Output of `plot` and the files that it wrote.
+pub(crate) struct Drawn {
+    printed: String,
+    files: BTreeMap<String, Vec<u8>>,
 }
 
-fn read(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+/// Draws figures into a new folder.
+fn draw(options: &str) -> Drawn {
+    let folder = tempfile::tempdir().unwrap();
+    // Folders are made as needed.
+    let folder = folder.path().join("a/b");
+    let printed = run(&format!("plot -o {} {options}", arg(&folder)));
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let file = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read(path).unwrap())
+    };
+    let files = entries.map(file).collect();
+    Drawn { printed, files }
+}
+
+impl Drawn {
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.files[&format!("{name}.json")]).unwrap()
+    }
+
+    fn text(&self, file: &str) -> &str {
+        std::str::from_utf8(&self.files[file]).unwrap()
+    }
+}
+
+/// All figures with their numbers, drawn once for all tests.
+fn all() -> &'static Drawn {
+    static ALL: OnceLock<Drawn> = OnceLock::new();
+    ALL.get_or_init(|| draw("--data json"))
+}
+
+/// The numbers of one figure, drawn with further options.
+pub(crate) fn numbers(name: &str, options: &str) -> Value {
+    if options.is_empty() {
+        return all().json(name);
+    }
+    // SVG is the cheaper picture.
+    draw(&format!("{name} --data json --format svg {options}")).json(name)
 }
 
 fn floats(value: &Value) -> Vec<f64> {

@@ -105,3 +105,29 @@ fn paths_are_found_in_code_and_links() {
     let text = "`a/b.rs`, `cargo run x/y.py`, `NAME/z.rs`, `x · y`, [w](c/d.png) [v](https://e/f.rs) `/proc`";
     assert_eq!(paths(text), ["a/b.rs", "x/y.py", "c/d.png"]);
 }
+
+/// A moved or rewritten line would leave the reason for its surviving mutant behind. `mutants.py --check` looks at the
+/// functions as well.
+#[test]
+fn argued_mutants_name_files_and_lines_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let list = std::fs::read_to_string(root.join("tests/scripts/equivalent.toml")).unwrap();
+    let value = |entry: &str, key: &str| -> String {
+        let start = format!("\n{key} = ");
+        let line = entry.split(&start).nth(1).unwrap().lines().next().unwrap();
+        let inside = line.trim_matches(|c| c == '"' || c == '\'').to_owned();
+        match line.starts_with('"') {
+            true => inside.replace("\\\"", "\""),
+            false => inside,
+        }
+    };
+    let mut stale = Vec::new();
+    for entry in list.split("\n[[mutant]]").skip(1) {
+        let (file, line) = (value(entry, "file"), value(entry, "line"));
+        let code = std::fs::read_to_string(root.join(&file)).unwrap_or_default();
+        if !code.lines().any(|of| of.trim() == line) {
+            stale.push(format!("{file}: {line}"));
+        }
+    }
+    assert!(stale.is_empty(), "{stale:#?}");
+}

@@ -3,6 +3,7 @@
 pub(crate) mod alibi;
 mod fields;
 pub(crate) mod fourier;
+mod gguf;
 pub(crate) mod grid;
 pub(crate) mod rotary;
 pub(crate) mod sinusoidal;

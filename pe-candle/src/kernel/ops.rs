@@ -10,4 +10,4 @@ pub(crate) use add::{AddEncoding, AddTrained, ScaledDropout};
 pub(crate) use angles::AngleRotation;
 pub(crate) use gather_sum::{GatherSum, Gathering, Side};
 pub(crate) use rotation::{Direction, Rotation};
-pub(crate) use softmax_bias::{Outcome, Read, Rules, SoftmaxBias, Term, bias_dtype};
+pub(crate) use softmax_bias::{Outcome, Packed, Read, Rules, SoftmaxBias, Term, bias_dtype};

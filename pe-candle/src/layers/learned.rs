@@ -65,6 +65,7 @@ use config::{LearnedPositionalConfig, LearnedRows, LearnedShape};
 #[derive(Debug, Clone)]
 pub struct LearnedPositional {
     config: LearnedPositionalConfig,
+    table: Tensor,
     /// The layer that adds rows of the table, whatever it holds.
     pub(crate) adding: PositionalEncoding,
 }
@@ -136,9 +137,13 @@ impl LearnedPositional {
             _ => bail!("the table has {rows} rows, but position 0 has row {first}"),
         };
         let additive = config.additive()?;
-        let adding =
-            PositionalEncoding::trained(additive, table.contiguous()?, config.rows.padding())?;
-        Ok(Self { config, adding })
+        let table = table.contiguous()?;
+        let adding = PositionalEncoding::trained(additive, table.clone(), config.rows.padding())?;
+        Ok(Self {
+            config,
+            table,
+            adding,
+        })
     }
 
     /// Adds the rows of the positions starting at `offset`, one for each index along `T`.
@@ -241,11 +246,8 @@ impl LearnedPositional {
     }
 
     /// Returns the complete table, of shape `[rows, d_model]`, with the rows before position 0.
-    ///
-    /// # Errors
-    /// Returns an error if the table's device reports one.
-    pub fn table(&self) -> Result<Tensor> {
-        self.adding.table()
+    pub fn table(&self) -> &Tensor {
+        &self.table
     }
 
     /// Returns the configuration. After [`from_table`](Self::from_table) its `max_seq_len` is that of the

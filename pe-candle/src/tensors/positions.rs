@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor, TensorId, bail};
+use pe_core::MropePositions;
 
 use crate::tensors::memory;
 
@@ -97,6 +98,57 @@ pub fn position_ids_for_packed(lengths: &[usize], device: &Device) -> Result<Ten
         ids.extend((0..*length).map(|position| position as u32));
     }
     Tensor::from_vec(ids, total, device)
+}
+
+/// Returns the positions of sequences of text, images, and videos as the tensor that transformers has, of shape `[3, B, T]` and type
+/// `u32`: time, height, and width. [`RotaryEmbedding::cos_sin_by_axis`](crate::RotaryEmbedding::cos_sin_by_axis) and
+/// [`AxialRotaryEmbedding`](crate::AxialRotaryEmbedding) accept it. Shorter sequences are padded on the right with position 1, as
+/// transformers pads.
+///
+/// # Errors
+/// Returns an error if there is no sequence, the lists of one differ in length, or memory cannot hold the tensor.
+///
+/// # Examples
+/// ```
+/// use candle_core::Device;
+/// use pe_candle::{MropeSegment, PatchGrid, mrope_position_ids};
+///
+/// let grid = PatchGrid { frames: 1, rows: 2, columns: 4 };
+/// let image = MropeSegment::Vision { grid, merge: 2, time_interval: 1.0 };
+/// let positions = mrope_position_ids(&[image, MropeSegment::Text { tokens: 1 }])?;
+/// let ids = pe_candle::position_ids_for_mrope(&[positions], &Device::Cpu)?;
+/// assert_eq!(ids.to_vec3::<u32>()?, [[[0, 0, 2]], [[0, 0, 2]], [[0, 1, 2]]]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+pub fn position_ids_for_mrope(sequences: &[MropePositions], device: &Device) -> Result<Tensor> {
+    let longest = sequences.iter().map(|sequence| sequence.time.len()).max();
+    let Some(longest) = longest else {
+        bail!("no sequence is given");
+    };
+    for (index, sequence) in sequences.iter().enumerate() {
+        let lens = sequence.lists().map(<[u32]>::len);
+        if lens != [sequence.time.len(); 3] {
+            bail!("sequence {index} has {lens:?} positions in time, height, and width");
+        }
+    }
+    let mut ids = Vec::new();
+    let total = longest
+        .checked_mul(sequences.len())
+        .and_then(|ids| ids.checked_mul(3));
+    if total.is_none_or(|total| ids.try_reserve_exact(total).is_err()) {
+        bail!(
+            "no memory for the position ids of {} sequences of {longest} tokens",
+            sequences.len()
+        );
+    }
+    for axis in 0..3 {
+        for sequence in sequences {
+            let list = sequence.lists().into_iter().nth(axis).unwrap_or_default();
+            ids.extend_from_slice(list);
+            ids.extend(std::iter::repeat_n(1, longest.saturating_sub(list.len())));
+        }
+    }
+    Tensor::from_vec(ids, (3, sequences.len(), longest), device)
 }
 
 /// Position ids on the host, each below a limit.

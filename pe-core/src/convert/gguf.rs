@@ -435,7 +435,9 @@ fn scaling(
             short_long: Some(_),
             ..
         } if ramp.is_some() => {
-            let why = "rope.scaling.type yarn with rope_factors_long.weight is not supported";
+            let why = "rope.scaling.type is \"yarn\" and rope_factors_long.weight is there: llama.cpp \
+                       would apply YaRN's ramp to frequencies that depend on the length, which no \
+                       released model has; factors by length need the type \"longrope\"";
             return Err(problem(why));
         }
         GgufFactors {

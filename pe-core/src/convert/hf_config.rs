@@ -5,7 +5,8 @@
 //! each ([`HfRotary::keys`]). A key that the class of the model type does not read has no effect here
 //! either. A key about rotary embeddings without effect is an error. With
 //! [`UnknownKeys::Warn`] it is listed by name instead. [`read_model`] also names the scheme of models
-//! that encode positions in another way, and [`read_bias`] reads the biases of attention.
+//! that encode positions in another way, [`read_bias`] reads the biases of attention, and [`read_learned`] the
+//! learned table.
 //!
 //! ```
 //! use pe_core::hf_config::{self, UnknownKeys};
@@ -26,7 +27,6 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod bias;
 mod classes;
 mod common;
 mod families;
@@ -45,7 +45,8 @@ use crate::families::rotary::{Mrope, RotaryConfig, ScoreTemperature};
 use crate::spec::pair_layout::PairLayout;
 use reader::Reader;
 
-pub use bias::{HfBias, read_bias};
+pub use schemes::bias::{HfBias, read_bias};
+pub use schemes::learned::{HfLearned, read_learned};
 pub use schemes::{HfPositions, HfScheme};
 
 /// Treatment of keys that are about rotary embeddings and have no effect here.
@@ -68,7 +69,7 @@ pub struct HfRotary {
     /// Sets of frequencies: one, or one per type of layer.
     pub layers: Vec<HfLayer>,
     /// Type of each layer, by index: those of `layer_types`, or of the model type's pattern. Empty
-    /// if neither is known.
+    /// if neither is known. For DeepSeek V4 these are the names of its sets, `main` and `compress`.
     pub layer_types: Vec<String>,
     /// Indices of the layers without a rotary embedding, as far as they are known.
     pub unrotated: Vec<usize>,

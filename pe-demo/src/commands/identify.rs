@@ -10,23 +10,28 @@ use anyhow::{Result, bail};
 use pe_core::{Element, Identification, Identified};
 
 pub(super) use self::document::Document;
-use crate::cli::IdentifyArgs;
 use crate::sources::tensors::{self, Tensor, Wanted, each_type};
 use crate::terminal::emit::{print, print_line};
 use crate::terminal::outcome::Outcome;
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
 
-pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
+/// Prints the convention of the named tensor of a file, or of each.
+pub(crate) fn run(
+    file: &Path,
+    tensor: Option<&str>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Outcome> {
     let wanted = Wanted {
-        name: args.tensor.as_deref(),
+        name: tensor,
         most_bytes: Wanted::MOST,
     };
     let mut found = 0usize;
-    tensors::read(&args.file, wanted, &mut |tensor| {
+    tensors::read(file, wanted, &mut |tensor| {
         found += 1;
         let report = Report::new(&tensor)?;
-        match args.json {
+        match json {
             true => print_line(out, &Document::new(&report)),
             false => {
                 let mut page = Page::new();
@@ -36,11 +41,11 @@ pub(crate) fn run(args: &IdentifyArgs, out: &mut dyn Write) -> Result<Outcome> {
         }
     })?;
     if found == 0 {
-        let name = match &args.tensor {
+        let name = match tensor {
             Some(name) => format!("no tensor \"{}\"", clean(name, 200)),
             None => "no tensors".to_owned(),
         };
-        bail!("{}: {name}", clean_path(&args.file));
+        bail!("{}: {name}", clean_path(file));
     }
     Ok(Outcome::Success)
 }

@@ -232,6 +232,32 @@ fn factors_are_read_strictly() {
     }
 }
 
+/// llama.cpp would combine them. No released model has both.
+#[test]
+fn factors_by_length_with_the_ramp_of_yarn_are_refused_with_the_reason() {
+    use GgufValue::{Float, Text, Unsigned};
+    let metadata = [
+        ("general.architecture", Text("phi3".to_owned())),
+        ("phi3.context_length", Unsigned(128)),
+        ("phi3.embedding_length", Unsigned(16)),
+        ("phi3.attention.head_count", Unsigned(2)),
+        ("phi3.rope.scaling.type", Text("yarn".to_owned())),
+        ("phi3.rope.scaling.factor", Float(4.0)),
+    ];
+    let factors = GgufFactors {
+        short_long: Some((vec![1.0; 4], vec![2.0; 4])),
+        ..GgufFactors::default()
+    };
+    let error = rotary(&metadata, &factors).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "GGUF: rope.scaling.type is \"yarn\" and rope_factors_long.weight is there: llama.cpp would apply YaRN's ramp to \
+         frequencies that depend on the length, which no released model has; factors by length need the type \"longrope\""
+    );
+    let longrope = [("phi3.rope.scaling.type", Text("longrope".to_owned()))];
+    rotary(&[&metadata[..4], &longrope].concat(), &factors).unwrap();
+}
+
 #[test]
 fn metadata_that_does_not_fit_is_an_error() {
     use GgufValue::{Float, List, Signed, Text, Unsigned};

@@ -42,6 +42,57 @@ fn layers_are_found_by_their_index() {
     assert!(plain.layer_at(1000).unwrap().is_some());
 }
 
+/// transformers gives DeepSeek V4's layers with a window alone the set `main`, and all others `compress`.
+#[test]
+fn layers_of_deepseek_v4_have_a_set_each() {
+    let bases = |more: Value| -> Vec<f64> {
+        let mut config = json!({"model_type": "deepseek_v4", "num_hidden_layers": 4});
+        config
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let model = read(&config);
+        let base = |index| model.layer_at(index).unwrap().unwrap().rotary.base;
+        assert!(model.layer_at(4).is_err());
+        (0..4).map(base).collect()
+    };
+    let (main, compress) = (1e4, 160_000.0);
+    // Without either key, no layer attends to a window alone.
+    assert_eq!(bases(json!({})), [compress; 4]);
+    let wanted = [compress, main, compress, compress];
+    // Released files number a layer for several tokens at a time too.
+    assert_eq!(
+        bases(json!({"compress_ratios": [128, 0, 4, 128, 0]})),
+        wanted
+    );
+    let types = json!([
+        "heavily_compressed_attention",
+        "sliding_attention",
+        "compressed_sparse_attention",
+        "heavily_compressed_attention"
+    ]);
+    assert_eq!(bases(json!({"layer_types": types})), wanted);
+    for (more, expected) in [
+        (
+            json!({"compress_ratios": [2]}),
+            "compress_ratios 2 is none of 0, 4, and 128",
+        ),
+        (
+            json!({"compress_ratios": 4}),
+            "compress_ratios is not a list of numbers",
+        ),
+        (
+            json!({"layer_types": ["full_attention"]}),
+            "layer_types \"full_attention\" is not a type of this model's layers",
+        ),
+    ] {
+        assert_eq!(
+            error(&small("deepseek_v4", &more)),
+            format!("config.json: {expected}")
+        );
+    }
+}
+
 #[test]
 fn models_of_patches_are_refused_by_name() {
     for model_type in [

@@ -1,5 +1,5 @@
 //! Any text as a model's config.json: read without a panic, strictly or not, and what is
-//! accepted gives frequencies or an error, and slopes or buckets of an attention bias.
+//! accepted gives frequencies or an error, slopes or buckets of an attention bias, and rows of a learned table.
 
 use pe_core::Rotary;
 use pe_core::hf_config::{self, HfBias, UnknownKeys};
@@ -14,6 +14,7 @@ pub fn check(input: &[u8]) {
         return;
     };
     check_bias(text);
+    check_learned(text);
     let strict = hf_config::read(text, UnknownKeys::Reject);
     let Ok(model) = hf_config::read(text, UnknownKeys::Warn) else {
         assert!(strict.is_err());
@@ -24,6 +25,10 @@ pub fn check(input: &[u8]) {
         Err(_) => assert!(!model.warnings.is_empty()),
     }
     assert!(!model.layers.is_empty());
+    for index in 0..model.layer_types.len() {
+        let unrotated = model.unrotated.contains(&index);
+        assert!(!unrotated || model.layer_at(index).is_ok_and(|layer| layer.is_none()));
+    }
     if !computed(input, 32) {
         return;
     }
@@ -46,6 +51,15 @@ pub fn check(input: &[u8]) {
             frequencies.fill(1, &mut cos, &mut sin).unwrap();
             assert!(cos.iter().chain(&sin).all(|entry| !entry.is_nan()));
         }
+    }
+}
+
+/// The learned table: read without a panic, and what is accepted has a row of position 0.
+fn check_learned(text: &str) {
+    if let Ok(learned) = hf_config::read_learned(text) {
+        assert!(learned.first_row < learned.table_rows);
+        let after = learned.padding_row.map(|row| row as usize + 1);
+        assert!(after.is_none_or(|row| row == learned.first_row));
     }
 }
 

@@ -301,6 +301,66 @@ fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     Ok(())
 }
 
+/// Packed queries see the keys of their own sequence, which may be more or fewer.
+#[test]
+fn packed_queries_see_the_keys_of_their_sequence() -> Result<()> {
+    let (lengths, kv_lengths) = ([2, 0, 1, 3], [1, 2, 0, 3]);
+    let mask = ScoreMask::none().with_packed_cross(&lengths, &kv_lengths)?;
+    let scores = numbers(&[1, 2, 6, 6], DType::F32, 17);
+    let mut wanted = vec![-INF; 36];
+    let (mut row, mut first) = (0, 0);
+    for (len, kv_len) in lengths.into_iter().zip(kv_lengths) {
+        for row in row..row + len {
+            wanted[6 * row + first..6 * row + first + kv_len].fill(0.0);
+        }
+        (row, first) = (row + len, first + kv_len);
+    }
+    let wanted = Tensor::from_vec(wanted, (1, 1, 6, 6), CPU)?;
+    let explicit = AttentionBias::from_tensor(&wanted)?;
+    let none = ScoreMask::none();
+    assert_eq!(
+        f64s(&softmax_with_bias(&scores, None, 0.5, &mask)?),
+        f64s(&softmax_with_bias(&scores, Some(&explicit), 0.5, &none)?)
+    );
+    // A query without keys has no weights.
+    let weights = softmax_with_bias(&scores, None, 0.5, &mask)?;
+    assert!(
+        f64s(&weights.narrow(2, 2, 1)?)
+            .iter()
+            .all(|weight| *weight == 0.0)
+    );
+    let same = ScoreMask::causal(0).with_packed(&lengths)?;
+    let cross = ScoreMask::causal(0).with_packed_cross(&lengths, &lengths)?;
+    assert_eq!(
+        f64s(&softmax_with_bias(&scores, None, 0.5, &same)?),
+        f64s(&softmax_with_bias(&scores, None, 0.5, &cross)?)
+    );
+    let error = error_of(softmax_with_bias(
+        &numbers(&[1, 1, 6, 5], DType::F32, 17),
+        None,
+        0.5,
+        &mask,
+    ));
+    assert_eq!(
+        error,
+        "6 packed tokens do not go with 6 queries from position 0 on and 5 keys"
+    );
+    let short = ScoreMask::none().with_packed_cross(&[2], &[6])?;
+    assert_eq!(
+        error_of(softmax_with_bias(&scores, None, 0.5, &short)),
+        "2 packed queries and 6 packed keys do not go with 6 queries from position 0 on and 6 keys"
+    );
+    assert_eq!(
+        error_of(ScoreMask::none().with_packed_cross(&[2, 3], &[4])),
+        "2 sequences of queries do not go with 1 sequences of keys"
+    );
+    for lengths in [[usize::MAX, 1], [1 << 32, 0]] {
+        let error = error_of(ScoreMask::none().with_packed_cross(&[1, 1], &lengths));
+        assert!(error.ends_with("together exceed 4294967295"), "{error}");
+    }
+    Ok(())
+}
+
 /// Configurations from `config.json`, and tables of another shape than the configuration.
 #[test]
 fn configurations_name_what_they_lack() -> Result<()> {
@@ -316,6 +376,16 @@ fn configurations_name_what_they_lack() -> Result<()> {
     let deberta = DebertaBiasConfig::from_hf_config(json)?;
     assert_eq!((deberta.num_heads, deberta.scale(8)), (12, 0.25));
     assert!(deberta.content_to_position && !deberta.position_to_content);
+    let error = error_of(Alibi::from_hf_config(json, DType::F32, CPU));
+    assert!(
+        error.starts_with("the model has no ALiBi, but Disentangled"),
+        "{error}"
+    );
+    let llama = r#"{"model_type": "llama"}"#;
+    assert_eq!(
+        error_of(Alibi::from_hf_config(llama, DType::F32, CPU)),
+        "the model has no ALiBi, nor another bias that its config.json states"
+    );
     let error = error_of(T5BiasConfig::from_hf_config(json, direction));
     assert!(error.starts_with("the model has no bias by buckets of distances, but Some(Dis"));
     let rows = RelativeRows::Clipped {

@@ -103,6 +103,8 @@ fn masks(kv_len: usize, offset: usize) -> Result<Vec<ScoreMask>> {
         ScoreMask::causal(offset).with_padding(&padding)?,
         ScoreMask::sliding_window(offset, 3),
         ScoreMask::window(offset, Some(2), Some(1)).with_packed(&[1, kv_len - 1])?,
+        ScoreMask::window(offset, None, None)
+            .with_packed_cross(&[kv_len - 1, 0, 1], &[2, 1, kv_len - 3])?,
     ])
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use candle_core::{D, Var};
 use pe_candle::{
     AxialPositions, AxialRotaryConfig, AxialRotaryEmbedding, AxialRotaryEmbeddingConfig,
-    AxialRotaryPreset, AxisPairing, CoordinateAxis, Element, RotaryAxis, rotary,
+    AxialRotaryPreset, AxisPairing, CoordinateAxis, Element, PatchGrid, RotaryAxis, rotary,
 };
 use pe_tests::{golden, tolerance};
 use serde_json::Value;
@@ -406,6 +406,67 @@ fn tables_of_four_grids_are_kept() -> Result<()> {
             });
         }
     });
+    Ok(())
+}
+
+/// Images of several sizes in a sequence have the rows of each, one after the other.
+#[test]
+fn images_have_the_rows_of_their_grids() -> Result<()> {
+    let image = |frames, rows, columns| PatchGrid {
+        frames,
+        rows,
+        columns,
+    };
+    let images = [
+        image(1, 2, 4),
+        image(2, 2, 2),
+        image(2, 2, 2),
+        image(1, 0, 2),
+        image(3, 4, 2),
+    ];
+    let sizes = [[1, 2, 4], [2, 2, 2], [2, 2, 2], [1, 0, 2], [3, 4, 2]];
+    for config in kinds().into_iter().chain([
+        AxialRotaryPreset::Qwen2Vl.config(32),
+        AxialRotaryPreset::Flux.config(128),
+    ]) {
+        let rotary = pe_candle::AxialRotary::new(config.clone())?;
+        let packed = rotary.images_tables::<f32>(&images)?;
+        let each = sizes.map(|sizes| rotary.grid_tables::<f32>(&sizes).unwrap());
+        let of = |table: &dyn Fn(&pe_candle::AxialTables<f32>) -> Vec<f32>| {
+            let wanted: Vec<f32> = each.iter().flat_map(table).collect();
+            assert_eq!(table(&packed), wanted, "{config:?}");
+        };
+        of(&|tables| tables.first.cos.as_slice().to_vec());
+        of(&|tables| tables.first.sin.as_slice().to_vec());
+        of(&|tables| {
+            tables
+                .second
+                .as_ref()
+                .map_or(Vec::new(), |second| second.sin.as_slice().to_vec())
+        });
+        let layer = axial(config.clone(), HeadOrder::HeadFirst, DType::F32);
+        let xs = numbers(
+            &[2, 3, packed.first.cos.rows(), config.head_dim],
+            DType::F32,
+            8,
+        );
+        let ys = layer.apply(&xs, &images)?;
+        let mut start = 0;
+        for (sizes, tables) in sizes.iter().zip(&each) {
+            let tokens = tables.first.cos.rows();
+            let part = layer.apply(&xs.narrow(2, start, tokens)?, sizes)?;
+            assert_eq!(bits(&ys.narrow(2, start, tokens)?), bits(&part));
+            start += tokens;
+        }
+    }
+    let flat = AxialRotaryConfig::new(vec![RotaryAxis::new(8, 100.0)]);
+    let layer = axial(flat, HeadOrder::HeadFirst, DType::F32);
+    let error = error_of(layer.apply(&numbers(&[1, 1, 8, 8], DType::F32, 8), &images));
+    assert!(error.contains("[1, 2, 4]"), "{error}");
+    let layer = of_preset(AxialRotaryPreset::Pixtral, 16, DType::F32);
+    let huge = [image(1, u32::MAX, 2), image(1, 2, 2)];
+    let error = error_of(layer.cos_sin(&huge));
+    assert!(error.contains("8589934594"), "{error}");
     Ok(())
 }
 

@@ -167,3 +167,47 @@ fn angles_of_several_axes_come_in_through_cos_and_sin() -> Result<()> {
     }
     Ok(())
 }
+
+/// The tensor of transformers: `[3, B, T]`, padded on the right with 1.
+#[test]
+fn positions_of_several_coordinates_become_a_tensor() -> Result<()> {
+    use pe_candle::{MropePositions, MropeSegment, PatchGrid, position_ids_for_mrope};
+    let grid = PatchGrid {
+        frames: 1,
+        rows: 2,
+        columns: 4,
+    };
+    let image = MropeSegment::Vision {
+        grid,
+        merge: 2,
+        time_interval: 1.0,
+    };
+    let of = |segments: &[MropeSegment]| pe_candle::mrope_position_ids(segments).unwrap();
+    let text = MropeSegment::Text { tokens: 1 };
+    let sequences = [of(&[text, image, text]), of(&[text, text])];
+    let ids = position_ids_for_mrope(&sequences, CPU)?;
+    assert_eq!(
+        ids.to_vec3::<u32>()?,
+        [
+            [[0, 1, 1, 3], [0, 1, 1, 1]],
+            [[0, 1, 1, 3], [0, 1, 1, 1]],
+            [[0, 1, 2, 3], [0, 1, 1, 1]],
+        ]
+    );
+    let (cos, _) =
+        layer(config(16, 16), DType::F32).cos_sin_by_axis(&[0, 0, 0, 1, 1, 1, 2, 2], &ids)?;
+    assert_eq!(cos.dims(), [2, 4, 8]);
+    assert_eq!(
+        error_of(position_ids_for_mrope(&[], CPU)),
+        "no sequence is given"
+    );
+    let uneven = MropePositions {
+        time: vec![0, 1],
+        ..of(&[text])
+    };
+    assert_eq!(
+        error_of(position_ids_for_mrope(&[of(&[text]), uneven], CPU)),
+        "sequence 1 has [2, 1, 1] positions in time, height, and width"
+    );
+    Ok(())
+}

@@ -212,21 +212,22 @@ def make_qwen2_vl_text():
 
 
 def bert(config, cls, **options):
-    """Encoders with learned positions see padding on the right."""
+    """Encoders with learned positions."""
     shared = {
         **SMALL, "hidden_act": "gelu", "max_position_embeddings": 64, "type_vocab_size": 2, "layer_norm_eps": 1e-12,
         "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "initializer_range": 0.02, "position_embedding_type": "absolute",
     }
     del shared["num_key_value_heads"]
-    text({**shared, **config}, lambda config: cls(config, add_pooling_layer=False), positions=False, **options)
+    text({**shared, **config}, lambda config: cls(config, add_pooling_layer=False), **options)
 
 
 def make_bert():
-    bert({"model_type": "bert"}, transformers.BertModel, sides=["right"])
+    # Without position ids it counts padding on the left.
+    bert({"model_type": "bert"}, transformers.BertModel)
 
 
 def make_roberta():
-    bert({"model_type": "roberta", "pad_token_id": 1, "layer_norm_eps": 1e-5}, transformers.RobertaModel)
+    bert({"model_type": "roberta", "pad_token_id": 1, "layer_norm_eps": 1e-5}, transformers.RobertaModel, positions=False)
 
 
 def make_opt():

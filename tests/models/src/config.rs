@@ -35,8 +35,6 @@ pub struct Config {
         alias = "feed_forward_proj"
     )]
     pub hidden_act: Activation,
-    #[serde(default, alias = "n_positions")]
-    pub max_position_embeddings: usize,
     pub sliding_window: Option<usize>,
     #[serde(default)]
     pub tie_word_embeddings: bool,

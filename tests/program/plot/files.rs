@@ -1,35 +1,15 @@
 //! The files: their sizes, their bytes, their being whole.
 
-use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use super::{FIGURES, floats, read};
-use crate::util::{arg, run, run_error, without_pictures};
-
-fn plot(folder: &Path, options: &str) -> String {
-    run(&format!("plot -o {} {options}", arg(folder)))
-}
-
-fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, std::fs::read(path).unwrap())
-        })
-        .collect()
-}
+use super::{Drawn, FIGURES, all, draw, floats};
+use crate::util::{arg, run_error, without_pictures};
 
 #[test]
 fn figures_are_written_with_their_numbers_and_the_same_bytes_twice() {
-    let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (folder.path().join("a/b"), folder.path().join("c"));
-    let printed = plot(&first, "--data json");
-    plot(&second, "--data json");
-    let files = all_files(&first);
-    assert!(files == all_files(&second));
+    let Drawn { printed, files } = all();
+    assert!(*files == draw("--data json").files);
     let mut expected: Vec<String> = FIGURES
         .iter()
         .flat_map(|name| [format!("{name}.json"), format!("{name}.png")])
@@ -69,9 +49,7 @@ fn figures_are_written_with_their_numbers_and_the_same_bytes_twice() {
 
 #[test]
 fn d5_the_rings_move_through_fifty_positions() {
-    let folder = tempfile::tempdir().unwrap();
-    plot(folder.path(), "rings --format svg");
-    let bytes = std::fs::read(folder.path().join("rings.gif")).unwrap();
+    let bytes = &all().files["rings.gif"];
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::Indexed);
     let mut decoder = options.read_info(&bytes[..]).unwrap();
@@ -93,15 +71,14 @@ fn d5_the_rings_move_through_fifty_positions() {
 
 #[test]
 fn svg_files_hold_text_and_nothing_from_elsewhere() {
-    let folder = tempfile::tempdir().unwrap();
-    plot(folder.path(), "--format svg");
+    let drawn = draw("--format svg");
+    assert!(drawn.files["rings.gif"] == all().files["rings.gif"]);
     for name in FIGURES {
-        let path = folder.path().join(format!("{name}.svg"));
-        let svg = std::fs::read_to_string(path).unwrap();
+        let svg = drawn.text(&format!("{name}.svg"));
         assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "));
         assert!(svg.ends_with("</svg>\n"), "{name}");
         assert!(svg.contains("<text "), "{name}");
-        let words = without_pictures(&svg);
+        let words = without_pictures(svg);
         assert!(!words.contains("NaN") && !words.contains("inf"), "{name}");
         assert_eq!(words.matches("http").count(), 1, "{name}");
         for image in svg.split("<image ").skip(1) {
@@ -115,21 +92,16 @@ fn svg_files_hold_text_and_nothing_from_elsewhere() {
 
 #[test]
 fn csv_and_json_hold_the_same_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    for format in ["csv", "json"] {
-        let options = format!("dimensions tiles rings --format svg --data {format}");
-        plot(folder.path(), &options);
-    }
+    let drawn = draw("dimensions tiles rings --format svg --data csv");
     let lines = |name: &str| -> Vec<String> {
-        let path = folder.path().join(format!("{name}.csv"));
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = drawn.text(&format!("{name}.csv"));
         text.lines().map(str::to_owned).collect()
     };
     let last = |lines: &[String]| -> Vec<f64> {
         let last = |line: &String| line.rsplit(',').next().unwrap().parse().unwrap();
         lines[1..].iter().map(last).collect()
     };
-    let json = |name: &str| read(&folder.path().join(format!("{name}.json")));
+    let json = |name: &str| all().json(name);
 
     let curves = lines("dimensions");
     assert_eq!(curves[0], "panel,curve,x,y");

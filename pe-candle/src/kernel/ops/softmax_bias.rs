@@ -21,7 +21,7 @@ use gradients::Back;
 use rows::{Pass, Scale, Terms};
 
 pub(crate) use rows::Outcome;
-pub(crate) use rules::Rules;
+pub(crate) use rules::{Packed, Rules};
 pub(crate) use terms::{Read, Term};
 
 /// `factor s + bias`, one of them bounded by `cap tanh(z / cap)`, without the keys that the rules exclude, and the softmax of it.

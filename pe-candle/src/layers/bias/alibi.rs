@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
+use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{
     AlibiConfig, Element, alibi_distances, alibi_positions, alibi_slopes, relative_distances,
 };
@@ -59,6 +60,34 @@ impl Alibi {
             slopes,
             kept: ByDistance::new(),
         })
+    }
+
+    /// Creates the layer of a model's `config.json`, given as its text or as a `serde_json::Value` ([`hf_config::read_bias`]).
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{DType, Device};
+    /// use pe_candle::Alibi;
+    ///
+    /// let json = r#"{"model_type": "mpt", "n_heads": 32, "attn_config": {"alibi": true, "alibi_bias_max": 16}}"#;
+    /// let alibi = Alibi::from_hf_config(json, DType::F32, &Device::Cpu)?;
+    /// assert_eq!((alibi.config().num_heads, alibi.config().bias_max), (32, 16.0));
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the file states another bias or none. Also returns the errors of [`hf_config::read_bias`] and
+    /// [`new`](Self::new).
+    pub fn from_hf_config<'a>(
+        config: impl Into<HfConfig<'a>>,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        match hf_config::read_bias(config)? {
+            Some(HfBias::Alibi(config)) => Self::new(config, dtype, device),
+            Some(other) => bail!("the model has no ALiBi, but {other:?}"),
+            None => bail!("the model has no ALiBi, nor another bias that its config.json states"),
+        }
     }
 
     /// Uses caller-supplied slopes `[num_heads]`, trained ones with gradients included. Values are products in their type. `bias_max` of

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use crate::kernel::Rules;
+use crate::kernel::{Packed, Rules};
 
 /// Rules that exclude keys. No mask of the shape of the scores is built.
 ///
@@ -72,20 +72,55 @@ impl ScoreMask {
     /// [`position_ids_for_packed`](crate::position_ids_for_packed), as queries and as keys.
     ///
     /// # Errors
-    /// Returns an error if the lengths together exceed 2^32 - 1.
-    pub fn with_packed(mut self, lengths: &[usize]) -> Result<Self> {
-        let total = lengths
-            .iter()
-            .try_fold(0usize, |sum, len| sum.checked_add(*len));
-        let Some(total) = total.filter(|total| u32::try_from(*total).is_ok()) else {
-            bail!("lengths {lengths:?} together exceed 4294967295");
-        };
-        let (mut ranges, mut first) = (Vec::with_capacity(total), 0);
-        for len in lengths {
-            ranges.resize(ranges.len() + len, (first as u32, (first + len) as u32));
-            first += len;
+    /// Returns an error if the lengths together exceed 2^32 - 1, or memory does not suffice for them.
+    pub fn with_packed(self, lengths: &[usize]) -> Result<Self> {
+        self.with_packed_cross(lengths, lengths)
+    }
+
+    /// Excludes keys of other sequences as well, where queries and keys are packed with different lengths: the attention of a decoder
+    /// to its encoder. Query sequence `i` sees key sequence `i`.
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{ScoreMask, softmax_with_bias};
+    ///
+    /// let mask = ScoreMask::none().with_packed_cross(&[1, 2], &[2, 1])?;
+    /// let scores = Tensor::zeros((1, 3, 3), DType::F32, &Device::Cpu)?;
+    /// let weights = softmax_with_bias(&scores, None, 1.0, &mask)?.squeeze(0)?;
+    /// assert_eq!(weights.to_vec2::<f32>()?, [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the numbers of sequences differ, the lengths of either together exceed 2^32 - 1, or memory does not suffice
+    /// for them.
+    pub fn with_packed_cross(mut self, lengths: &[usize], kv_lengths: &[usize]) -> Result<Self> {
+        if lengths.len() != kv_lengths.len() {
+            let (queries, keys) = (lengths.len(), kv_lengths.len());
+            bail!("{queries} sequences of queries do not go with {keys} sequences of keys");
         }
-        self.rules.packed = Some(ranges.into());
+        let sum = |lengths: &[usize]| {
+            let add = |sum: usize, len: &usize| sum.checked_add(*len);
+            let total = lengths.iter().try_fold(0, add);
+            match total.filter(|total| u32::try_from(*total).is_ok()) {
+                Some(total) => Ok(total),
+                None => bail!("lengths {lengths:?} together exceed 4294967295"),
+            }
+        };
+        let (total, kv_total) = (sum(lengths)?, sum(kv_lengths)?);
+        let (mut ranges, mut first) = (Vec::new(), 0);
+        if ranges.try_reserve_exact(total).is_err() {
+            bail!("no memory for the sequences of {total} queries");
+        }
+        for (len, kv_len) in lengths.iter().zip(kv_lengths) {
+            ranges.resize(ranges.len() + len, (first as u32, (first + kv_len) as u32));
+            first += kv_len;
+        }
+        self.rules.packed = Some(Packed {
+            keys: ranges.into(),
+            kv_len: kv_total,
+        });
         Ok(self)
     }
 }

@@ -150,13 +150,18 @@ impl<'a> Call<'a> {
             _ => {}
         }
         match &mask.rules.packed {
-            Some(ranges)
-                if ranges.len() != kv_len || mask.rules.offset.saturating_add(q_len) > kv_len =>
+            Some(packed)
+                if packed.kv_len != kv_len
+                    || mask.rules.offset.saturating_add(q_len) > packed.keys.len() =>
             {
+                let (queries, keys) = (packed.keys.len(), packed.kv_len);
+                let offset = mask.rules.offset;
+                let packed = match queries == keys {
+                    true => format!("{keys} packed tokens"),
+                    false => format!("{queries} packed queries and {keys} packed keys"),
+                };
                 bail!(
-                    "{} packed tokens do not go with {q_len} queries from position {} on and {kv_len} keys",
-                    ranges.len(),
-                    mask.rules.offset
+                    "{packed} do not go with {q_len} queries from position {offset} on and {kv_len} keys"
                 )
             }
             _ => {}

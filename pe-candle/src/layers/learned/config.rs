@@ -3,6 +3,7 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use candle_core::{Error, Result, bail};
+use pe_core::hf_config::{self, HfConfig, HfLearned};
 
 use crate::layers::config::{EmbeddingScale, PositionalEncodingConfig, check_max_seq_len};
 use crate::layers::learned::normal::Start;
@@ -67,6 +68,37 @@ impl LearnedPositionalConfig {
     /// fields have their defaults.
     pub fn from_preset(preset: LearnedPreset, d_model: usize, max_seq_len: usize) -> Self {
         preset.config(d_model, max_seq_len)
+    }
+
+    /// Reads width, rows, and the tensor's name from a model's `config.json`, given as its text or as a `serde_json::Value`
+    /// ([`hf_config::read_learned`] lists the models). Of models with an encoder and a decoder, it is the decoder's table.
+    ///
+    /// # Examples
+    /// ```
+    /// use pe_candle::{LearnedPositionalConfig, LearnedPreset};
+    ///
+    /// let json = r#"{"model_type": "roberta", "hidden_size": 768, "max_position_embeddings": 514, "pad_token_id": 1}"#;
+    /// let config = LearnedPositionalConfig::from_hf_config(json)?;
+    /// assert_eq!(config, LearnedPositionalConfig::from_preset(LearnedPreset::Roberta, 768, 512));
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`hf_config::read_learned`].
+    pub fn from_hf_config<'a>(config: impl Into<HfConfig<'a>>) -> Result<Self> {
+        let HfLearned {
+            d_model,
+            table_rows,
+            first_row,
+            padding_row,
+            tensor,
+            ..
+        } = hf_config::read_learned(config)?;
+        Ok(Self {
+            rows: padding_row.map_or(LearnedRows::Offset(first_row), LearnedRows::Padding),
+            tensor: tensor.to_owned(),
+            ..Self::new(d_model, table_rows.saturating_sub(first_row))
+        })
     }
 
     /// Returns the number of rows of the table.

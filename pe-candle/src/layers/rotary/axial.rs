@@ -45,6 +45,8 @@ pub use self::positions::AxialPositions;
 /// A call accepts one of
 /// - the sizes of a grid, one for each axis: `&[3, 4, 6]`. One more in front repeats the grid, as the frames do
 ///   in a vision model without an axis for time. The preset fixes the positions and their order.
+/// - the sizes of images or videos of a packed sequence, `&[PatchGrid]`, one after the other. Each has prefix and suffix tokens of
+///   its own.
 /// - a tensor of coordinates, of type `u32`, `i64`, `f32`, or `f64`, on any device: `[T, axes]` or
 ///   `[B, T, axes]` as in diffusers, or `[axes, T]` or `[axes, B, T]` as with M-RoPE in transformers.
 ///   [`CoordinateAxis`] fixes which. They are used unchanged, negative and fractional ones too.
@@ -133,6 +135,20 @@ impl AxialRotaryEmbedding {
     /// let q = Tensor::ones((1, 4, 6, 128), DType::F32, device)?;
     /// let q = rotary.apply(&q, &Tensor::new(&ids, device)?)?;
     /// # assert_eq!(q.dims(), [1, 4, 6, 128]);
+    /// # Ok::<(), candle_core::Error>(())
+    /// ```
+    ///
+    /// Images of several sizes in one sequence:
+    /// ```
+    /// use candle_core::{DType, Device, Tensor};
+    /// use pe_candle::{AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, AxialRotaryPreset, PatchGrid};
+    ///
+    /// let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Pixtral, 64);
+    /// let rotary = AxialRotaryEmbedding::new(config, DType::F32, &Device::Cpu)?;
+    /// let images = [(2, 3), (4, 1)].map(|(rows, columns)| PatchGrid { frames: 1, rows, columns });
+    /// let q = Tensor::ones((1, 4, 2 * 3 + 4 * 1, 64), DType::F32, &Device::Cpu)?;
+    /// let q = rotary.apply(&q, &images)?;
+    /// # assert_eq!(q.dims(), [1, 4, 10, 64]);
     /// # Ok::<(), candle_core::Error>(())
     /// ```
     ///

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::family::{Family, Unrotated};
+use super::family::{Family, Sets, Unrotated};
 use super::reader::{self, Reader, error};
 use crate::error::Result;
 
@@ -46,6 +46,9 @@ pub(super) fn layer_types(reader: &mut Reader, family: Family) -> Result<LayerTy
         types: stated(reader)?,
         ..LayerTypes::default()
     };
+    if let Sets::Compressed(_) = family.sets {
+        found.types = by_compression(reader, family, found.types)?;
+    }
     let mut types = BTreeSet::new();
     match family.unrotated {
         Unrotated::Nothing => {}
@@ -98,6 +101,48 @@ fn stated(reader: &mut Reader) -> Result<Vec<String>> {
         .as_array()
         .ok_or_else(|| error(path.clone(), "is not a list of names"))?;
     list.iter().map(|name| reader::name(&path, name)).collect()
+}
+
+/// Returns the sets of DeepSeek V4's layers: `main` for layers that attend to a window alone, `compress` for the
+/// others. Without `layer_types` and `compress_ratios`, all layers compress.
+fn by_compression(reader: &mut Reader, family: Family, stated: Vec<String>) -> Result<Vec<String>> {
+    const RATIOS: &str = "compress_ratios";
+    let set = |compresses: bool| if compresses { "compress" } else { "main" }.to_owned();
+    let layers = count(reader, family)?;
+    let ratios = reader.take(
+        RATIOS,
+        "0 for layers that attend to a window alone, 4 or 128 for layers that compress",
+    );
+    let mut sets = Vec::new();
+    if !stated.is_empty() {
+        for name in &stated {
+            sets.push(set(match name.as_str() {
+                "sliding_attention" => false,
+                "compressed_sparse_attention" | "heavily_compressed_attention" => true,
+                _ => {
+                    let problem = format!("{name:?} is not a type of this model's layers");
+                    return Err(error(reader.path("layer_types"), problem));
+                }
+            }));
+        }
+    } else if let Some(ratios) = ratios {
+        let path = reader.path(RATIOS);
+        let list = ratios
+            .as_array()
+            .ok_or_else(|| error(path.clone(), "is not a list of numbers"))?;
+        for ratio in list {
+            sets.push(set(match reader::count(&path, ratio)? {
+                0 => false,
+                4 | 128 => true,
+                other => return Err(error(path, format!("{other} is none of 0, 4, and 128"))),
+            }));
+        }
+    } else {
+        sets.resize(layers.unwrap_or(0), set(true));
+    }
+    // The last entries of released files are those of layers that transformers does not build.
+    sets.truncate(layers.unwrap_or(sets.len()));
+    Ok(sets)
 }
 
 /// Returns the number of layers, or `None` if it is not known.

@@ -1,7 +1,10 @@
 //! Positional encodings of models without a rotary embedding, by model type and by key.
 
+pub(super) mod bias;
 mod by_type;
+mod file;
 mod keys;
+pub(super) mod learned;
 
 use serde_json::Value;
 

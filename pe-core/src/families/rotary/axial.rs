@@ -19,6 +19,7 @@ use crate::families::rotary::tables::CosSin;
 use crate::limits::MAX_D_MODEL;
 use crate::rows::element::Element;
 use crate::spec::pair_layout::PairLayout;
+use crate::table::Table;
 use crate::turns::position::check_reals;
 
 pub use config::{
@@ -275,6 +276,70 @@ impl AxialRotary {
     /// Also returns the errors of [`tables_at_reals`](Self::tables_at_reals).
     pub fn grid_tables<T: Element>(&self, sizes: &[usize]) -> Result<AxialTables<T>> {
         self.assembled(&self.grid(sizes)?, 1)
+    }
+
+    /// Computes the tables of images or videos of any sizes, one after the other: the rows of
+    /// [`grid_tables`](Self::grid_tables) for frames, rows, and columns of each, with its own prefix and suffix
+    /// tokens.
+    ///
+    /// ```
+    /// use pe_core::{AxialRotary, AxialRotaryPreset, PatchGrid};
+    ///
+    /// let pixtral = AxialRotary::new(AxialRotaryPreset::Pixtral.config(64))?;
+    /// let images = [(2, 3), (4, 1)].map(|(rows, columns)| PatchGrid { frames: 1, rows, columns });
+    /// let tables = pixtral.images_tables::<f32>(&images)?.first;
+    /// assert_eq!(tables.cos.rows(), 2 * 3 + 4 * 1);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the embedding has other than two or three axes, or the images have more than 2^28 tokens.
+    /// Also returns the errors of [`grid_tables`](Self::grid_tables).
+    pub fn images_tables<T: Element>(&self, images: &[PatchGrid]) -> Result<AxialTables<T>> {
+        let config = self.config();
+        let unrotated = (config.prefix_tokens as u64).saturating_add(config.suffix_tokens as u64);
+        let tokens = images.iter().fold(0u64, |tokens, image| {
+            tokens
+                .saturating_add(image.tokens())
+                .saturating_add(unrotated)
+        });
+        check_tokens(tokens)?;
+        let zeros = || -> Result<CosSin<T>> {
+            let zeros = || Table::zeros(tokens, self.pairs());
+            Ok(CosSin {
+                cos: zeros()?,
+                sin: zeros()?,
+            })
+        };
+        let mut all = AxialTables {
+            first: zeros()?,
+            second: self.inner.second.as_ref().map(|_| zeros()).transpose()?,
+        };
+        let append = |all: &mut CosSin<T>, row: usize, image: &CosSin<T>| {
+            for (all, image) in [(&mut all.cos, &image.cos), (&mut all.sin, &image.sin)] {
+                let (start, entries) = (row * image.width(), image.as_slice());
+                all.as_mut_slice()[start..start + entries.len()].copy_from_slice(entries);
+            }
+        };
+        let (mut row, mut last) = (0, None);
+        for image in images {
+            let PatchGrid {
+                frames,
+                rows,
+                columns,
+            } = *image;
+            let tables = match last.take() {
+                Some((of, tables)) if of == *image => tables,
+                _ => self.grid_tables(&[frames as usize, rows as usize, columns as usize])?,
+            };
+            append(&mut all.first, row, &tables.first);
+            if let Some((all, second)) = all.second.as_mut().zip(tables.second.as_ref()) {
+                append(all, row, second);
+            }
+            row += tables.first.cos.rows();
+            last = Some((*image, tables));
+        }
+        Ok(all)
     }
 
     /// Returns the positions of a grid's tokens, one list for each axis.

@@ -8,7 +8,7 @@ use pe_core::{
     convert_columns,
 };
 
-use crate::cli::ConvertArgs;
+use super::options::{Table, Target};
 use crate::sources::tensors::{self, Entries, Wanted, each_type};
 use crate::sources::write::write;
 use crate::terminal::outcome::BadUsage;
@@ -24,19 +24,20 @@ struct Found {
     agreement: Option<Agreement>,
 }
 
-pub(super) fn convert(args: &ConvertArgs) -> Result<Page> {
-    let found = only_table(args)?;
-    each_type!(&found.entries, entries => of(args, &found, entries))
+/// Converts the table and reports what was written.
+pub(super) fn convert(options: &Table) -> Result<Page> {
+    let found = only_table(options)?;
+    each_type!(&found.entries, entries => of(options, &found, entries))
 }
 
 /// Reads the tensor that is named, or the only one that can be converted.
-fn only_table(args: &ConvertArgs) -> Result<Found> {
+fn only_table(options: &Table) -> Result<Found> {
     let (mut tables, mut others) = (Vec::new(), Vec::new());
     let wanted = Wanted {
-        name: args.tensor.as_deref(),
+        name: options.tensor.as_deref(),
         most_bytes: Wanted::MOST,
     };
-    tensors::read(&args.file, wanted, &mut |tensor| {
+    tensors::read(&options.file, wanted, &mut |tensor| {
         let Some(entries) = tensor.entries else {
             others.push((tensor.name, "unknown".to_owned()));
             return Ok(());
@@ -54,7 +55,7 @@ fn only_table(args: &ConvertArgs) -> Result<Found> {
         }
         Ok(())
     })?;
-    let file = clean_path(&args.file);
+    let file = clean_path(&options.file);
     if tables.len() > 1 {
         let names: Vec<String> = tables
             .iter()
@@ -74,14 +75,14 @@ fn only_table(args: &ConvertArgs) -> Result<Found> {
         Some(_) => {
             anyhow!("{file}: no sinusoidal table and no cosines or sines of a rotary embedding")
         }
-        None => match &args.tensor {
+        None => match &options.tensor {
             Some(name) => anyhow!("{file}: no tensor \"{}\"", clean(name, 200)),
             None => anyhow!("{file}: no tensors"),
         },
     })
 }
 
-fn of<T: Element + WithDType>(args: &ConvertArgs, found: &Found, entries: &[T]) -> Result<Page> {
+fn of<T: Element + WithDType>(options: &Table, found: &Found, entries: &[T]) -> Result<Page> {
     match &found.convention {
         Identified::Sinusoidal {
             config,
@@ -89,20 +90,20 @@ fn of<T: Element + WithDType>(args: &ConvertArgs, found: &Found, entries: &[T]) 
             step,
             scale,
             ..
-        } => sinusoidal(args, found, entries, config, [*start, *step, *scale]),
-        Identified::Rotary { columns, .. } => rotary(args, found, entries, *columns),
+        } => sinusoidal(options, found, entries, config, [*start, *step, *scale]),
+        Identified::Rotary { columns, .. } => rotary(options, found, entries, *columns),
         _ => bail!("no convention"),
     }
 }
 
 fn sinusoidal<T: Element + WithDType>(
-    args: &ConvertArgs,
+    options: &Table,
     found: &Found,
     entries: &[T],
     from: &SinusoidalConfig,
     [start, step, scale]: [f64; 3],
 ) -> Result<Page> {
-    let mut to = target(args, from)?;
+    let mut to = target(options, from)?;
     let rows = entries.len() / from.d_model;
     let permutation = convert_columns(from, &to).map_err(|error| anyhow!("{error}"))?;
     let counted = step == 1.0 && scale == 1.0 && start >= 0.0 && start.fract() == 0.0;
@@ -145,59 +146,61 @@ fn sinusoidal<T: Element + WithDType>(
             .agreement
             .is_some_and(|agreement| agreement.equal_share == 1.0);
     let spec = (exact && counted && shape.len() == 2).then_some((to, start as u64, rows));
-    save(args, found, values, shape, spec)?;
-    let mut page = Page::new();
-    page.wrap("wrote ", &clean_path(&args.output));
-    page.wrap(
-        "  ",
-        &format!(
-            "{}: {} rows from position {start}, base {}, from {}, spacing {}, to {}, spacing {}",
-            clean(&found.name, 200),
-            rows,
-            from.base.value(),
-            from.layout.name(),
-            from.spacing.name(),
-            to.layout.name(),
-            to.spacing.name()
-        ),
-    );
-    page.wrap("  ", how);
-    Ok(page)
+    save(options, found, values, shape, spec)?;
+    Ok(wrote(
+        options,
+        &[
+            format!(
+                "{}: {} rows from position {start}, base {}, from {}, spacing {}, to {}, spacing {}",
+                clean(&found.name, 200),
+                rows,
+                from.base.value(),
+                from.layout.name(),
+                from.spacing.name(),
+                to.layout.name(),
+                to.spacing.name()
+            ),
+            how.to_owned(),
+        ],
+    ))
 }
 
-/// Returns the convention that the arguments name, with the base of the table.
-fn target(args: &ConvertArgs, from: &SinusoidalConfig) -> Result<SinusoidalConfig> {
-    if let Some(preset) = args.to {
-        return Ok(SinusoidalConfig {
+/// Returns the convention that the options name, with the base of the table.
+fn target(options: &Table, from: &SinusoidalConfig) -> Result<SinusoidalConfig> {
+    match options.target {
+        Target::Preset(preset) => Ok(SinusoidalConfig {
             base: from.base,
             ..preset.config(from.d_model)
-        });
-    }
-    let layout = args
-        .layout
-        .and_then(|layout| layout.columns)
-        .ok_or_else(|| {
-            BadUsage(
+        }),
+        Target::Layout {
+            columns: Some(layout),
+            ..
+        } => Ok(SinusoidalConfig { layout, ..*from }),
+        Target::Layout { columns: None, .. } => Err(BadUsage(
             "--layout of a sinusoidal table is interleaved, concatenated, or concatenated-cos-first"
                 .to_owned(),
         )
-        })?;
-    Ok(SinusoidalConfig { layout, ..*from })
+        .into()),
+    }
 }
 
 fn rotary<T: Element + WithDType>(
-    args: &ConvertArgs,
+    options: &Table,
     found: &Found,
     entries: &[T],
     from: RotaryColumns,
 ) -> Result<Page> {
-    let to = args.layout.and_then(|layout| layout.pairs).ok_or_else(|| {
-        BadUsage(
+    let Target::Layout {
+        pairs: Some(to), ..
+    } = options.target
+    else {
+        return Err(BadUsage(
             "a table of cosines or sines of a rotary embedding is converted with --layout half-split \
              or --layout interleaved"
                 .to_owned(),
         )
-    })?;
+        .into());
+    };
     let width = *found.shape.last().unwrap_or(&1);
     let pairs = match from {
         RotaryColumns::Once => width,
@@ -220,23 +223,30 @@ fn rotary<T: Element + WithDType>(
     if let Some(width) = shape.last_mut() {
         *width = 2 * pairs;
     }
-    save(args, found, values, shape, None)?;
-    let mut page = Page::new();
-    page.wrap("wrote ", &clean_path(&args.output));
-    page.wrap(
-        "  ",
-        &format!(
+    save(options, found, values, shape, None)?;
+    Ok(wrote(
+        options,
+        &[format!(
             "{}: columns for {} pairs; every entry keeps its bits",
             clean(&found.name, 200),
             to.name()
-        ),
-    );
-    Ok(page)
+        )],
+    ))
+}
+
+/// Reports the file that was written.
+fn wrote(options: &Table, lines: &[String]) -> Page {
+    let mut page = Page::new();
+    page.wrap("wrote ", &clean_path(&options.output));
+    for line in lines {
+        page.wrap("  ", line);
+    }
+    page
 }
 
 /// Writes a table, with its specification where all its entries are exact.
 fn save<T: Element + WithDType>(
-    args: &ConvertArgs,
+    options: &Table,
     found: &Found,
     values: Vec<T>,
     shape: Vec<usize>,
@@ -246,12 +256,12 @@ fn save<T: Element + WithDType>(
     let tensor = Tensor::from_vec(values, shape, &Device::Cpu)?;
     if let Some((config, start, rows)) = spec {
         let spec = SinusoidalSpec::new(config, start, rows, dtype)?;
-        let options = SaveOptions {
+        let named = SaveOptions {
             tensor_names: vec![found.name.clone()],
         };
-        options.save(&args.output, &tensor, &spec)?;
+        named.save(&options.output, &tensor, &spec)?;
         return Ok(());
     }
     let bytes = safetensors::serialize([(found.name.as_str(), &tensor)], None)?;
-    write(&args.output, &bytes)
+    write(&options.output, &bytes)
 }

@@ -44,35 +44,10 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    /// Returns the report as a JSON object.
     pub(crate) fn new(report: &Report) -> Self {
-        let found = &report.identification.found;
-        let agreement = report.identification.agreement;
-        // Numbers of JSON are finite.
-        let statistic = |of: fn(&Statistics) -> f64| {
-            report
-                .statistics
-                .as_ref()
-                .map(of)
-                .filter(|value| value.is_finite())
-        };
-        let plain = Self {
-            tensor: report.name.clone(),
-            dtype: report.dtype.clone(),
-            shape: report.shape.clone(),
-            scheme: found.name(),
-            preset: report.preset(),
-            equal_share: agreement.map(|agreement| agreement.equal_share),
-            largest_error: agreement.map(|agreement| agreement.largest_error),
-            min: statistic(|statistics| statistics.least),
-            mean: statistic(|statistics| statistics.mean),
-            max: statistic(|statistics| statistics.largest),
-            not_finite: report
-                .statistics
-                .as_ref()
-                .map(|statistics| statistics.not_finite),
-            ..Self::default()
-        };
-        match found {
+        let plain = Self::plain(report);
+        match &report.identification.found {
             Identified::Sinusoidal {
                 config,
                 start,
@@ -146,6 +121,36 @@ impl Document {
                 ..plain
             },
             _ => plain,
+        }
+    }
+
+    /// Returns the fields that every tensor has.
+    fn plain(report: &Report) -> Self {
+        let agreement = report.identification.agreement;
+        // Numbers of JSON are finite.
+        let statistic = |of: fn(&Statistics) -> f64| {
+            report
+                .statistics
+                .as_ref()
+                .map(of)
+                .filter(|value| value.is_finite())
+        };
+        Self {
+            tensor: report.name.clone(),
+            dtype: report.dtype.clone(),
+            shape: report.shape.clone(),
+            scheme: report.identification.found.name(),
+            preset: report.preset(),
+            equal_share: agreement.map(|agreement| agreement.equal_share),
+            largest_error: agreement.map(|agreement| agreement.largest_error),
+            min: statistic(|statistics| statistics.least),
+            mean: statistic(|statistics| statistics.mean),
+            max: statistic(|statistics| statistics.largest),
+            not_finite: report
+                .statistics
+                .as_ref()
+                .map(|statistics| statistics.not_finite),
+            ..Self::default()
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The report on a tensor in words.
 
-use pe_core::{Identified, RopeScaling, RotaryColumns};
+use pe_core::{
+    Identified, LearnedStatistics, Preset, RopeScaling, RotaryColumns, SinusoidalConfig,
+};
 
 use super::Report;
 use super::document::part_name;
@@ -52,32 +54,7 @@ pub(crate) fn convention(report: &Report) -> String {
             step,
             scale,
             presets,
-        } => {
-            let names: Vec<&str> = presets.iter().map(|preset| preset.name()).collect();
-            let mut words = format!(
-                "sinusoidal: {}, spacing {}, base {}, positions from {start}",
-                config.layout.name(),
-                config.spacing.name(),
-                config.base.value(),
-            );
-            if *step != 1.0 {
-                words += &format!(" in steps of {step}");
-            }
-            if *scale != 1.0 {
-                words += &format!(", times {scale}");
-            }
-            if config.d_model % 2 == 1 {
-                words += &format!(", odd width: {}", config.odd_width.name());
-            }
-            if let Some(row) = config.padding_idx {
-                words += &format!(", zeros at position {row}");
-            }
-            words += &format!("; recipe {}", config.recipe.name());
-            match names.is_empty() {
-                true => words,
-                false => format!("{words}; as in {}", names.join(", ")),
-            }
-        }
+        } => sinusoidal(config, presets, [*start, *step, *scale]),
         Identified::Rotary {
             config,
             part,
@@ -125,22 +102,57 @@ pub(crate) fn convention(report: &Report) -> String {
                 preset.name()
             )
         }
-        Identified::Learned(statistics) => {
-            let mut words = format!(
-                "none of the known conventions, so learned or something else; norms of the rows from {:.3} to {:.3}",
-                statistics.least_norm, statistics.largest_norm
-            );
-            if let Some(near) = statistics.neighbor_similarity {
-                words += &format!("; cosine of neighboring rows {near:.2}");
-            }
-            if let Some(far) = statistics.distant_similarity {
-                words += &format!(", of distant ones {far:.2}");
-            }
-            words
-        }
+        Identified::Learned(statistics) => learned(statistics),
         Identified::Unknown { reason } => format!("no table of positions: {reason}"),
         other => other.name().to_owned(),
     }
+}
+
+/// Returns the words for a sinusoidal table with its first position, step, and scale.
+fn sinusoidal(
+    config: &SinusoidalConfig,
+    presets: &[Preset],
+    [start, step, scale]: [f64; 3],
+) -> String {
+    let names: Vec<&str> = presets.iter().map(|preset| preset.name()).collect();
+    let mut words = format!(
+        "sinusoidal: {}, spacing {}, base {}, positions from {start}",
+        config.layout.name(),
+        config.spacing.name(),
+        config.base.value(),
+    );
+    if step != 1.0 {
+        words += &format!(" in steps of {step}");
+    }
+    if scale != 1.0 {
+        words += &format!(", times {scale}");
+    }
+    if config.d_model % 2 == 1 {
+        words += &format!(", odd width: {}", config.odd_width.name());
+    }
+    if let Some(row) = config.padding_idx {
+        words += &format!(", zeros at position {row}");
+    }
+    words += &format!("; recipe {}", config.recipe.name());
+    match names.is_empty() {
+        true => words,
+        false => format!("{words}; as in {}", names.join(", ")),
+    }
+}
+
+/// Returns the words for a table without a known convention.
+fn learned(statistics: &LearnedStatistics) -> String {
+    let mut words = format!(
+        "none of the known conventions, so learned or something else; norms of the rows from {:.3} to {:.3}",
+        statistics.least_norm, statistics.largest_norm
+    );
+    if let Some(near) = statistics.neighbor_similarity {
+        words += &format!("; cosine of neighboring rows {near:.2}");
+    }
+    if let Some(far) = statistics.distant_similarity {
+        words += &format!(", of distant ones {far:.2}");
+    }
+    words
 }
 
 fn scaling(scaling: &RopeScaling) -> String {

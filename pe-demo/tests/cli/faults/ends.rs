@@ -23,7 +23,7 @@ fn reader_that_goes_away_is_no_failure() {
         "$pe inspect weights.safetensors",
         "$pe inspect weights.safetensors --json",
         "$pe inspect config.json",
-        "$pe plot rings -o figures",
+        "$pe plot sse -o figures",
         "$pe report -o page.html",
         "$pe train --steps 1 --scheme none --d-model 8 --heads 1 --layers 1 --length 8 -o folder",
         "$pe man",

@@ -5,7 +5,6 @@ use candle_nn::{Embedding, Linear, VarBuilder, embedding};
 use pe_candle::Alibi;
 use serde_json::Value;
 
-use super::alibi;
 use crate::blocks::{LayerNorm, linear, parts};
 use crate::{Batch, Config, PostNorm};
 
@@ -52,7 +51,7 @@ impl JinaBert {
                 .get((2, hidden), "token_type_embeddings.weight")?
                 .get(0)?,
             norm: LayerNorm::new(hidden, cfg.norm_eps, at.pp("LayerNorm"))?,
-            alibi: alibi(config, &vb)?,
+            alibi: Alibi::from_hf_config(config, vb.dtype(), vb.device())?,
             layers: (0..cfg.num_hidden_layers)
                 .map(layer)
                 .collect::<Result<_>>()?,

@@ -5,7 +5,6 @@ use candle_nn::{Embedding, VarBuilder, embedding};
 use pe_candle::Alibi;
 use serde_json::Value;
 
-use super::alibi;
 use crate::blocks::{Attention, LayerNorm, Mlp, linear, parts};
 use crate::pre_norm::tied_logits;
 use crate::{Batch, Config, PreNorm};
@@ -37,7 +36,7 @@ impl Mpt {
         };
         Ok(Self {
             tokens: embedding(cfg.vocab_size, hidden, vb.pp("wte"))?,
-            alibi: alibi(config, &vb)?,
+            alibi: Alibi::from_hf_config(config, vb.dtype(), vb.device())?,
             layers: (0..cfg.num_hidden_layers)
                 .map(layer)
                 .collect::<Result<_>>()?,

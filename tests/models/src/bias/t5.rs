@@ -2,7 +2,7 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, VarBuilder, embedding};
-use pe_candle::{BucketDirection, T5Bias, T5BiasConfig};
+use pe_candle::{BucketDirection, ScoreMask, T5Bias, T5BiasConfig};
 use serde_json::Value;
 
 use crate::blocks::{Attention, Mlp, RmsNorm, linear};
@@ -102,7 +102,8 @@ impl T5 {
         xs.apply(&self.encoder.norm)
     }
 
-    /// Returns the logits of all tokens of the decoder, `[B, T, vocab_size]`. `encoded` is the batch of the encoder.
+    /// Returns the logits of all tokens of the decoder, `[B, T, vocab_size]`. `encoded` is the batch of the encoder. Packed sequences of the
+    /// decoder attend to the packed sequences of the encoder in the same order.
     pub fn decode(
         &mut self,
         tokens: &Tensor,
@@ -115,7 +116,13 @@ impl T5 {
             .decoder
             .bias
             .bias(time, batch.offset + time, batch.offset)?;
-        let (mask, whole) = (batch.causal(None)?, encoded.whole()?);
+        let mask = batch.causal(None)?;
+        let whole = match (&batch.lengths, &encoded.lengths) {
+            (Some(lengths), Some(memory)) => {
+                ScoreMask::none().with_packed_cross(lengths, memory)?
+            }
+            _ => encoded.whole()?,
+        };
         for layer in &mut self.decoder.layers {
             let qkv = layer.attention.project(&xs.apply(&layer.norms[0])?)?;
             xs = (xs + layer.attention.attend_cached(qkv, Some(&bias), &mask)?)?;

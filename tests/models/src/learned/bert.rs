@@ -2,7 +2,7 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, VarBuilder, embedding};
-use pe_candle::{LearnedPositional, LearnedPositionalConfig, LearnedPreset};
+use pe_candle::{LearnedPositional, LearnedPositionalConfig};
 use serde_json::Value;
 
 use crate::blocks::{LayerNorm, Mlp};
@@ -19,36 +19,14 @@ pub struct Bert {
 }
 
 impl Bert {
-    /// Loads BERT by its `config.json`.
+    /// Loads BERT or RoBERTa by its `config.json`.
     pub fn new(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
         let cfg = Config::new(config)?;
-        let positions = LearnedPositionalConfig::from_preset(
-            LearnedPreset::Bert,
-            cfg.hidden_size,
-            cfg.max_position_embeddings,
-        );
-        Self::with_positions(&cfg, positions, vb)
-    }
-
-    /// Loads RoBERTa by its `config.json`: its table has rows for padding, which count as `max_position_embeddings`.
-    pub fn new_roberta(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
-        let cfg = Config::new(config)?;
-        let preset = LearnedPreset::Roberta;
-        let mut positions = LearnedPositionalConfig::from_preset(preset, cfg.hidden_size, 0);
-        // Without positions, only the rows before the first remain.
-        positions.max_seq_len = cfg.max_position_embeddings - positions.table_rows();
-        Self::with_positions(&cfg, positions, vb)
-    }
-
-    fn with_positions(
-        cfg: &Config,
-        positions: LearnedPositionalConfig,
-        vb: VarBuilder<'_>,
-    ) -> Result<Self> {
+        let positions = LearnedPositionalConfig::from_hf_config(config)?;
         let at = vb.pp("embeddings");
         let projections = ["query", "key", "value"];
         let layer =
-            |index| PostNorm::new(cfg, projections, vb.pp(format!("encoder.layer.{index}")));
+            |index| PostNorm::new(&cfg, projections, vb.pp(format!("encoder.layer.{index}")));
         Ok(Self {
             words: embedding(cfg.vocab_size, cfg.hidden_size, at.pp("word_embeddings"))?,
             token_type: at

@@ -2,7 +2,7 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, Linear, VarBuilder, embedding};
-use pe_candle::{LearnedPositional, LearnedPositionalConfig, LearnedPreset};
+use pe_candle::{LearnedPositional, LearnedPositionalConfig};
 use serde_json::Value;
 
 use crate::blocks::{Attention, LayerNorm, Mlp};
@@ -27,11 +27,7 @@ impl Gpt2 {
     /// Loads a model by its `config.json`.
     pub fn new(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
         let cfg = Config::new(config)?;
-        let (hidden, inner, rows) = (
-            cfg.hidden_size,
-            cfg.intermediate_size(),
-            cfg.max_position_embeddings,
-        );
+        let (hidden, inner) = (cfg.hidden_size, cfg.intermediate_size());
         let vb = vb.pp("transformer");
         let norm = |vb: VarBuilder<'_>| LayerNorm::new(hidden, cfg.norm_eps, vb);
         let layer = |index| {
@@ -54,7 +50,7 @@ impl Gpt2 {
                 norms: [norm(vb.pp("ln_1"))?, norm(vb.pp("ln_2"))?],
             })
         };
-        let positions = LearnedPositionalConfig::from_preset(LearnedPreset::Gpt2, hidden, rows);
+        let positions = LearnedPositionalConfig::from_hf_config(config)?;
         Ok(Self {
             tokens: embedding(cfg.vocab_size, hidden, vb.pp("wte"))?,
             positions: LearnedPositional::new(positions, vb.clone())?,

@@ -2,7 +2,7 @@
 
 use candle_core::{Module, Result, Tensor};
 use candle_nn::{Embedding, VarBuilder, embedding};
-use pe_candle::{LearnedPositional, LearnedPositionalConfig, LearnedPreset};
+use pe_candle::{LearnedPositional, LearnedPositionalConfig};
 use serde_json::Value;
 
 use crate::blocks::{Attention, LayerNorm, Mlp};
@@ -21,7 +21,7 @@ impl Opt {
     /// Loads a model by its `config.json`.
     pub fn new(config: &Value, vb: VarBuilder<'_>) -> Result<Self> {
         let cfg = Config::new(config)?;
-        let (hidden, rows) = (cfg.hidden_size, cfg.max_position_embeddings);
+        let hidden = cfg.hidden_size;
         let vb = vb.pp("model.decoder");
         let norm = |vb: VarBuilder<'_>| LayerNorm::new(hidden, cfg.norm_eps, vb);
         let layer = |index| {
@@ -35,7 +35,7 @@ impl Opt {
                 ],
             })
         };
-        let positions = LearnedPositionalConfig::from_preset(LearnedPreset::Opt, hidden, rows);
+        let positions = LearnedPositionalConfig::from_hf_config(config)?;
         Ok(Self {
             tokens: embedding(cfg.vocab_size, hidden, vb.pp("embed_tokens"))?,
             positions: LearnedPositional::new(positions, vb.clone())?,

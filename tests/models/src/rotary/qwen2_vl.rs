@@ -33,16 +33,11 @@ impl Qwen2Vl {
         })
     }
 
-    /// Returns the logits of tokens `[B, T]` at positions `[3, B, T]`, after `offset` cached tokens.
-    pub fn forward(
-        &mut self,
-        tokens: &Tensor,
-        positions: &Tensor,
-        offset: usize,
-    ) -> Result<Tensor> {
+    /// Returns the logits of tokens `[B, T]` at positions `[3, B, T]`. The batch states cached tokens, padding, and packed sequences.
+    pub fn forward(&mut self, tokens: &Tensor, positions: &Tensor, batch: Batch) -> Result<Tensor> {
         let batch = Batch {
             cos_sin: Some(self.rotary.cos_sin_by_axis(&self.axes, positions)?),
-            ..Batch::at(offset)
+            ..batch
         };
         self.decoder.forward(tokens, &batch)
     }

@@ -180,8 +180,6 @@ pub(crate) const DECODER: &[Case] = &[
     Case::Packed,
 ];
 pub(crate) const ENCODER: &[Case] = &[Case::Alone, Case::Left, Case::Right, Case::Packed];
-/// Learned positions that PyTorch counts from the left, padding included.
-pub(crate) const PADDED_RIGHT: &[Case] = &[Case::Alone, Case::Right, Case::Packed];
 
 /// Runs a model in all ways of `cases`.
 pub(crate) fn text<M: Model>(
@@ -216,7 +214,6 @@ pub(crate) fn text<M: Model>(
         model: name,
         part,
         cases: match cases.len() {
-            3 => "whole, padded right, packed",
             4 => "whole, padded left and right, packed",
             _ => "whole, steps, padded left and right, packed",
         },

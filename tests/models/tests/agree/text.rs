@@ -3,13 +3,13 @@
 mod upstream;
 
 use candle_core::{DType, Result, Tensor};
-use pe_candle::{MropeSegment, PatchGrid, mrope_position_ids};
+use pe_candle::{MropeSegment, PatchGrid, mrope_position_ids, position_ids_for_mrope};
 use pe_models::Batch;
 use pe_models::bias::{deberta::Deberta, jina_bert::JinaBert, mpt::Mpt, t5::T5};
 use pe_models::learned::{bert::Bert, gpt2::Gpt2, opt::Opt};
 use pe_models::rotary::{self, qwen2_vl::Qwen2Vl};
 
-use crate::kit::{CPU, DECODER, ENCODER, Golden, PADDED_RIGHT, Row, text};
+use crate::kit::{CPU, DECODER, ENCODER, Golden, Row, text};
 
 /// Makes a test of each model, and a list of all of them for the table of MIGRATING.md.
 macro_rules! models {
@@ -36,8 +36,8 @@ models! {
     granite: text("granite", "rotary", DECODER, rotary::granite::load, Some(upstream::granite));
     smollm3: text("smollm3", "rotary, not in all layers", DECODER, rotary::smollm3::load, Some(upstream::smollm3));
     qwen2_vl: qwen2_vl_row();
-    bert: text("bert", "learned", PADDED_RIGHT, Bert::new, Some(upstream::bert));
-    roberta: text("roberta", "learned, after padding", ENCODER, Bert::new_roberta, Some(upstream::roberta));
+    bert: text("bert", "learned", ENCODER, Bert::new, Some(upstream::bert));
+    roberta: text("roberta", "learned, after padding", ENCODER, Bert::new, Some(upstream::roberta));
     opt: text("opt", "learned, from row 2", DECODER, Opt::new, None);
     gpt2: text("gpt2", "learned", DECODER, Gpt2::new, None);
     mpt: text("mpt", "ALiBi", DECODER, Mpt::new, None);
@@ -61,25 +61,54 @@ fn qwen2_vl_row() -> Result<Row> {
     };
     let [before, after] = [3, 4].map(|tokens| MropeSegment::Text { tokens });
     let positions = mrope_position_ids(&[before, image, after])?;
-    let positions = Tensor::new(positions.lists().concat(), CPU)?.reshape((3, 1, ()))?;
+    let positions = position_ids_for_mrope(&[positions], CPU)?;
     let stated = golden.expected("positions").to_dtype(DType::U32)?;
     assert_eq!(positions.to_vec3::<u32>()?, stated.to_vec3::<u32>()?);
 
     let error = |dtype| {
         let load = || Qwen2Vl::new(&golden.config, golden.vb(dtype)?);
-        let whole = load()?.forward(tokens, &positions, 0)?;
+        let whole = load()?.forward(tokens, &positions, Batch::default())?;
         let (mut model, mut steps) = (load()?, Vec::new());
         for (from, len) in [(0, 7), (7, 4), (11, 1), (12, 1)] {
             let ids = positions.narrow(2, from, len)?;
-            steps.push(model.forward(&tokens.narrow(1, from, len)?, &ids, from)?);
+            steps.push(model.forward(&tokens.narrow(1, from, len)?, &ids, Batch::at(from))?);
         }
         let steps = golden.error(&Tensor::cat(&steps, 1)?.squeeze(0)?, wanted)?;
-        Ok::<_, candle_core::Error>(golden.error(&whole.squeeze(0)?, wanted)?.max(steps))
+        // The sequence twice in one row, and twice in a batch with padding on either side.
+        let len = tokens.dim(1)?;
+        let packed = load()?.forward(
+            &Tensor::cat(&[tokens, tokens], 1)?,
+            &Tensor::cat(&[&positions, &positions], 2)?,
+            Batch::packed(&[len, len], CPU)?,
+        )?;
+        let mut apart = golden.error(&whole.squeeze(0)?, wanted)?.max(steps);
+        for half in [0, len] {
+            let found = packed.narrow(1, half, len)?.squeeze(0)?;
+            apart = apart.max(golden.error(&found, wanted)?);
+        }
+        let both = |xs: &Tensor, axis, sequences| {
+            let rows = [
+                xs.pad_with_zeros(axis, 2, 0)?,
+                xs.pad_with_zeros(axis, 0, 2)?,
+            ];
+            Tensor::cat(&rows, sequences)
+        };
+        let mask = both(&tokens.ones_like()?, 1, 0)?;
+        let padded = load()?.forward(
+            &both(tokens, 1, 0)?,
+            &both(&positions, 2, 1)?,
+            Batch::padded(&mask, 0)?,
+        )?;
+        for (row, first) in [(0, 2), (1, 0)] {
+            let found = padded.get(row)?.narrow(0, first, len)?;
+            apart = apart.max(golden.error(&found, wanted)?);
+        }
+        Ok::<_, candle_core::Error>(apart)
     };
     let row = Row {
         model: golden.name,
         part: "rotary, M-RoPE",
-        cases: "whole, steps",
+        cases: "whole, steps, padded left and right, packed",
         f64: error(DType::F64)?,
         f32: error(DType::F32)?,
         torch: golden.torch_error()?,
@@ -125,8 +154,23 @@ fn t5_row() -> Result<Row> {
             wanted,
         )
     };
+    // All sequences in one row, on both sides.
+    let packed = |dtype| {
+        let row = |of: &dyn Fn(&(Tensor, Tensor)) -> Tensor| {
+            let parts: Vec<_> = pairs.iter().map(of).collect();
+            let lengths: Vec<_> = parts.iter().map(|tokens| tokens.dims()[1]).collect();
+            let batch = Batch::packed(&lengths, CPU)?;
+            Ok::<_, candle_core::Error>((Tensor::cat(&parts, 1)?, batch))
+        };
+        let (tokens, encoded) = row(&|(tokens, _)| tokens.clone())?;
+        let (others, batch) = row(&|(_, others)| others.clone())?;
+        let mut model = T5::new(&golden.config, golden.vb(dtype)?)?;
+        let memory = model.encode(&tokens, &encoded)?;
+        let found = model.decode(&others, &batch, &memory, &encoded)?;
+        golden.error(&found.squeeze(0)?, wanted)
+    };
     let largest = |dtype| {
-        let mut largest = 0f64;
+        let mut largest: f64 = packed(dtype)?;
         for (padding, steps) in [
             ([0, 0], false),
             ([0, 0], true),
@@ -141,7 +185,7 @@ fn t5_row() -> Result<Row> {
     let row = Row {
         model: golden.name,
         part: "buckets, encoder and decoder",
-        cases: "whole, steps, padded left and right",
+        cases: "whole, steps, padded left and right, packed",
         f64: largest(DType::F64)?,
         f32: largest(DType::F32)?,
         torch: golden.torch_error()?,

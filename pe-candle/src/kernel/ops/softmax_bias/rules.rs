@@ -3,6 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Sequences that follow each other.
+#[derive(Debug, Clone)]
+pub(crate) struct Packed {
+    /// The first key and the end of the keys of each query position's own sequence.
+    pub(crate) keys: Arc<[(u32, u32)]>,
+    /// The number of all keys.
+    pub(crate) kv_len: usize,
+}
+
 /// Rules that exclude keys. Query `i` is at position `offset + i`, and key `j` at position `j`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
@@ -10,8 +19,8 @@ pub(crate) struct Rules {
     /// The most positions that a key may be before and after the query.
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
-    /// The first key and the end of the keys of each position's own sequence.
-    pub(crate) packed: Option<Arc<[(u32, u32)]>>,
+    /// Packed sequences.
+    pub(crate) packed: Option<Packed>,
     /// One number per key of each sequence, and their shape `[batch, kv_len]`: 0 excludes it.
     pub(crate) padding: Option<(Arc<[u8]>, [usize; 2])>,
 }
@@ -26,7 +35,7 @@ impl Rules {
             position.saturating_add(most).saturating_add(1).min(kv_len)
         });
         if let Some(packed) = &self.packed {
-            let (from, to) = packed[position];
+            let (from, to) = packed.keys[position];
             (first, end) = (first.max(from as usize), end.min(to as usize));
         }
         first.min(end)..end

@@ -3,15 +3,18 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use candle_core::{DType, Device, Result, Tensor, bail};
+use pe_core::PatchGrid;
 
 use super::config::CoordinateAxis;
 use crate::tensors::memory;
 
-/// Positions of a call of [`AxialRotaryEmbedding`](crate::AxialRotaryEmbedding): `&[3, 4, 6]` or `&tensor`.
+/// Positions of a call of [`AxialRotaryEmbedding`](crate::AxialRotaryEmbedding): `&[3, 4, 6]`, `&images`, or `&tensor`.
 #[derive(Debug, Clone, Copy)]
 pub enum AxialPositions<'a> {
     /// Sizes of a grid, one for each axis, or one more in front for frames that repeat.
     Grid(&'a [usize]),
+    /// Sizes of images or videos, one after the other in each sequence.
+    Images(&'a [PatchGrid]),
     /// Coordinates of each token, of type `u32`, `i64`, `f32`, or `f64`.
     Coordinates(&'a Tensor),
 }
@@ -31,6 +34,24 @@ impl<'a, const N: usize> From<&'a [usize; N]> for AxialPositions<'a> {
 impl<'a> From<&'a Vec<usize>> for AxialPositions<'a> {
     fn from(sizes: &'a Vec<usize>) -> Self {
         Self::Grid(sizes)
+    }
+}
+
+impl<'a> From<&'a [PatchGrid]> for AxialPositions<'a> {
+    fn from(images: &'a [PatchGrid]) -> Self {
+        Self::Images(images)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [PatchGrid; N]> for AxialPositions<'a> {
+    fn from(images: &'a [PatchGrid; N]) -> Self {
+        Self::Images(images)
+    }
+}
+
+impl<'a> From<&'a Vec<PatchGrid>> for AxialPositions<'a> {
+    fn from(images: &'a Vec<PatchGrid>) -> Self {
+        Self::Images(images)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use candle_core::{D, DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{AxialTables, AxisPairing, CosSin, Element, PairLayout};
+use pe_core::{AxialTables, AxisPairing, CosSin, Element, PairLayout, PatchGrid};
 
 use super::positions::{AxialPositions, Coordinates};
 use super::{AxialRotaryEmbedding, Shared};
@@ -46,6 +46,7 @@ pub(super) struct Kept {
 #[derive(Debug, Clone, PartialEq)]
 enum Key {
     Grid(Vec<usize>),
+    Images(Vec<PatchGrid>),
     Coordinates(Coordinates),
 }
 
@@ -60,6 +61,7 @@ impl AxialRotaryEmbedding {
         } = self.shared.as_ref();
         let key = match positions {
             AxialPositions::Grid(sizes) => Key::Grid(sizes.to_vec()),
+            AxialPositions::Images(images) => Key::Images(images.to_vec()),
             AxialPositions::Coordinates(tensor) => {
                 let axis = config.coordinate_axis;
                 Key::Coordinates(Coordinates::read(tensor, rotary.axes(), axis)?)
@@ -100,6 +102,7 @@ impl Shared {
         let rotary = &self.rotary;
         let (tables, sequences) = match key {
             Key::Grid(sizes) => (rotary.grid_tables::<T>(sizes)?, None),
+            Key::Images(images) => (rotary.images_tables::<T>(images)?, None),
             Key::Coordinates(Coordinates { lists, sequences }) => {
                 let lists: Vec<&[f64]> = lists.iter().map(Vec::as_slice).collect();
                 let count = sequences.unwrap_or(1);

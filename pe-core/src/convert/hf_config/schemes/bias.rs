@@ -2,10 +2,11 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::file::File;
 use crate::convert::hf_config::HfConfig;
-use crate::convert::hf_config::reader::{error, nested, parsed};
+use crate::convert::hf_config::reader::parsed;
 use crate::error::{Error, Result};
 use crate::families::bias::alibi::AlibiConfig;
 use crate::families::bias::buckets::{
@@ -16,7 +17,7 @@ use crate::families::bias::buckets::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum HfBias {
-    /// BLOOM, MPT, Falcon, and Jina-BERT: slopes.
+    /// BLOOM, MPT, Falcon, Baichuan-13B, and Jina-BERT: slopes.
     Alibi(AlibiConfig),
     /// T5 and its relatives, MPNet, WavLM: a trained value per bucket and head.
     Buckets {
@@ -53,6 +54,7 @@ pub enum HfBias {
 /// |---|---|
 /// | BLOOM | `n_head` or `num_attention_heads` |
 /// | MPT | `n_heads`, `attn_config.alibi`, `attn_config.alibi_bias_max` |
+/// | Baichuan with more than 7 billion parameters | `hidden_size`, `num_attention_heads` |
 /// | Falcon, Jina-BERT, others | `alibi`; `position_embedding_type: alibi` |
 /// | T5, mT5, UMT5, LongT5, Switch, Pix2Struct, MPNet | `relative_attention_num_buckets`, `relative_attention_max_distance` |
 /// | WavLM | `num_buckets`, `max_bucket_distance` |
@@ -78,16 +80,7 @@ pub enum HfBias {
 /// ```
 pub fn read_bias<'a>(config: impl Into<HfConfig<'a>>) -> Result<Option<HfBias>> {
     let object = parsed(config.into())?;
-    let mut file = File {
-        object: &object,
-        prefix: String::new(),
-    };
-    while let Some((name, inner)) = nested(file.object) {
-        file = File {
-            object: inner,
-            prefix: format!("{}{name}.", file.prefix),
-        };
-    }
+    let file = File::innermost(&object);
     let bias = read(&file)?;
     match &bias {
         Some(HfBias::Buckets { buckets, .. }) => drop(T5Buckets::new(*buckets)?),
@@ -128,6 +121,14 @@ fn read(file: &File<'_>) -> Result<Option<HfBias>> {
                 bias_max,
                 ..AlibiConfig::new(file.heads()?)
             })
+        }
+        // Only the models of 7 billion parameters rotate, and only the width shows it.
+        "baichuan"
+            if file
+                .count("hidden_size")?
+                .is_some_and(|width| width != 4096) =>
+        {
+            HfBias::Alibi(AlibiConfig::new(file.heads()?))
         }
         "t5"
         | "mt5"
@@ -234,75 +235,4 @@ fn disentangled(file: &File<'_>) -> Result<Option<HfBias>> {
         content_to_position: kinds.contains(&"c2p"),
         position_to_content: kinds.contains(&"p2c"),
     }))
-}
-
-/// The keys of the file, or of the text model's settings in it. `null` is a missing key.
-struct File<'a> {
-    object: &'a Map<String, Value>,
-    /// The path of the object, with a trailing dot.
-    prefix: String,
-}
-
-impl<'a> File<'a> {
-    fn error(&self, key: &str, problem: impl Into<String>) -> Error {
-        error(format!("{}{key}", self.prefix), problem)
-    }
-
-    fn get<T>(
-        &self,
-        key: &str,
-        kind: &str,
-        read: impl FnOnce(&'a Value) -> Option<T>,
-    ) -> Result<Option<T>> {
-        match self.object.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match read(value) {
-                Some(value) => Ok(Some(value)),
-                None => Err(self.error(key, format!("is not {kind}"))),
-            },
-        }
-    }
-
-    fn text(&self, key: &str) -> Result<Option<&'a str>> {
-        self.get(key, "a string", Value::as_str)
-    }
-
-    fn flag(&self, key: &str) -> Result<Option<bool>> {
-        self.get(key, "true or false", Value::as_bool)
-    }
-
-    fn number(&self, key: &str) -> Result<Option<f64>> {
-        self.get(key, "a number", Value::as_f64)
-    }
-
-    fn integer(&self, key: &str) -> Result<Option<i64>> {
-        self.get(key, "an integer", Value::as_i64)
-    }
-
-    fn count(&self, key: &str) -> Result<Option<usize>> {
-        self.get(key, "a count", |value| {
-            usize::try_from(value.as_u64()?).ok()
-        })
-    }
-
-    fn object(&self, key: &str) -> Result<Option<Self>> {
-        let object = self.get(key, "an object", Value::as_object)?;
-        Ok(object.map(|object| Self {
-            object,
-            prefix: format!("{}{key}.", self.prefix),
-        }))
-    }
-
-    /// Returns the number of heads, under one of its names.
-    fn heads(&self) -> Result<usize> {
-        for key in ["num_attention_heads", "num_heads", "n_head", "n_heads"] {
-            if let Some(heads) = self.count(key)? {
-                return Ok(heads);
-            }
-        }
-        Err(self.error(
-            "num_attention_heads",
-            "is missing, and the bias has one slope or value per head",
-        ))
-    }
 }
