@@ -45,17 +45,19 @@ pub(crate) fn command() -> clap::Command {
         });
     }
     let list = list(&program);
+    let style = *program.get_styles().get_header();
     program.help_template(format!(
-        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n\
-         {{options}}{{after-help}}"
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\
+         {style}Options:{style:#}\n{{options}}{{after-help}}"
     ))
 }
 
 /// Returns the commands in groups, each with a line of what it does.
 fn list(program: &clap::Command) -> String {
     let mut page = Page::new();
+    let style = program.get_styles().get_header();
     for (heading, names) in GROUPS {
-        page.line(format!("{heading}:"));
+        page.line(format!("{style}{heading}:{style:#}"));
         for name in names {
             let command = program.find_subcommand(name);
             let about = command.and_then(clap::Command::get_about);
