@@ -25,7 +25,7 @@ pub(crate) use files::resize::ResizeArgs;
 pub(crate) use help::command;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
-pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
+pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs, ThemeArg};
 #[cfg(test)]
 pub(crate) use program::Cli;
 pub(crate) use program::{Command, VerbosityArgs};

@@ -5,6 +5,7 @@ mod binary;
 mod catalog;
 mod curves;
 mod entry;
+mod fourier;
 mod grids;
 mod maps;
 mod rates;
@@ -13,6 +14,6 @@ mod rotary;
 mod similarity;
 mod source;
 
-pub(crate) use catalog::{CATALOG, SECTIONS};
+pub(crate) use catalog::{CATALOG, SECTIONS, Section};
 pub(crate) use entry::{Entry, Setting};
 pub(crate) use source::Settings;

@@ -214,7 +214,7 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["attention", "table"]
     )]
     pub(crate) output: Option<PathBuf>,
-    /// File for the attention weights of the first sentence, .svg or .png
+    /// File for the attention weights of the first sentence, .svg, .png, or .pdf
     #[arg(help_heading = "Output", hide_short_help = true, long, value_name = "FILE", value_parser = picture())]
     pub(crate) attention: Option<PathBuf>,
     #[arg(help_heading = "Output", hide_short_help = true, long, help = table_help(), value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]

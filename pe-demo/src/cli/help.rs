@@ -37,6 +37,7 @@ pub(crate) fn command() -> clap::Command {
         .collect();
     for name in names {
         program = program.mut_subcommand(name, |command| {
+            let command = command.mut_args(whole);
             let text = command.get_after_long_help().map(ToString::to_string);
             match text.as_deref().and_then(first_examples) {
                 Some(examples) => command.after_help(examples),
@@ -50,6 +51,15 @@ pub(crate) fn command() -> clap::Command {
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\
          {style}Options:{style:#}\n{{options}}{{after-help}}"
     ))
+}
+
+/// Gives an option that the short help leaves out its text in the whole one, which manual pages have too.
+fn whole(argument: clap::Arg) -> clap::Arg {
+    let has_one_text = argument.is_hide_short_help_set() && argument.get_long_help().is_none();
+    match argument.get_help().cloned() {
+        Some(help) if has_one_text => argument.long_help(help),
+        _ => argument,
+    }
 }
 
 /// Returns the commands in groups, each with a line of what it does.

@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, fourier, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -45,21 +45,21 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DISTANCE_DECAY,
     &GRID_SIMILARITY,
     &RESIZE_KERNELS,
+    &FOURIER_FIT,
 ];
 
 /// The sections of the page, in its order.
 pub(crate) const SECTIONS: &[Section] = &[
     Section {
-        title: "From counting to turning",
-        lead: "A position can be written as a binary number. Its lowest bit flips at every step, \
-               the next at every second, and so on: a ladder of rhythms. Sines and cosines are the \
-               same ladder with round steps.",
+        title: "Positions and frequencies",
+        lead: "A binary counter writes a position with bits that flip at different rates. A \
+               sinusoidal encoding does the same with sines and cosines, which change smoothly.",
         figures: &[&BINARY, &ANGLE_RATES, &ANGLE_MAP, &SINUSOIDS],
     },
     Section {
         title: "The table",
-        lead: "One row per position, one column per sine or cosine. Every entry here is the number \
-               nearest to the true value.",
+        lead: "The table has one row per position and one column per sine or cosine. Every entry \
+               here is the number nearest to the true value.",
         figures: &[
             &ENCODING_MAP,
             &ENCODING_MATRIX,
@@ -71,48 +71,49 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Single columns",
-        lead: "Down a column, the table is a plain wave over the positions.",
+        lead: "Each column of the table is a wave over the positions.",
         figures: &[&DIMENSIONS, &DIMENSION_PAIRS],
     },
     Section {
-        title: "Near and far",
-        lead: "Vectors of positions can be compared like any others. What comes out depends on how \
-               far apart the positions are and on nothing else.",
+        title: "Similarity and distance",
+        lead: "The similarity of two positions depends on the distance between them, and on \
+               nothing else.",
         figures: &[&DOT_PRODUCT, &SSE, &DISTANCES],
     },
     Section {
-        title: "A step is a rotation",
-        lead: "Going on by k positions turns each pair by k times its angle, whatever the \
-               position. A model can learn that turn once and use it everywhere.",
+        title: "Steps as rotations",
+        lead: "A step of k positions rotates each pair by k times its angle, whatever the \
+               position. A model can learn that rotation once and use it everywhere.",
         figures: &[&SHIFTED_MAP, &RINGS],
     },
     Section {
         title: "Rotary embeddings",
-        lead: "Most models of today turn pairs of their queries and keys by the same angles \
-               instead of adding a vector. What is left of the absolute positions in a dot product \
-               is their difference.",
+        lead: "Most current models rotate pairs of their queries and keys by the same angles \
+               instead of adding a vector. A score then depends on the distance of query and \
+               key, not on their positions.",
         figures: &[&ROTARY_FREQUENCIES, &ROTARY_WAVELENGTHS],
     },
     Section {
-        title: "Biases of attention",
-        lead: "Other models leave vectors as they are and change the scores: a number for each \
-               distance, computed or trained, is added before the softmax.",
+        title: "Attention biases",
+        lead: "Other models leave the vectors unchanged and add a number for each distance to \
+               the scores, computed or trained, before the softmax.",
         figures: &[&ALIBI_SLOPES, &T5_BUCKETS, &DISTANCE_DECAY],
     },
     Section {
         title: "Images",
-        lead: "A patch of an image has two positions, and its encoding an axis for each.",
-        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
+        lead: "A patch of an image has two positions, and its encoding has columns for each of \
+               the two axes.",
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS, &FOURIER_FIT],
     },
 ];
 
 const BINARY: Entry = Entry {
     name: "binary",
     title: "Positions as binary numbers",
-    summary: "positions as binary numbers of 64 bits",
-    about: "Each row is one bit. Low bits are fast, high bits slow, and those above the seventh \
-            never move below position 128: the same waste that slow pairs of an encoding have at \
-            short lengths.",
+    summary: "positions as binary numbers, bit by bit",
+    about: "Each bit of a counter flips half as often as the bit below it, and the high bits \
+            never move at short lengths, which is the same waste as in the slow pairs of an \
+            encoding.",
     uses: &[Setting::MaxSeqLen, Setting::Start],
     builder: binary::binary,
 };
@@ -120,11 +121,12 @@ const BINARY: Entry = Entry {
 const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
     title: "Rotation rate of each pair",
-    summary: "how fast each pair turns, on a logarithmic axis",
+    summary: "how fast each pair turns, and how far conventions differ",
     about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
-            last the angle falls by equal factors, a straight line on this axis. Whether the last \
-            pair is at 1/base or one step before is a matter of convention; over hundreds of pairs \
-            it is a small difference, and yet tables of the two kinds do not fit each other.",
+            last the angle falls by equal factors, a straight line on the axis above. Whether the \
+            last pair is at 1/base or one step before is a matter of convention. Above, the two \
+            look like one line; their ratio, below, grows to a few percent, and tables of the two \
+            kinds do not fit each other.",
     uses: &[Setting::Preset, Setting::DModel, Setting::Base],
     builder: rates::angle_rates,
 };
@@ -133,9 +135,8 @@ const ANGLE_MAP: Entry = Entry {
     name: "angle-map",
     title: "Angle of every pair at every position",
     summary: "angles in degrees, all positions and pairs",
-    about: "The angle that each pair has reached. Colors run around the circle, so that 360 \
-            degrees are 0 degrees again. On the left whole turns follow each other closely; on the \
-            right pairs have barely left their start after fifty positions.",
+    about: "The first pairs complete a turn every few positions, and the last pairs barely leave \
+            their start in five hundred. Colors run around the circle, so 360 degrees look like 0.",
     uses: ALL,
     builder: maps::angle_map,
 };
@@ -144,8 +145,8 @@ const SINUSOIDS: Entry = Entry {
     name: "sinusoids",
     title: "Four positions as sinusoids over the dimension",
     summary: "positions 0, 4, 8, 12 as waves over the pairs",
-    about: "A position seen across the pairs: a wave that slows down to the right. Later positions \
-            begin with more turns, and no two waves are the same.",
+    about: "Across the pairs, each position is a wave that slows down to the right, and a later \
+            position starts with more turns.",
     uses: ALL,
     builder: curves::sinusoids,
 };
@@ -154,8 +155,8 @@ const ENCODING_MAP: Entry = Entry {
     name: "encoding-map",
     title: "Sines on the left, cosines on the right",
     summary: "the table, all sines, then all cosines",
-    about: "All sines in the left half, all cosines in the right: the order of TensorFlow's \
-            notebook, of fairseq and of Whisper.",
+    about: "All sines come first and all cosines after them, which is the column order of \
+            TensorFlow's notebook, fairseq, and Whisper.",
     uses: ALL,
     builder: maps::encoding_map,
 };
@@ -164,8 +165,8 @@ const ENCODING_MATRIX: Entry = Entry {
     name: "encoding-matrix",
     title: "The paper's matrix, sines and cosines in turn",
     summary: "the paper's table, 100 x 512",
-    about: "Sines and cosines in turn, the order of the paper. Stripes on the right are slow \
-            cosines near 1 beside slow sines near 0. The longest wave is not 2π times the base: \
+    about: "Sines and cosines alternate, so the slow pairs on the right are stripes of cosines \
+            near 1 and sines near 0. The longest wavelength is below 2π times the base, because \
             the last exponent stops one step short of 1.",
     uses: ALL,
     builder: maps::encoding_matrix,
@@ -175,8 +176,8 @@ const INVERTED_MAP: Entry = Entry {
     name: "inverted-map",
     title: "Read from the top down, like a text",
     summary: "the table from the top down, 50 x 256",
-    about: "The same at width 256 with the first position at the top, as a sentence on a page \
-            would have it.",
+    about: "The first position is at the top, like the first line of a page; otherwise this is \
+            the paper's table at width 256.",
     uses: ALL,
     builder: maps::inverted_map,
 };
@@ -185,8 +186,8 @@ const TRANSPOSED: Entry = Entry {
     name: "transposed",
     title: "Each position a column of waves",
     summary: "the table on its side, 1000 positions",
-    about: "On its side, over a thousand positions: each wave runs from left to right, and the \
-            front of red and blue moves up with the logarithm of the position.",
+    about: "Over a thousand positions, the border between the columns that have turned and those \
+            that have not rises with the logarithm of the position.",
     uses: ALL,
     builder: maps::transposed,
 };
@@ -195,8 +196,8 @@ const TRANSPOSED_CORNER: Entry = Entry {
     name: "transposed-corner",
     title: "The first {} columns, cell by cell",
     summary: "its first 64 columns and positions",
-    about: "The fast corner of the same table, each cell to be seen. Neighboring rows are a sine \
-            and a cosine of one frequency, a quarter of a turn apart.",
+    about: "In the fast corner of the same table, neighboring rows are the sine and the cosine \
+            of one frequency, a quarter of a turn apart.",
     uses: ALL,
     builder: maps::transposed_corner,
 };
@@ -205,9 +206,8 @@ const TILES: Entry = Entry {
     name: "tiles",
     title: "One tile per position",
     summary: "one tile per position, 0 to 7",
-    about: "The vectors of the first eight positions, wrapped into tiles. They differ in their \
-            first lines only, where the fast columns are; the rest is still the chessboard of sine \
-            0 and cosine 1.",
+    about: "The vectors of the first eight positions differ only in their first lines, where the \
+            fast columns are. The rest is still a chessboard of sines near 0 and cosines near 1.",
     uses: ALL,
     builder: maps::tiles,
 };
@@ -216,8 +216,8 @@ const DIMENSIONS: Entry = Entry {
     name: "dimensions",
     title: "Four columns over the positions",
     summary: "columns 4 to 7 over 100 positions, with a legend",
-    about: "Four columns of a narrow table: two frequencies, each as sine and cosine. Together the \
-            two tell where on its circle a pair is; one alone would leave two candidates.",
+    about: "A sine and a cosine of one frequency together determine where a pair is on its \
+            circle, and one of them alone leaves two candidates.",
     uses: ALL,
     builder: curves::dimensions,
 };
@@ -226,8 +226,8 @@ const DIMENSION_PAIRS: Entry = Entry {
     name: "dimension-pairs",
     title: "Waves grow longer from column to column",
     summary: "eight columns over 32 positions, each on axes of its own",
-    about: "Columns taken from a wide table. From one panel to the next the wave grows a little \
-            longer; dots are the positions at which it is read.",
+    about: "From one panel to the next the wave grows a little longer, and the dots are the \
+            positions at which it is sampled.",
     uses: ALL,
     builder: curves::dimension_pairs,
 };
@@ -236,10 +236,10 @@ const DOT_PRODUCT: Entry = Entry {
     name: "dot-product",
     title: "Dot product with position {}",
     summary: "dot product of every position with position 20",
-    about: "The dot product of position 20 with all others is greatest at 20 itself, where each of \
-            the pairs adds one, and the same to the left and to the right. The rates are those of \
-            TensorFlow's notebook, whose last pair is at 1/base; with the paper's, as under the \
-            sliders, the numbers differ in the fourth digit.",
+    about: "The dot product of position 20 with all others is greatest at 20 itself and falls \
+            alike on both sides. The rates are those of TensorFlow's notebook, so the numbers \
+            differ in the fourth digit from those of the sheet above, which has the paper's \
+            rates.",
     uses: ALL,
     builder: similarity::dot_product,
 };
@@ -248,8 +248,8 @@ const SSE: Entry = Entry {
     name: "sse",
     title: "Squared distance from position {}",
     summary: "squared distance of every position from position 20",
-    about: "The squared distance tells the same from the other side: it is the width minus twice \
-            the dot product.",
+    about: "The squared distance shows the dot product from the other side, because it is the \
+            width minus twice the dot product.",
     uses: ALL,
     builder: similarity::sse,
 };
@@ -258,9 +258,9 @@ const DISTANCES: Entry = Entry {
     name: "distances",
     title: "Distance between any two positions",
     summary: "distances between 64 positions",
-    about: "Every row is the one above it, moved by one: the distance belongs to the lag. It grows \
-            at first, but not for ever; from the lag named here on a farther position may be \
-            nearer in the table.",
+    about: "Each row is the row above it, shifted by one, because the distance depends on the \
+            lag alone. It grows at first, but from the lag named here on a farther position may \
+            be nearer in the table.",
     uses: ALL,
     builder: similarity::distances,
 };
@@ -269,9 +269,9 @@ const SHIFTED_MAP: Entry = Entry {
     name: "shifted-map",
     title: "Ten positions back is a rotation",
     summary: "the table turned back by ten positions",
-    about: "Above: the rows of positions 10 to 49, turned back by ten with one matrix. Below: the \
-            rows of positions 0 to 39, computed directly. What differs is less than the last digit \
-            of a float.",
+    about: "One rotation moves the rows of positions 10 to 49 (above) ten positions back (middle), to \
+            those of positions 0 to 39 (below), with a difference of less than the last digit of a \
+            float.",
     uses: ALL,
     builder: maps::shifted_map,
 };
@@ -280,9 +280,8 @@ const RINGS: Entry = Entry {
     name: "rings",
     title: "One circle per pair, all turned by one position",
     summary: "one circle per pair, turned by the position; also a GIF",
-    about: "All pairs of one position at once, the fastest in front. The point of each pair is at \
-            (cosine, sine) on its circle. As the position grows the thread winds up from the \
-            front.",
+    about: "Each pair is a point (cosine, sine) on a circle of its own, and as the position \
+            grows the thread of points winds up from the fast pairs in front.",
     uses: ALL,
     builder: rings::rings,
 };
@@ -291,9 +290,8 @@ const ROTARY_FREQUENCIES: Entry = Entry {
     name: "rotary-frequencies",
     title: "Rotary frequencies of models",
     summary: "rotary frequencies of several models",
-    about: "A greater base makes the slow pairs slower. Llama 3.1 and YaRN leave the fast pairs as \
-            they are and slow the others down, with a bend in between, so that longer texts do not \
-            turn them farther than they have turned before.",
+    about: "A greater base slows down the slow pairs, and so do Llama 3.1 and YaRN, which leave \
+            the fast pairs unchanged, with a bend in between.",
     uses: &[Setting::Config],
     builder: rotary::rotary_frequencies,
 };
@@ -302,10 +300,10 @@ const ROTARY_WAVELENGTHS: Entry = Entry {
     name: "rotary-wavelengths",
     title: "Wavelengths against trained lengths",
     summary: "their wavelengths against the trained lengths",
-    about: "Gray lines are the lengths that the models state, before and after their frequencies \
-            were scaled; thin curves are the wavelengths before that. The first training had the \
-            thin curve, or the only one. Where it is above the first length, a pair did not come \
-            full circle: beyond that length it takes angles that the model had never seen.",
+    about: "A pair whose first wavelength is above the first length of its model never completed \
+            a turn in training, so longer texts rotate it to angles that the model has never \
+            seen. Gray lines are the lengths that the models state, before and after a scaling; \
+            thin curves are the wavelengths before it.",
     uses: &[Setting::Config],
     builder: rotary::rotary_wavelengths,
 };
@@ -314,9 +312,9 @@ const ALIBI_SLOPES: Entry = Entry {
     name: "alibi-slopes",
     title: "ALiBi: a slope for each head",
     summary: "ALiBi's bias of eight heads by distance",
-    about: "Each head subtracts its slope times the distance from the score. The first head sees \
-            a few neighbors and little else; the last one still sees hundreds of tokens back. \
-            Nothing is trained, and no distance is too far to have a bias.",
+    about: "Each head subtracts its own slope times the distance from the score, so the first \
+            head attends to a few neighbors and the last one still to tokens hundreds of \
+            positions back.",
     uses: &[],
     builder: biases::alibi_slopes,
 };
@@ -325,10 +323,9 @@ const T5_BUCKETS: Entry = Entry {
     name: "t5-buckets",
     title: "T5: distances share buckets",
     summary: "T5's bucket of every distance, encoder and decoder",
-    about: "Near distances have a bucket each. Farther ones share buckets that grow by equal \
-            factors, and all from 128 on share the last. A model learns one number for each \
-            bucket and head. An encoder needs half of the buckets for keys after the query; a \
-            decoder has none there, and all of them for the past.",
+    about: "Near distances have a bucket each, farther ones share buckets that grow by equal \
+            factors, and all from 128 on share the last. An encoder needs half of the buckets \
+            for keys after the query; a decoder has none there.",
     uses: &[],
     builder: biases::t5_buckets,
 };
@@ -337,9 +334,8 @@ const DISTANCE_DECAY: Entry = Entry {
     name: "distance-decay",
     title: "What distance leaves of a score",
     summary: "decay of every computed scheme over the distance",
-    about: "Sinusoidal and rotary scores fall with the logarithm of the distance; a greater \
-            base moves the fall to the right. ALiBi falls exponentially: \
-            each head has a horizon of its own, beyond which nothing is left.",
+    about: "Sinusoidal and rotary scores fall with the logarithm of the distance, but ALiBi's \
+            weights fall exponentially, so each head has a horizon beyond which nothing is left.",
     uses: &[],
     builder: biases::distance_decay,
 };
@@ -348,9 +344,9 @@ const GRID_SIMILARITY: Entry = Entry {
     name: "grid-similarity",
     title: "Every cell of a grid compared with all others",
     summary: "similarity maps of a grid of 7 x 7 patches",
-    about: "The figure of the paper on vision transformers, for the computed grid of ViT-MAE. \
-            Each small map belongs to the patch at its place. Its row and its column are as \
-            bright as its neighborhood, because each axis has half of the columns.",
+    about: "A patch is most similar to the patches near it, along both axes alike, because each \
+            axis has half of the columns of ViT-MAE's grid. Each small map belongs to the patch \
+            at its place.",
     uses: &[],
     builder: grids::grid_similarity,
 };
@@ -359,11 +355,21 @@ const RESIZE_KERNELS: Entry = Entry {
     name: "resize-kernels",
     title: "How grids of positions are resized",
     summary: "weights of resizing: four kernels, and antialiasing",
-    about: "A learned grid in another size is a weighted sum of its rows. Bicubic kernels have \
-            negative weights, and torch's swings farther than PIL's. Where a grid shrinks, only \
-            antialiasing lets every position take part.",
+    about: "A learned grid in another size is a weighted sum of its rows, and where it shrinks, \
+            only antialiasing lets every position take part. Bicubic kernels have negative \
+            weights, and torch's swings farther than PIL's.",
     uses: &[],
     builder: grids::resize_kernels,
+};
+
+const FOURIER_FIT: Entry = Entry {
+    name: "fourier-fit",
+    title: "A picture from sines and cosines of its coordinates",
+    summary: "a picture fitted by 0 to 6 of NeRF's frequencies",
+    about: "NeRF's frequencies, octaves of half a turn, let a smooth fit draw edges, but those finer than \
+            the distance of the given pixels invent what is between them.",
+    uses: &[],
+    builder: fourier::fourier_fit,
 };
 
 #[cfg(test)]
@@ -371,7 +377,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::chart::{Image, SCALE, images};
+    use crate::chart::{Figure, Image, SCALE, images, texts};
     use crate::figures::Settings;
 
     /// Returns the panels' maps of a figure. The last image is the color bar.
@@ -418,9 +424,53 @@ mod tests {
     #[test]
     fn panels_above_each_other_are_equally_high() {
         let images = maps("shifted-map", &Settings::default());
-        assert_eq!(images.len(), 2);
-        assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
+        assert_eq!(images.len(), 3);
+        for image in &images[1..] {
+            assert!((images[0].extent.1 - image.extent.1).abs() < 0.1);
+        }
         assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+
+    /// On a phone, on a page, and as wide as a figure is by itself.
+    #[test]
+    fn texts_are_inside_the_figure_and_apart() {
+        let mut faults = Vec::new();
+        let mut check = |figure: &Figure| {
+            for width in [360, 410, 559, 560, 700, 2000] {
+                let ([right, bottom], texts) = texts(figure, width).unwrap();
+                for (index, (text, a)) in texts.iter().enumerate() {
+                    let name = figure.name;
+                    let inside =
+                        a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= right && a[3] <= bottom - 2.0;
+                    if !inside {
+                        faults.push(format!(
+                            "{name}, {width}: {text:?} at {a:?} of {right} x {bottom}"
+                        ));
+                    }
+                    for (other, b) in &texts[..index] {
+                        let apart = a[2] < b[0] || b[2] < a[0] || a[3] < b[1] || b[3] < a[1];
+                        if !apart {
+                            faults.push(format!(
+                                "{name}, {width}: {text:?} {a:?} and {other:?} {b:?}"
+                            ));
+                        }
+                    }
+                }
+            }
+        };
+        let long = Settings {
+            d_model: Some(1024),
+            start: Some(4_294_000_000),
+            max_seq_len: Some(3071),
+            ..Settings::default()
+        };
+        for entry in CATALOG {
+            check(&entry.build(&Settings::default()).unwrap());
+            if entry.uses.contains(&Setting::Start) {
+                check(&entry.build(&long).unwrap());
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 
     #[test]

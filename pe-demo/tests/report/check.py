@@ -3,162 +3,164 @@
     pip install playwright          # the Python package alone; no browser is downloaded
     python pe-demo/tests/report/check.py target/release/pe-demo [FOLDER]
 
-Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a phone and on a desktop, light and dark:
+Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a wide screen (1600 pixels) and on a narrow one
+(390), in light and in dark colors, with the machine's fonts and with DejaVu alone (if fontconfig has it):
 
 * no message on the console, no error, no request for anything but the page itself, nothing wider than the screen;
-* every slider changes every picture that depends on it;
-* the numbers next to the sliders equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
+* each figure is shown once, drawn for the width of the screen, and none of its words leaves its picture;
+* the fonts of the page are its own, so that no word is stretched, and colors have enough contrast;
+* headings are in order, links of the page lead somewhere, controls have labels and say their values.
+
+And once on each screen:
+
+* every control changes every picture that depends on it;
+* the numbers next to the controls equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
   (relative above 1), and the page tells which of the two computed them;
+* the values under the pointer, the play buttons, the colors, and the address, which restores the view;
 * its script writes numbers and chooses ticks as pe-demo does (numbers.csv and ticks.csv, which unit tests of pe-demo read, too);
 * the numbers next to the figures equal those of `pe-demo plot --data json`;
-* scripts off: figures and numbers are still there.
+* scripts off: figures and numbers are still there, and the page tells what is missing.
 
 With a FOLDER it leaves screenshots there.
 """
 
-import json
-import math
 import os
+import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # no folder next to the sources
+
+import program as kit
 from playwright.sync_api import sync_playwright
+from program import Program, check, near
+from use import ROTARY, TABLE, check_use
 
-TOLERANCE = 1e-9
-POSITIONS = 128
-failures = []
-checks = 0
-
-
-def check(right, what):
-    global checks
-    checks += 1
-    if not right:
-        failures.append(what)
-        print("FAILED", what)
+SCREENS = {"wide": (1600, 1000), "narrow": (390, 844)}
 
 
-def near(found, expected):
-    return abs(found - expected) <= TOLERANCE * max(1.0, abs(expected))
+def luminance(color):
+    channels = [int(color.strip()[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-class Program:
-    """pe-demo, and the tables that it exports."""
-
-    def __init__(self, path, folder):
-        self.path, self.folder = path, Path(folder)
-
-    def run(self, *args):
-        subprocess.run([self.path, *map(str, args)], check=True, stdout=subprocess.DEVNULL)
-
-    def rows(self, d_model, base):
-        """Positions 0 to 127 in f64, from the bytes of the file."""
-        path = self.folder / "table.safetensors"
-        self.run("export", "--d-model", d_model, "--max-seq-len", POSITIONS, "--base", base, "--dtype", "f64",
-                 "-o", path)
-        raw = path.read_bytes()
-        start = 8 + struct.unpack("<Q", raw[:8])[0]
-        numbers = struct.unpack(f"<{d_model * POSITIONS}d", raw[start:])
-        return [numbers[k * d_model:(k + 1) * d_model] for k in range(POSITIONS)]
-
-    def longest_wavelength(self, d_model, base):
-        self.run("plot", "encoding-matrix", "--d-model", d_model, "--base", base, "--max-seq-len", 1,
-                 "--data", "json", "-o", self.folder)
-        facts = json.loads((self.folder / "encoding-matrix.json").read_text())["facts"]
-        return next(fact["value"] for fact in facts if fact["what"].startswith("longest"))
-
-    def figures(self):
-        folder = self.folder / "all"
-        self.run("plot", "--data", "json", "--format", "svg", "-o", folder)
-        return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
 
 
-def expected_numbers(program, position, d_model, base):
-    rows = program.rows(d_model, base)
-    row = rows[position]
-    dot = lambda a, b: math.fsum(x * y for x, y in zip(a, b))
-    return {
-        "entry-0": row[0], "entry-1": row[1], "entry-2": row[2], "entry-last": row[-1],
-        "wavelength": program.longest_wavelength(d_model, base),
-        "dot-0": dot(row, rows[0]), "dot-self": dot(row, row),
-        "neighbor": math.sqrt(math.fsum((x - y) ** 2 for x, y in zip(rows[0], rows[1]))),
-    }
+def check_colors(page, where):
+    series = page.evaluate("""[...document.querySelector('style').textContent.matchAll(/--(series-\\d+):/g)].map(m => m[1])""")
+    names = {"ink": 7, "muted": 4.5, "accent": 3, "positive": 3, "negative": 3}
+    # Curves differ in more than their color; on a dark page all of them are light.
+    dark = luminance(page.evaluate("color('paper')")) < 0.5
+    names.update({name: 3 if dark else 2 for name in series})
+    check(len(series) >= 7, f"{where}: {len(series)} colors of curves")
+    for name, least in names.items():
+        for ground in ("paper", "card"):
+            found = contrast(*page.evaluate("names => names.map(color)", [name, ground]))
+            check(found >= least, f"{where}: contrast of {name} on {ground} is {found:.2f}")
 
 
-def live_numbers(page):
-    found = page.eval_on_selector_all(
-        "#live-numbers dd", "all => all.map(dd => [dd.id, dd.querySelector('data').value])")
-    return {name.removeprefix("live-"): float(value) for name, value in found}
-
-
-def pictures(page):
-    return {name: page.eval_on_selector(f"#{name}", "canvas => canvas.toDataURL()") for name in ("map", "rings", "curve")}
-
-
-def move(page, slider, value):
-    page.eval_on_selector(f"#{slider}", "(input, value) => { input.value = value;"
-                          " input.dispatchEvent(new Event('input', { bubbles: true })); }", str(value))
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def check_numbers(page, program, where):
-    position = int(page.input_value("#position"))
-    d_model = int(page.input_value("#d_model"))
-    base = float(page.inner_text("#base-value"))
-    found = live_numbers(page)
-    for name, expected in expected_numbers(program, position, d_model, base).items():
-        check(near(found[name], expected),
-              f"{where}: {name} at position {position}, d_model {d_model}, base {base}: {found[name]} is not {expected}")
-
-
-def check_words(page, where, by):
-    found = page.eval_on_selector_all("#live-numbers data", "all => all.map(data => [Number(data.value), data.innerText])")
-    for value, text in found:
-        written = page.evaluate("value => shortNumber(value)", value)
-        check(text == written, f"{where}: {value} stands there as {text}, not as {written}")
-    source = page.inner_text("#live-source")
-    check(f"computed by {by}" in source, f"{where}: {source}")
-
-
-def check_sliders(page, program, where):
-    opened = page.inner_html("#live-numbers")
-    check_numbers(page, program, where + ", as opened")
-    check_words(page, where + ", as opened", "pe-core")
-    move(page, "position", 21)
-    check_words(page, where + ", moved", "this page")
-    move(page, "position", 20)
-    check_words(page, where + ", moved back", "pe-core")
-    check(page.inner_html("#live-numbers") == opened, f"{where}: moved back, the numbers are not those of the start")
-    # What each slider must change; the table's own picture also shows the chosen row.
-    for slider, values in (("position", (0, 1, 127, 64)), ("d_model", (4, 6, 512, 64)), ("base", (30, 700, 250))):
-        for value in values:
-            before = pictures(page)
-            move(page, slider, value)
-            after = pictures(page)
-            for name in before:
-                check(before[name] != after[name], f"{where}: {slider} = {value} does not change the {name}")
-            check_numbers(page, program, f"{where}, {slider} = {value}")
-    # A person's way: the keyboard.
-    page.focus("#position")
-    before = page.inner_text("#position-value")
-    page.keyboard.press("ArrowLeft")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    check(int(page.inner_text("#position-value")) == int(before) - 1, f"{where}: the arrow key does not move the slider")
-
-
-def check_figures(page, figures, where):
+def check_figures(page, figures, where, screen):
     for figure in figures:
-        found = page.eval_on_selector_all(
-            f"figure#{figure['figure']} dd data", "all => all.map(data => data.value)")
-        check(len(found) == len(figure["facts"]), f"{where}: {figure['figure']} has {len(found)} numbers")
+        name = figure["figure"]
+        found = page.eval_on_selector_all(f"figure#{name} dd data", "all => all.map(data => data.value)")
+        check(len(found) == len(figure["facts"]), f"{where}: {name} has {len(found)} numbers")
         for value, fact in zip(found, figure["facts"]):
-            check(near(float(value), fact["value"]), f"{where}: {figure['figure']}: {fact['what']}: {value}")
-        wide = page.eval_on_selector(f"figure#{figure['figure']} svg", "svg => svg.getBoundingClientRect().width")
-        check(wide > 200, f"{where}: {figure['figure']} is {wide} pixels wide")
+            check(near(float(value), fact["value"]), f"{where}: {name}: {fact['what']}: {value}")
+        title, note = page.inner_text(f"figure#{name} h3"), page.inner_text(f"figure#{name} .note")
+        check((title, note) == (figure["title"], figure["note"]), f"{where}: {name} is named {title}, {note}")
+    # One of the two drawings, near its own size, and each word inside it.
+    for name, drawn, scale, outside in page.evaluate("""[...document.querySelectorAll('figure')].map(figure => {
+        const drawings = [...figure.querySelectorAll('svg')].filter(svg => svg.getClientRects().length);
+        const svg = drawings[0];
+        const around = svg.getBoundingClientRect();
+        const outside = [...svg.querySelectorAll('text')].filter(text => {
+          const box = text.getBoundingClientRect();
+          return box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1 || box.bottom > around.bottom + 1;
+        });
+        return [figure.id, drawings.length, around.width / svg.viewBox.baseVal.width, outside.map(text => text.textContent)];
+      })"""):
+        check(drawn == 1, f"{where}: {name} is shown {drawn} times")
+        check(0.8 <= scale <= (1.02 if screen == "wide" else 1.2), f"{where}: {name} is drawn at {scale:.2f} of its size")
+        check(not outside, f"{where}: words of {name} leave it: {outside}")
+
+
+def check_layout(page, where, screen):
+    over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    check(over <= 0, f"{where}: {over} pixels wider than the screen")
+    clipped = page.evaluate("""[...document.querySelectorAll('h1, h2, h3, p, dt, dd, label, output, button, li, a')]
+        .filter(each => each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline')
+        .map(each => each.textContent.trim().slice(0, 40))""")
+    check(not clipped, f"{where}: clipped: {clipped}")
+    # Words have the width that the program computed: the font is the page's own.
+    page.evaluate("document.fonts.ready")
+    fonts = page.evaluate("[...document.fonts].filter(font => font.status === 'loaded').map(font => font.family + font.weight)")
+    check(fonts == ["Roboto400", "Roboto500"], f"{where}: fonts {fonts}")
+    stretched = page.evaluate("""[...document.querySelectorAll('svg text[textLength]')].filter(text => text.getClientRects().length)
+        .map(text => { const stated = Number(text.getAttribute('textLength')); const copy = text.cloneNode(true);
+          copy.removeAttribute('textLength'); text.after(copy); const own = copy.getComputedTextLength(); copy.remove();
+          return [text.textContent, stated, own]; }).filter(([, stated, own]) => Math.abs(stated - own) > 0.01 * stated + 0.5)""")
+    check(not stretched, f"{where}: stretched words: {stretched[:3]}")
+    # Side by side where there is room.
+    if screen == "wide":
+        beside = page.evaluate("""[...document.querySelectorAll('figure.half')].map(each => each.getBoundingClientRect().top)""")
+        check(beside and all(beside[at] == beside[at + 1] for at in range(0, len(beside), 2)),
+              f"{where}: figures are not side by side: {beside}")
+        nav = page.evaluate("document.querySelector('nav').getBoundingClientRect().right <= document.querySelector('main').getBoundingClientRect().left")
+        check(nav, f"{where}: the contents are not next to the figures")
+
+
+def check_names(page, where):
+    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(each => Number(each.tagName[1]))")
+    check(levels[0] == 1 and levels.count(1) == 1, f"{where}: headings {levels}")
+    check(all(after <= before + 1 for before, after in zip(levels, levels[1:])), f"{where}: headings {levels}")
+    lost = page.evaluate("""[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href').slice(1))
+        .filter(id => !document.getElementById(id))""")
+    check(not lost, f"{where}: links to nothing: {lost}")
+    contents = page.evaluate("[...document.querySelectorAll('nav a')].map(a => a.getAttribute('href').slice(1))")
+    places = page.evaluate("[...document.querySelectorAll('main section, main figure, main .try')].map(each => each.id)")
+    check(contents == places, f"{where}: contents {contents} and places {places}")
+    twice = page.evaluate("""{ const ids = [...document.querySelectorAll('[id]')].map(each => each.id);
+        ids.filter((id, at) => ids.indexOf(id) !== at); }""")
+    check(not twice, f"{where}: twice: {twice}")
+    nameless = page.evaluate("""[...document.querySelectorAll('input, select, button, canvas, svg, nav')].filter(each =>
+        !(each.labels?.length || each.getAttribute('aria-label') || each.textContent.trim())).map(each => each.outerHTML.slice(0, 80))""")
+    check(not nameless, f"{where}: without a name: {nameless}")
+    silent = page.evaluate("[...document.querySelectorAll('input[type=range]')].filter(each => !each.getAttribute('aria-valuetext')).map(each => each.id)")
+    check(not silent, f"{where}: sliders without aria-valuetext: {silent}")
+    papers = page.evaluate("[...document.querySelectorAll('.sources li')].map(each => each.textContent)")
+    check(len(papers) >= 10, f"{where}: {len(papers)} sources")
+    for paper in papers:
+        check(re.fullmatch(r".+ \((19|20)\d\d\)\. .+\. (.*arXiv:\d{4}\.\d{5}|IEEE .+)\.", paper) is not None, f"{where}: {paper}")
+    cited = page.evaluate("""[...document.querySelectorAll('.sources li')].filter(each =>
+        !document.querySelector(`main a[href="#${each.id}"]`)).map(each => each.id)""")
+    check(not cited, f"{where}: not cited: {cited}")
+
+
+def dejavu_alone(folder):
+    """A configuration of fontconfig that knows DejaVu Sans and nothing else, or None without it.
+
+    Without hinting, so that letters have the widths that the program computes with.
+    """
+    if not shutil.which("fc-match"):
+        return None
+    file = subprocess.run(["fc-match", "-f", "%{file}", "DejaVu Sans"], capture_output=True, text=True).stdout
+    if "DejaVuSans" not in file:
+        return None
+    fonts = Path(folder) / "fonts"
+    fonts.mkdir()
+    shutil.copy(file, fonts)
+    config = Path(folder) / "fonts.conf"
+    config.write_text(f"<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig><dir>{fonts}</dir>"
+                      f"<cachedir>{folder}/fontcache</cachedir><match target='font'><edit name='hinting'><bool>false</bool>"
+                      "</edit></match></fontconfig>")
+    return {**os.environ, "FONTCONFIG_FILE": str(config)}
 
 
 def main():
@@ -174,48 +176,83 @@ def main():
         program.run("report", "-o", report)
         figures = program.figures()
         check(len(figures) >= 17, f"{len(figures)} figures")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for device, size, ratio in (("phone", (375, 812), 3), ("desktop", (1280, 900), 1)):
-            for scheme in ("light", "dark"):
-                where = f"{device}, {scheme}"
-                context = browser.new_context(
-                    viewport={"width": size[0], "height": size[1]}, device_scale_factor=ratio,
-                    color_scheme=scheme, is_mobile=device == "phone", has_touch=device == "phone")
-                page = context.new_page()
-                page.on("console", lambda message: check(False, f"{where}: console: {message.text}"))
-                page.on("pageerror", lambda error: check(False, f"{where}: error: {error}"))
-                page.on("request", lambda request: check(
-                    request.url.startswith(("file:", "data:")), f"{where}: asks for {request.url}"))
-                page.goto(report.as_uri())
-                over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-                check(over <= 0, f"{where}: {over} pixels wider than the screen")
-                check_figures(page, figures, where)
-                if shots:
-                    shots.mkdir(parents=True, exist_ok=True)
-                    page.screenshot(path=shots / f"{device}-{scheme}.png", full_page=True)
-                check_sliders(page, program, where)
-                context.close()
-        context = browser.new_context(java_script_enabled=False)
-        page = context.new_page()
-        page.goto(report.as_uri())
-        check(page.locator("figure svg").count() == len(figures), "without scripts figures are missing")
-        numbers = page.locator("#live-numbers").inner_html()
-        check(page.locator("#live-numbers data").first.inner_text() != "", "without scripts numbers are missing")
-        page = browser.new_page()
-        page.goto(report.as_uri())
-        check(page.inner_html("#live-numbers") == numbers, "the script changes numbers before a slider is moved")
-        lines = (Path(__file__).parent / "numbers.csv").read_text(encoding="utf-8").splitlines()[1:]
-        for line in lines:
-            value, text = line.split(",")
-            written = page.evaluate("text => shortNumber(Number(text))", value)
-            check(written == text, f"the script writes {value} as {written}, not as {text}")
-        for line in (Path(__file__).parent / "ticks.csv").read_text(encoding="utf-8").splitlines()[1:]:
-            low, high, wanted, expected = line.split(",")
-            found = page.evaluate(f"ticks({low}, {high}, {wanted})")
-            check(found == [float(tick) for tick in expected.split()], f"ticks from {low} to {high}, {wanted} wanted: {found}")
-        browser.close()
-    print(f"{checks - len(failures)} passed, {len(failures)} failed")
-    sys.exit(1 if failures else 0)
+        environments = {"own fonts": None, "DejaVu alone": dejavu_alone(folder)}
+        if environments["DejaVu alone"] is None:
+            print("skipped: DejaVu alone, because fontconfig does not have it")
+            del environments["DejaVu alone"]
+        for fonts, environment in environments.items():
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], env=environment)
+            for screen, (width, height) in SCREENS.items():
+                for scheme in ("light", "dark"):
+                    where = f"{screen}, {scheme}, {fonts}"
+                    options = {"viewport": {"width": width, "height": height}, "color_scheme": scheme,
+                               "device_scale_factor": 1 if screen == "wide" else 3,
+                               "is_mobile": screen == "narrow", "has_touch": screen == "narrow"}
+                    check_page(browser, report, options, where, screen, figures, shots)
+                    if environment is None and (screen == "wide") == (scheme == "light"):
+                        check_use(browser, report, options, where, program, open_page)
+            if environment is None:
+                check_without_scripts(browser, report, figures)
+            browser.close()
+    print(f"{kit.checks - len(kit.failures)} passed, {len(kit.failures)} failed")
+    sys.exit(1 if kit.failures else 0)
+
+
+def open_page(browser, report, options, where):
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.on("console", lambda message: check(False, f"{where}: console: {message.text}"))
+    page.on("pageerror", lambda error: check(False, f"{where}: error: {error}"))
+    page.on("request", lambda request: check(
+        request.url.startswith(("file:", "data:")), f"{where}: asks for {request.url}"))
+    page.goto(report.as_uri())
+    page.evaluate("document.fonts.ready")
+    return context, page
+
+
+def check_page(browser, report, options, where, screen, figures, shots):
+    """What can be seen before anything is moved."""
+    context, page = open_page(browser, report, options, where)
+    check_layout(page, where, screen)
+    check_figures(page, figures, where, screen)
+    check_colors(page, where)
+    check_names(page, where)
+    # The other colors by the button, and back.
+    for _ in range(2):
+        page.click("#theme")
+        check_colors(page, where + ", switched")
+    check(page.evaluate("location.hash") == "", f"{where}: the colors of the system stay in the address")
+    print(f"{where}: {page.evaluate('document.documentElement.scrollHeight')} pixels high")
+    if shots:
+        shots.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=shots / (where.replace(", ", "-").replace(" ", "-") + ".png"), full_page=True)
+    context.close()
+
+
+def check_without_scripts(browser, report, figures):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    check(page.locator("figure svg").count() == 2 * len(figures), "without scripts figures are missing")
+    numbers = [page.locator(f"{sheet} dl").inner_html() for sheet in (TABLE, ROTARY)]
+    for sheet in (TABLE, ROTARY):
+        check(page.locator(f"{sheet} dl data").first.inner_text() != "", "without scripts numbers are missing")
+        check(page.locator(f"{sheet} noscript p").is_visible(), "without scripts the page does not tell what is missing")
+        check(not page.locator(f"{sheet} .controls").is_visible(), "without scripts there are controls")
+    context.close()
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    found = [page.inner_html(f"{sheet} dl") for sheet in (TABLE, ROTARY)]
+    check(found == numbers, "the script changes numbers before a control is moved")
+    lines = (Path(__file__).parent / "numbers.csv").read_text(encoding="utf-8").splitlines()[1:]
+    for line in lines:
+        value, text = line.split(",")
+        written = page.evaluate("text => shortNumber(Number(text))", value)
+        check(written == text, f"the script writes {value} as {written}, not as {text}")
+    for line in (Path(__file__).parent / "ticks.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        low, high, wanted, expected = line.split(",")
+        found = page.evaluate(f"ticks({low}, {high}, {wanted})")
+        check(found == [float(tick) for tick in expected.split()], f"ticks from {low} to {high}, {wanted} wanted: {found}")
 
 
 if __name__ == "__main__":

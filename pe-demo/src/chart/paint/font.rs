@@ -15,19 +15,25 @@ pub(crate) enum Weight {
 /// The height of capitals, in ems.
 pub(crate) const CAPITALS: f64 = 0.711;
 
+/// The fonts' files, each with its weight in style sheets.
+pub(crate) const FACES: [(u32, &[u8]); 2] = [
+    (
+        400,
+        include_bytes!("../../../assets/fonts/Roboto-Regular.subset.ttf"),
+    ),
+    (
+        500,
+        include_bytes!("../../../assets/fonts/Roboto-Medium.subset.ttf"),
+    ),
+];
+
 impl Weight {
     fn font(self) -> Result<&'static FontRef<'static>> {
         static REGULAR: OnceLock<Option<FontRef<'static>>> = OnceLock::new();
         static MEDIUM: OnceLock<Option<FontRef<'static>>> = OnceLock::new();
-        let (slot, bytes): (_, &'static [u8]) = match self {
-            Self::Regular => (
-                &REGULAR,
-                include_bytes!("../../../assets/fonts/Roboto-Regular.subset.ttf"),
-            ),
-            Self::Medium => (
-                &MEDIUM,
-                include_bytes!("../../../assets/fonts/Roboto-Medium.subset.ttf"),
-            ),
+        let (slot, bytes) = match self {
+            Self::Regular => (&REGULAR, FACES[0].1),
+            Self::Medium => (&MEDIUM, FACES[1].1),
         };
         slot.get_or_init(|| FontRef::try_from_slice(bytes).ok())
             .as_ref()

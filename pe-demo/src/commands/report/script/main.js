@@ -1,58 +1,41 @@
-/** Sliders, pictures, and numbers. */
+/** The page: its two sheets, and when they are drawn again. */
 
-import { shortNumber } from "./number.js";
+import { followAddress } from "./address.js";
+import { bindPanel } from "./panel.js";
 import { drawCurve, drawMap, drawRings, paintTable } from "./pictures.js";
+import { buildStudy, drawScores, drawWaves, studyNumbers } from "./scores.js";
 import { page } from "./sheet.js";
 import { buildTable, numbersAt } from "./table.js";
 
-const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
-const sliders = ["position", "d_model", "base"].map((id) => /** @type {HTMLInputElement} */ (byId(id)));
-
-// The base's slider counts hundredths of a power of ten; a base has three digits.
-const baseAt = (/** @type {number} */ hundredths) => Number(Math.pow(10, hundredths / 100).toPrecision(3));
-
 let table = buildTable(page.positions, 2, 1);
-
-// Numbers: pe-core's while the sliders are where they were when the page opened, else computed here.
-const shown = [...document.querySelectorAll("#live-numbers data")].map((data) => {
-  const number = /** @type {HTMLDataElement} */ (data);
-  return { name: number.closest("dd")?.id.replace("live-", "") ?? "", number, exact: number.value };
-});
-const source = byId("live-source");
-const sources = [source.textContent, page.computed];
-
-const draw = () => {
-  const [position, d, hundredths] = sliders.map((slider) => Number(slider.value));
-  const base = baseAt(hundredths);
+const drawTable = (/** @type {import("./panel.js").Values} */ values) => {
+  const [position, d, base] = [values.position, values.d_model, values.base].map(Number);
   if (d !== table.d || base !== table.base) {
     table = buildTable(page.positions, d, base);
     paintTable(table);
   }
-  [position, d, base].forEach((value, index) => {
-    byId(`${sliders[index].id}-value`).textContent = String(value);
-  });
-  const opened = sliders.every((slider) => slider.value === slider.defaultValue);
-  source.textContent = sources[opened ? 0 : 1];
-  const computed = numbersAt(table, position);
-  for (const { name, number, exact } of shown) {
-    number.value = opened ? exact : String(computed[name]);
-    number.textContent = shortNumber(Number(number.value));
-  }
   drawMap(table, position);
   drawRings(table, position);
   drawCurve(table, position);
+  return numbersAt(table, position);
 };
 
-let waiting = false;
-const soon = () => {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    draw();
-  });
+let study = { key: "", of: /** @type {import("./scores.js").Study | null} */ (null) };
+const drawStudy = (/** @type {import("./panel.js").Values} */ values) => {
+  const { distance, scaling, ...others } = values;
+  const [base, d, factor, trained] = [others.rope_theta, others.head_dim, others.factor, others.trained].map(Number);
+  const key = JSON.stringify([base, d, scaling, factor, trained]);
+  const built = study.of && study.key === key ? study.of : buildStudy({ base, d, scaling, factor, trained });
+  study = { key, of: built };
+  drawScores(built, Number(distance));
+  drawWaves(built);
+  return studyNumbers(built, Number(distance));
 };
-for (const slider of sliders) slider.addEventListener("input", soon);
-window.addEventListener("resize", soon);
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
-draw();
+
+/** @type {(() => void)[]} */
+const redraws = [];
+const redraw = () => redraws.forEach((each) => each());
+followAddress(redraw);
+redraws.push(bindPanel("table-sheet", "table", drawTable), bindPanel("rotary-sheet", "scores-by-distance", drawStudy));
+window.addEventListener("resize", redraw);
+document.fonts.ready.then(redraw);

@@ -35,3 +35,10 @@ export const ticks = (low, high, wanted) => {
     step >= 1 ? (first + k) * step : (first + k) / Math.round(1 / step),
   );
 };
+
+/**
+ * Writes an integer with commas between its thousands, as the program does (`thousands`).
+ * @param {number} value
+ * @returns {string}
+ */
+export const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,6 +1,7 @@
-/** The three pictures. */
+/** The three pictures of the table. */
 
-import { axes, color, disc, line, page, sheet, write } from "./sheet.js";
+import { shortNumber } from "./number.js";
+import { axes, color, disc, line, page, setFinder, sheet, write } from "./sheet.js";
 import { dot } from "./table.js";
 
 /** @typedef {import("./table.js").Table} Table */
@@ -33,11 +34,11 @@ export const paintTable = ({ rows, d, pairs, sin, cos }) => {
  * @param {Table} table
  * @param {number} position
  */
-export const drawMap = ({ rows, d }, position) => {
+export const drawMap = ({ rows, d, pairs, sin, cos }, position) => {
   const canvas = sheet("map");
   const { context } = canvas;
   const across = { low: -0.5, high: d - 0.5, label: "column" };
-  const { area, y } = axes(canvas, across, { low: rows - 0.5, high: -0.5 }, false);
+  const { area, x, y, nearest } = axes(canvas, across, { low: rows - 0.5, high: -0.5 }, false);
   const [w, h] = [area.right - area.left, area.bottom - area.top];
   // Cells stay sharp unless there are more of them than pixels.
   context.imageSmoothingEnabled = d > w * (window.devicePixelRatio || 1);
@@ -48,6 +49,13 @@ export const drawMap = ({ rows, d }, position) => {
   context.strokeStyle = color("ink");
   context.lineWidth = 2;
   context.strokeRect(area.left - 2, y(position - 0.5) - 1.5, w + 4, h / rows + 3);
+  setFinder("map", (px, py) => {
+    if (px < area.left || px > area.right || py < area.top || py > area.bottom) return null;
+    const row = Math.min(rows - 1, Math.floor(((py - area.top) / h) * rows));
+    const column = nearest(px);
+    const value = (column % 2 === 0 ? sin : cos)[row * pairs + (column >> 1)];
+    return { text: `position ${row}, column ${column}: ${shortNumber(value)}`, at: [x(column), y(row)] };
+  });
 };
 
 /**
@@ -56,7 +64,7 @@ export const drawMap = ({ rows, d }, position) => {
  * @param {number} position
  */
 export const drawRings = ({ pairs, sin, cos }, position) => {
-  const canvas = sheet("rings");
+  const canvas = sheet("circles");
   const { context, width, height } = canvas;
   const { flat, far, high, wide, centers } = page.rings;
   const radius = Math.min(height * high, width * wide);
@@ -95,6 +103,14 @@ export const drawRings = ({ pairs, sin, cos }, position) => {
     write(canvas, [Math.min(x, width - 28), Math.min(y + 6, height - 13)], `pair ${pair}`, "center", "top");
   }
   write(canvas, [width - 4, 2], "blue: sine above zero, red: below", "right", "top");
+  setFinder("circles", (px, py) => {
+    const away = (/** @type {number} */ pair) => Math.hypot(point(pair)[0] - px, point(pair)[1] - py);
+    let pair = 0;
+    for (let other = 1; other < pairs; other += 1) if (away(other) < away(pair)) pair = other;
+    if (away(pair) > 24) return null;
+    const [sine, cosine] = [sin[at + pair], cos[at + pair]].map(shortNumber);
+    return { text: `pair ${pair}: sine ${sine}, cosine ${cosine}`, at: point(pair) };
+  });
 };
 
 /**
@@ -106,8 +122,12 @@ export const drawCurve = (table, position) => {
   const canvas = sheet("curve");
   const values = Array.from({ length: table.rows }, (_, other) => dot(table, position, other));
   const down = { low: Math.min(0, ...values), high: table.pairs * 1.06 };
-  const { area, x, y } = axes(canvas, { low: 0, high: table.rows - 1, label: "position" }, down, true);
+  const { area, x, y, nearest } = axes(canvas, { low: 0, high: table.rows - 1, label: "position" }, down, true);
   line(canvas, [[x(position), area.top], [x(position), area.bottom]], color("muted"), 1.2);
   line(canvas, values.map((value, other) => [x(other), y(value)]), color("accent"), 1.8);
   disc(canvas, [x(position), y(values[position])], 4, color("accent"));
+  setFinder("curve", (px) => {
+    const other = nearest(px);
+    return { text: `position ${other}: ${shortNumber(values[other])}`, at: [x(other), y(values[other])] };
+  });
 };
