@@ -27,7 +27,7 @@ pub(super) struct Scheme {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Finding {
     Learned(Learned),
-    Sinusoidal(Sinusoidal),
+    Sinusoidal(Box<Sinusoidal>),
     Alibi(Vec<Head>),
     Buckets(Vec<Buckets>),
 }
@@ -196,12 +196,12 @@ fn sinusoidal<T: Float>(
         ..RotaryConfig::new(even.max(2))
     };
     let trained = longest(positions).map(|(length, _)| (length, LONGEST));
-    Ok(Some(Finding::Sinusoidal(Sinusoidal {
+    Ok(Some(Finding::Sinusoidal(Box::new(Sinusoidal {
         preset: preset.name(),
         d_model: width,
         bytes: length.saturating_mul(width).saturating_mul(bytes::<T>()),
         waves: Waves::of::<T>(&config, trained, length)?,
-    })))
+    }))))
 }
 
 /// Model types with a decoder whose buckets are those of one direction.

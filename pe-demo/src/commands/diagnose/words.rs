@@ -146,16 +146,10 @@ fn learned(page: &mut Page, found: &Learned, diagnosis: &Diagnosis) {
             thousands(found.longest),
         ),
     );
-    match found.missing {
-        Some(missing @ 1..) => page.wrap(
-            "  ",
-            &format!(
-                "{} of the {} positions have no row.",
-                thousands(missing),
-                thousands(diagnosis.length.unwrap_or(0))
-            ),
-        ),
-        _ => {}
+    if let Some(missing @ 1..) = found.missing {
+        let all = thousands(diagnosis.length.unwrap_or(0));
+        let text = format!("{} of the {all} positions have no row.", thousands(missing));
+        page.wrap("  ", &text);
     }
     if let Some(bytes) = found.bytes {
         page.line(format!(
