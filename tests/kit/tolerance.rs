@@ -376,3 +376,8 @@ pub const REACH: f64 = 5e-16;
 
 /// An entry rounded to bf16, relative to the attention factor: half of the distance of two numbers from 1 to 2.
 pub const BF16_ENTRY: f64 = 3.91e-3;
+/// Entries at an angle up to 3 whose product of frequency and position is rounded to f64, and the frequency before it.
+pub const ROUNDED_ANGLE: f64 = 1e-15;
+
+/// Distances up to 16 between rows of 500 columns against NumPy in f64.
+pub const DISTANCE_NUMPY: f64 = 1e-13;
