@@ -22,6 +22,6 @@ pub(crate) use files::convert::ConvertArgs;
 pub(crate) use files::resize::ResizeArgs;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
-pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs};
+pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs, ThemeArg};
 pub(crate) use program::{Cli, Command, VerbosityArgs};
 pub(crate) use train::TrainArgs;

@@ -5,6 +5,7 @@ mod binary;
 mod catalog;
 mod curves;
 mod entry;
+mod fourier;
 mod grids;
 mod maps;
 mod rates;

@@ -10,7 +10,7 @@
 //!                   ├─► identify ─► the convention of tables, from their numbers
 //!                   ├─► convert ─► a table in another convention, weights in the other pair layout
 //!                   ├─► resize ─► a learned grid of a safetensors file in another size
-//!                   ├─► plot ─► figures as PNG or SVG, their numbers as JSON or CSV
+//!                   ├─► plot ─► figures as PNG, SVG, or PDF, their numbers as JSON or CSV
 //!                   ├─► report ─► all figures on one page for a browser
 //!                   └─► shell ─► completions, manual pages
 //! ```

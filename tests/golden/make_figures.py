@@ -1,4 +1,4 @@
-"""Writes figures.json: numbers that `pe-demo plot --data json` must show, from the formulas at 200 bits.
+"""Writes figures.json: numbers that `pe-demo plot --data json` must show, from the formulas at 200 bits (the fit: 64 bits).
 
     python tests/golden/make_figures.py
 
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import mpmath
+import numpy
 from mpmath import mp, mpf
 
 HERE = Path(__file__).parent
@@ -51,14 +52,15 @@ def main():
     for pair in (0, 1, 100, 255):
         point("angle-rates", 0, pair, pair, inclusive(512, pair))
         point("angle-rates", 1, pair, pair, paper(512, pair))
+        point("angle-rates", 0, pair, pair, paper(512, pair) / inclusive(512, pair), 1)
     for position, pair in ((0, 0), (49, 0), (49, 1), (31, 77), (49, 255)):
         degrees = mpmath.fmod(mpmath.degrees(position * inclusive(512, pair)), 360)
         cell("angle-map", position, pair, degrees)
     for position, column in ((0, 0), (49, 0), (49, 256), (20, 300), (7, 511)):
         cell("encoding-map", position, column, halves(512, position, column))
     for row, column in ((0, 0), (0, 256), (39, 3), (12, 400)):
-        for panel in (0, 1):
-            cell("shifted-map", row, column, halves(512, row, column), panel)
+        for panel, position in ((0, row + 10), (1, row), (2, row)):
+            cell("shifted-map", row, column, halves(512, position, column), panel)
     for position in (0, 19, 20, 21, 49):
         lag = position - 20
         dot = sum(mpmath.cos(lag * inclusive(512, pair)) for pair in range(256))
@@ -69,7 +71,7 @@ def main():
             point("sinusoids", 0, pair, pair, mpmath.sin(k * paper(512, pair)), panel)
     for position, column in ((0, 1), (99, 0), (50, 255), (99, 511)):
         cell("encoding-matrix", position, column, interleaved(512, position, column))
-    for bit, position in ((0, 0), (0, 127), (3, 8), (6, 63), (6, 64), (63, 127)):
+    for bit, position in ((0, 0), (0, 127), (3, 8), (6, 63), (6, 64), (7, 127)):
         cell("binary", bit, position, position >> bit & 1)
     for column, position in ((0, 999), (499, 999), (250, 500)):
         cell("transposed", column, position, interleaved(500, position, column))
@@ -136,19 +138,25 @@ def main():
         for lag in (-160, -100, -20, -3, 0, 5, 50, 160):
             point("t5-buckets", curve, lag + 160, lag, t5(lag, both))
 
-    distances, following = [1], mpf(1)
-    while distances[-1] < 4096:
-        following = max(following * mpf(1.02), distances[-1] + 1)
-        distances.append(min(int(following), 4096))
-    for index in (0, 4, 48, 100, len(distances) - 1):
-        d = distances[index]
+    # Near distances in steps of an eighth, then means over overlapping groups of distances.
+    groups = [(mpf(k) / 8,) for k in range(8, 257)]
+    start = 33
+    while start <= 4096:
+        groups.append(tuple(map(mpf, range(start, min(start + start // 8, 4097)))))
+        start += start // 16
+    for index in (0, 3, 32, 248, 249, 280, len(groups) - 1):
+        group = groups[index]
         sums = [
-            sum(mpmath.cos(d * base ** (-mpf(2 * pair) / width)) for pair in range(width // 2)) / (width // 2)
+            sum(mpmath.cos(d * base ** (-mpf(2 * pair) / width)) for pair in range(width // 2) for d in group)
+            / (width // 2)
             for base, width in ((mpf(10000), 512), (mpf(10000), 128), (mpf(500000), 128))
         ]
-        sums += [mpmath.exp(-d * mpf(2) ** -head) for head in (1, 4, 8)]
+        zetas = [(mpf(2 * pair) / 128 + mpf("0.4")) / mpf("1.4") for pair in range(64)]
+        rates = [mpf(10000) ** (-mpf(2 * pair) / 128) for pair in range(64)]
+        sums.append(sum(zeta ** (d / 512) * mpmath.cos(d * rate) for zeta, rate in zip(zetas, rates) for d in group) / 64)
+        sums += [sum(mpmath.exp(-d * mpf(2) ** -head) for d in group) for head in (1, 4, 8)]
         for curve, value in enumerate(sums):
-            point("distance-decay", curve, index, d, value)
+            point("distance-decay", curve, index, (group[0] + group[-1]) / 2, value / len(group))
 
     def near(dy, dx):
         rates = [paper(384, pair) for pair in range(192)]
@@ -170,13 +178,39 @@ def main():
         lambda x: mpf(abs(x) < 0.5),
     )
     for curve, kernel in enumerate(kernels):
-        for index in (0, 30, 50, 79, 81, 120):
-            x = (mpf(64 + index) + 0.5) / 32 - 4.5
+        for index in (0, 120, 200, 319, 325, 480):
+            x = (mpf(256 + index) + 0.5) / 128 - 4.5
             point("resize-kernels", curve, index, x, kernel(x))
     for curve, scale in enumerate((1, 4)):
         weights = [cubic(mpf(-1) / 2, (mpf(j) - 9.5) / scale) for j in range(24)]
         for index in (0, 3, 8, 9, 11, 15):
             point("resize-kernels", curve, index, index, weights[index] / sum(weights), panel=1)
+
+    side, ridge = 24, numpy.longdouble(1) / 100
+    centers = (2 * numpy.arange(side, dtype=numpy.longdouble) + 1) / side - 1
+    x, y = numpy.meshgrid(centers, centers)
+    face = (x + 1) / 4
+    face[x * x + y * y < 0.64] = 0.9
+    for eye in (-0.3, 0.3):
+        face[(x - eye) ** 2 + (y + 0.25) ** 2 < 0.0225] = 0
+    face[(abs(y - 0.3) < 0.1) & (abs(x) < 0.4)] = 0
+    x, y, face = x.ravel(), y.ravel(), face.ravel()
+    given = (numpy.add.outer(numpy.arange(side), numpy.arange(side)) % 2 == 0).ravel()
+    pi = numpy.longdouble("3.14159265358979323846264338327950288")
+    for index in (0, 300, 311):
+        cell("fourier-fit", index // side, index % side, face[index])
+    for panel, bands in enumerate((0, 1, 2, 4, 6), 1):
+        waves = [wave(2**band * pi * axis) for band in range(bands) for axis in (x, y) for wave in (numpy.sin, numpy.cos)]
+        vectors = numpy.stack([numpy.ones_like(x), x, y, *waves])
+        vectors /= numpy.sqrt((vectors**2).sum(0))
+        kernel = (vectors.T @ vectors) ** 4
+        system = kernel[given][:, given] + ridge * numpy.eye(given.sum())
+        weights = numpy.zeros(given.sum(), dtype=numpy.longdouble)
+        # Refinement makes up for the precision of the solver.
+        for _ in range(4):
+            weights += numpy.linalg.solve(system.astype(float), (face[given] - system @ weights).astype(float))
+        for index in (0, 77, 300, 311, 575):
+            cell("fourier-fit", index // side, index % side, (kernel[:, given] @ weights)[index], panel)
 
     meta = {"script": "make_figures.py", "python": sys.version.split()[0], "mpmath": mpmath.__version__}
     lines = ",\n".join(" " + json.dumps(entry) for entry in out)

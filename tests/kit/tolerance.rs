@@ -129,6 +129,9 @@ pub const SIX_DECIMALS_CUT: f64 = 1e-6;
 /// f64 terms, a square root and a quotient after them.
 pub const FIGURE_F64: f64 = 2e-14;
 
+/// A fit of 288 given pixels in f64: the rounding of sums of 288 terms, times a condition number of at most 288 / 0.01.
+pub const FIGURE_FIT: f64 = 1e-11;
+
 /// Angles in degrees below 2808: the product of a position and a rate, and its conversion,
 /// each within half a unit in the last place of 4.5e-13.
 pub const FIGURE_DEGREES: f64 = 1e-12;

@@ -3,6 +3,7 @@
 mod arguments;
 mod files;
 mod numbers;
+mod pictures;
 mod rotary;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::util::{arg, run};
 
 /// All figures, in the order of the catalog.
-pub(crate) const FIGURES: [&str; 24] = [
+pub(crate) const FIGURES: [&str; 25] = [
     "angle-rates",
     "angle-map",
     "encoding-map",
@@ -38,6 +39,7 @@ pub(crate) const FIGURES: [&str; 24] = [
     "distance-decay",
     "grid-similarity",
     "resize-kernels",
+    "fourier-fit",
 ];
 
 /// Output of `plot` and the files that it wrote.

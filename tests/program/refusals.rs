@@ -53,7 +53,7 @@ fn values_that_are_wrong_in_themselves_are_bad_usage() {
             count += 1;
         }
     }
-    assert_eq!(count, 111);
+    assert_eq!(count, 112);
     assert!(!Path::new("-").exists());
 }
 

@@ -131,6 +131,7 @@ fn figures_take_the_colors_of_the_page() {
         ("ink", "#1b212c", "#eceff4"),
         ("muted", "#596373", "#a6b0c0"),
         ("axis", "#9aa3b0", "#667184"),
+        ("series-1", "#0072b2", "#56b4e9"),
     ] {
         assert!(light.contains(&format!("--{name}: {on_white};")), "{name}");
         for dark in [chosen, preferred] {

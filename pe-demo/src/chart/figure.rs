@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::paint::color::Colors;
+use crate::terminal::numbers::six_digits;
 
 /// Pixels of a PNG per pixel of the layout.
 pub(crate) const SCALE: u32 = 2;
@@ -20,6 +21,30 @@ pub(crate) struct Figure {
     pub(crate) panels: Vec<Panel>,
     #[serde(skip)]
     pub(crate) shape: Shape,
+}
+
+impl Figure {
+    /// Describes the figure to those who cannot see it.
+    pub(super) fn description(&self, about: &str) -> String {
+        let panels = self
+            .panels
+            .iter()
+            .filter_map(|panel| panel.title.as_deref());
+        let panels: Vec<&str> = panels.collect();
+        let numbers = self.facts.iter();
+        let numbers: Vec<String> = numbers
+            .map(|fact| format!("{}: {}", fact.what, six_digits(fact.value)))
+            .collect();
+        let parts = [
+            about.to_owned(),
+            self.note.clone(),
+            panels.join("; "),
+            numbers.join("; "),
+        ];
+        let sentences = parts.iter().filter(|part| !part.is_empty());
+        let sentences = sentences.map(|part| format!("{}.", part.trim_end_matches('.')));
+        sentences.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// Layout of a figure.
@@ -90,6 +115,9 @@ pub(crate) struct Axis {
     /// Values of the ticks; with none, the drawing chooses.
     #[serde(skip)]
     pub(crate) ticks: Option<Vec<f64>>,
+    /// Words at the ticks instead of their values, one for each cell of a map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) names: Option<Vec<String>>,
     #[serde(skip)]
     pub(crate) direction: Direction,
 }
@@ -118,6 +146,7 @@ impl Axis {
             spacing: Spacing::Linear,
             range,
             ticks: None,
+            names: None,
             direction: Direction::Forward,
         }
     }
@@ -149,6 +178,15 @@ impl Axis {
         }
     }
 
+    /// Labels the cells of a map with words.
+    pub(crate) fn with_names(self, names: Vec<String>) -> Self {
+        let places = (0..names.len()).map(|place| place as f64);
+        Self {
+            names: Some(names),
+            ..self.with_ticks(places)
+        }
+    }
+
     pub(crate) fn backward(self) -> Self {
         Self {
             direction: Direction::Backward,
@@ -173,11 +211,19 @@ pub(crate) enum Mark {
     Line,
     /// A line with a dot at every point.
     Dotted,
+    /// The points alone.
+    Dots,
+    /// A level line around each point, to the middle between it and the next.
+    Steps,
+    /// Nothing: the line through its points is another curve.
+    Hidden,
+    /// The line through the points of the curve with this index, and not in the legend.
+    Through(usize),
     /// A thin line in the color of the curve with this index, and not in the legend.
     Thin(usize),
     /// A faint line for reference, in gray.
     Guide,
-    /// Like a guide, with its name at its left end and not in the legend.
+    /// Like a guide, with its name at its first point and not in the legend.
     Level,
 }
 

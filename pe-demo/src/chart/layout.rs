@@ -3,15 +3,20 @@
 mod axes;
 mod bar;
 mod content;
+mod legend;
+mod margins;
 mod rings;
+mod ruler;
 mod words;
 
 use anyhow::Result;
 
-use super::figure::{Content, Curve, Figure, Mark, Panel};
-use super::paint::color::{INK, MUTED, SERIES, Tone};
+use super::figure::Figure;
+use super::paint::color::{INK, MUTED};
 use super::paint::font::Weight;
 use super::paint::scene::Scene;
+use legend::Names;
+use margins::{AxisPlace, Margins};
 use words::Words;
 
 pub(crate) use axes::SIZES;
@@ -25,6 +30,10 @@ const GAP: f64 = 14.0;
 const NARROW: u32 = 560;
 
 const TEXT: f64 = 12.0;
+/// Length of a tick mark, and the distance from it to its label.
+const TICK: f64 = 4.0;
+/// Height of an axis's name.
+const NAME: f64 = 16.0;
 
 /// A rectangle on the page.
 #[derive(Debug, Clone, Copy)]
@@ -60,49 +69,52 @@ pub(crate) enum Head {
     Legend,
 }
 
-/// Draws a figure `width` pixels wide.
+/// Draws a figure `width` pixels wide. All panels' contents are equally large.
 pub(crate) fn scene(figure: &Figure, width: u32, parts: Head) -> Result<Scene> {
     let columns = match figure.shape.columns {
-        columns if width < NARROW => columns.div_ceil(2),
+        // Many small panels are a grid, which keeps its shape.
+        columns if width < NARROW && columns <= 4 => columns.div_ceil(2),
         columns => columns,
+    };
+    let gap = if columns > 4 && width < NARROW {
+        GAP / 2.0
+    } else {
+        GAP
     };
     let rows = figure.panels.len().div_ceil(columns);
     let mut scene = Scene::new((width, 0));
-    let top = head(&mut scene, figure, parts)?;
-
     let bar = bar::Bar::of(figure)?;
     let room = f64::from(width) - 2.0 * MARGIN - bar.as_ref().map_or(0.0, bar::Bar::width);
-    let panel_width = (room - GAP * (columns - 1) as f64) / columns as f64;
+    let share = (room - gap * (columns - 1) as f64) / columns as f64;
     let aspect = match figure.shape.aspect {
         aspect if width < NARROW && aspect < 0.7 => (aspect * 1.5).min(0.8),
         aspect => aspect,
     };
-    // The lowest panels name the axis below them. Without that name all are equally high.
-    let name = match figure.panels.first() {
-        Some(panel) if !panel.x.label.is_empty() => axes::NAME,
-        _ => 0.0,
-    };
-    let panel_height = panel_width * aspect - name / rows as f64;
-    let height = top + (panel_height + GAP) * rows as f64 - GAP + name + MARGIN;
+    let names = Names::of(figure, columns, share)?;
+    let top = head(&mut scene, figure, &names, share, parts)?;
+    let margins = Margins::of(&figure.panels, names.right(), (share, share * aspect))?;
+    let (outer_left, outer_bottom) = margins.outer;
+    let panel_width = (room - outer_left - gap * (columns - 1) as f64) / columns as f64;
+    let panel_height = margins.height(panel_width, share * aspect, rows) + names.top();
+    let height = top + (panel_height + gap) * rows as f64 - gap + outer_bottom + MARGIN;
     scene.size.1 = height.ceil() as u32;
 
     let mut inside: Option<Area> = None;
     for (index, panel) in figure.panels.iter().enumerate() {
         let (row, column) = (index / columns, index % columns);
-        let left = MARGIN + (panel_width + GAP) * column as f64;
-        let upper = top + (panel_height + GAP) * row as f64;
-        let place = axes::AxisPlace {
+        let left = MARGIN + outer_left + (panel_width + gap) * column as f64;
+        let upper = top + (panel_height + gap) * row as f64;
+        let place = AxisPlace {
             leftmost: column == 0,
             lowest: index + columns >= figure.panels.len(),
         };
-        let below = if place.lowest { name } else { 0.0 };
         let area = Area {
-            left,
+            left: left - if place.leftmost { outer_left } else { 0.0 },
             top: upper,
             right: left + panel_width,
-            bottom: upper + panel_height + below,
+            bottom: upper + panel_height + if place.lowest { outer_bottom } else { 0.0 },
         };
-        let content = content::draw(&mut scene, panel, area, place)?;
+        let content = content::draw(&mut scene, panel, area, place, &margins, &names)?;
         let all = inside.get_or_insert(content);
         all.top = all.top.min(content.top);
         all.bottom = all.bottom.max(content.bottom);
@@ -115,7 +127,13 @@ pub(crate) fn scene(figure: &Figure, width: u32, parts: Head) -> Result<Scene> {
 }
 
 /// Writes title, note, and legend, and returns the top of what is below them.
-fn head(scene: &mut Scene, figure: &Figure, parts: Head) -> Result<f64> {
+fn head(
+    scene: &mut Scene,
+    figure: &Figure,
+    names: &Names,
+    panel_width: f64,
+    parts: Head,
+) -> Result<f64> {
     let room = f64::from(scene.size.0) - 2.0 * MARGIN;
     let mut words = Words {
         scene,
@@ -126,48 +144,17 @@ fn head(scene: &mut Scene, figure: &Figure, parts: Head) -> Result<f64> {
         Head::Whole => {
             words.paragraph(&figure.title, 17.0, Weight::Medium, INK)?;
             words.paragraph(&figure.note, TEXT, Weight::Regular, MUTED)?;
-            words.at.1 += 6.0;
         }
         // A page has space of its own around the picture.
         Head::Legend => words.at.1 = 0.0,
     }
-    if let Some(entries) = legend(figure) {
-        words.legend(&entries)?;
+    for level in content::long_levels(figure, panel_width)? {
+        words.paragraph(level, TEXT, Weight::Regular, MUTED)?;
     }
-    Ok(words.at.1 + 8.0)
-}
-
-/// Returns names and colors of the curves if there is more than one in a panel.
-fn legend(figure: &Figure) -> Option<Vec<(&str, Tone)>> {
-    let [
-        Panel {
-            content: Content::Curves(curves),
-            ..
-        },
-    ] = &figure.panels[..]
-    else {
-        return None;
+    let top = match parts {
+        Head::Whole => words.at.1 + 6.0,
+        Head::Legend => words.at.1,
     };
-    (curves.len() > 1).then(|| {
-        curves
-            .iter()
-            .zip(tones(curves))
-            .filter(|(curve, _)| !matches!(curve.mark, Mark::Level | Mark::Thin(_)))
-            .map(|(curve, tone)| (curve.name.as_str(), tone))
-            .collect()
-    })
-}
-
-/// Returns the colors of curves, guides in gray.
-fn tones(curves: &[Curve]) -> Vec<Tone> {
-    let mut series = SERIES.iter().cycle();
-    let mut tones: Vec<Tone> = Vec::with_capacity(curves.len());
-    for curve in curves {
-        tones.push(match curve.mark {
-            Mark::Guide | Mark::Level => MUTED,
-            Mark::Thin(of) => tones.get(of).copied().unwrap_or(MUTED),
-            Mark::Line | Mark::Dotted => *series.next().unwrap_or(&INK),
-        });
-    }
-    tones
+    let legend = names.draw_above(scene, figure, (MARGIN, top), room)?;
+    Ok(top + legend + 8.0)
 }

@@ -115,7 +115,7 @@ pub(crate) struct EncodeArgs {
         conflicts_with_all = ["attention", "table"]
     )]
     pub(crate) output: Option<PathBuf>,
-    /// File for the attention weights of the first sentence, .svg or .png
+    /// File for the attention weights of the first sentence, .svg, .png, or .pdf
     #[arg(long, value_name = "FILE", value_parser = picture())]
     pub(crate) attention: Option<PathBuf>,
     /// Positional encoding scheme

@@ -13,7 +13,10 @@ use crate::figures::CATALOG;
 const PLOT_EXAMPLES: &str = "\
 Examples:
   pe-demo plot                                   all figures, in ./figures
+  pe-demo plot --list                            their names
   pe-demo plot rings distances -o pictures --format svg
+  pe-demo plot rotary-wavelengths -o figure.pdf  one, into a file
+  pe-demo plot sse --theme transparent           for any page, light or dark
   pe-demo plot encoding-map --d-model 128 --max-seq-len 131072 --data csv
   pe-demo plot sse --base 100 --data json
   pe-demo plot sse encoding-map --preset whisper
@@ -25,6 +28,9 @@ PNG has pixels for, and at most 2048 points of a curve, are computed and drawn, 
 apart, and the figure says which, and which pairs turn too fast to be seen so (they alias). \
 Each figure of a table names its convention; --preset chooses another for all of them. Equal \
 arguments give equal bytes.
+
+PNG files state their size on paper (192 pixels per inch), all files title and description. PDF \
+files need no fonts.
 
 Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
 
@@ -54,6 +60,20 @@ pub(crate) enum FormatArg {
     Png,
     /// Lines and text
     Svg,
+    /// A page for print
+    Pdf,
+}
+
+/// Ground of the pictures, and colors that are legible on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ThemeArg {
+    /// Dark on white
+    #[default]
+    Light,
+    /// Light on black
+    Dark,
+    /// No ground; legible on white and on black
+    Transparent,
 }
 
 /// Kind of the files of numbers.
@@ -75,12 +95,21 @@ pub(crate) struct PlotArgs {
         hide_possible_values = true
     )]
     pub(crate) figures: Vec<String>,
-    /// Folder for the files; it is made if it is not there
-    #[arg(short, long, value_name = "DIR", default_value = "figures")]
+    /// Folder for the files, made if it does not exist; for one figure also a .png, .svg, or .pdf
+    #[arg(short, long, value_name = "DIR|FILE", default_value = "figures")]
     pub(crate) output: PathBuf,
-    /// Kind of the pictures; the rings come as a GIF as well
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: FormatArg,
+    /// Kind of the pictures [default: png]; the rings come as a GIF as well
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<FormatArg>,
+    /// Ground of the pictures; the GIF is never transparent
+    #[arg(long, value_enum, default_value_t, value_name = "THEME")]
+    pub(crate) theme: ThemeArg,
+    /// List the figures instead of drawing them
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the list as one JSON document
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
     /// Write the numbers of each figure, too
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) data: Option<DataArg>,

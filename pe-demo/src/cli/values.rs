@@ -127,8 +127,8 @@ pub(super) fn picture() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
         match ending.as_ref().and_then(|ending| ending.to_str()) {
-            Some("png" | "svg") => Ok(path),
-            _ => Err("the name must end in .png or .svg"),
+            Some("png" | "svg" | "pdf") => Ok(path),
+            _ => Err("the name must end in .png, .svg, or .pdf"),
         }
     })
 }

@@ -2,19 +2,21 @@
 
 use anyhow::Result;
 use pe_core::{
-    AlibiConfig, AlibiSlopes, BucketDirection, Rotary, RotaryConfig, Similarity, Sinusoidal,
-    T5Buckets, T5BucketsConfig,
+    AlibiConfig, AlibiSlopes, Base, BucketDirection, RopeScaling, RotaryConfig, Similarity,
+    Sinusoidal, SinusoidalConfig, T5Buckets, T5BucketsConfig, Xpos, XposConfig,
 };
 
 use super::entry::Entry;
 use super::source::Settings;
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape};
-use crate::terminal::numbers::{short, thousands};
+use crate::terminal::numbers::short;
 
 const DISTANCE: &str = "distance of query and key";
 
-/// Distances of the figure of all schemes.
+/// Distances of the figure of all schemes: the farthest, and the last with fractions, in steps of 1 / `PER_STEP`.
 const FARTHEST: u32 = 4096;
+const NEAR: u32 = 32;
+const PER_STEP: f64 = 8.0;
 
 fn curve(name: impl Into<String>, x: &[f64], y: Vec<f64>) -> Curve {
     Curve {
@@ -65,7 +67,7 @@ pub(super) fn alibi_slopes(entry: &Entry, _: &Settings) -> Result<Figure> {
     });
     Ok(one_panel(
         entry,
-        format!("-slope \u{b7} distance, {HEADS} heads, bias_max 8"),
+        format!("\u{2212}slope \u{b7} distance, {HEADS} heads, bias_max 8"),
         facts.to_vec(),
         Panel {
             title: None,
@@ -101,7 +103,10 @@ pub(super) fn t5_buckets(entry: &Entry, _: &Settings) -> Result<Figure> {
         let of = |distance: &i64| f64::from(buckets.bucket(*distance));
         facts.push(Fact::new(format!("{name}, 100 back"), of(&-100)));
         let places: Vec<f64> = x.iter().map(|distance| *distance as f64).collect();
-        curves.push(curve(name, &places, x.iter().map(of).collect()));
+        curves.push(Curve {
+            mark: Mark::Steps,
+            ..curve(name, &places, x.iter().map(of).collect())
+        });
     }
     Ok(one_panel(
         entry,
@@ -119,38 +124,40 @@ pub(super) fn t5_buckets(entry: &Entry, _: &Settings) -> Result<Figure> {
 
 /// Draws what is left of a score over the distance, scheme by scheme.
 pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
-    let distances = by_equal_factors();
-    let x: Vec<f64> = distances.iter().map(|d| f64::from(*d)).collect();
-    let sinusoidal = Sinusoidal::paper(512)?;
-    let dot = |distance| sinusoidal.similarity(Similarity::Dot, 0, distance);
-    let whole = dot(0)?;
-    let sums = distances.iter().map(|d| Ok(dot(*d)? / whole));
-    let mut curves = vec![curve(
-        "sinusoidal, d 512",
-        &x,
-        sums.collect::<pe_core::Result<_>>()?,
-    )];
-    for base in [10_000.0, 500_000.0] {
-        let rotary = Rotary::new(RotaryConfig {
-            base,
-            ..RotaryConfig::new(128)
+    let distances = Distances::new();
+    let x = distances.x();
+    let mut curves = Vec::new();
+    // The cosines of the pairs' angles, summed: the same for both schemes.
+    for (name, width, base) in [
+        ("sinusoidal, Transformer-XL, d 512", 512, 10_000.0),
+        ("rotary, base 10,000", 128, 10_000.0),
+        ("rotary, base 500,000", 128, 500_000.0),
+    ] {
+        let encoding = Sinusoidal::new(SinusoidalConfig {
+            base: Base::Value(base),
+            ..SinusoidalConfig::new(width)
         })?;
-        let cos = rotary
-            .frequencies(0)?
-            .tables::<f64>(0..u64::from(FARTHEST) + 1)?
-            .cos;
-        let mean = |distance: &u32| {
-            let row = cos.row(*distance as usize).unwrap_or_default();
-            row.iter().sum::<f64>() / row.len().max(1) as f64
-        };
-        let name = format!("rotary, base {}", thousands(base as u64));
-        curves.push(curve(name, &x, distances.iter().map(mean).collect()));
+        let whole = encoding.pairs() as f64;
+        let near = encoding.table_at_reals::<f64>(&distances.near)?;
+        let near = near
+            .iter_rows()
+            .map(|row| row.iter().skip(1).step_by(2).sum::<f64>() / whole);
+        let far = encoding.similarity_to(Similarity::Dot, 0, 0..u64::from(FARTHEST) + 1)?;
+        let y = near.chain(distances.means(|distance| far[distance as usize] / whole));
+        curves.push(curve(name, &x, y.collect()));
     }
+    let (near, far) = (xpos_decay(PER_STEP, NEAR)?, xpos_decay(1.0, FARTHEST)?);
+    let near = distances.near.iter().map(|d| near[(d * PER_STEP) as usize]);
+    let y = near.chain(distances.means(|distance| far[distance as usize]));
+    curves.push(curve("xPos, base 10,000", &x, y.collect()));
     let slopes = AlibiSlopes::new(AlibiConfig::new(8))?.values::<f64>();
     for head in [1, 4, 8] {
-        let decay = powers(slopes[head - 1], FARTHEST as usize);
-        let y = distances.iter().map(|d| decay[*d as usize]).collect();
-        curves.push(curve(format!("ALiBi, head {head} of 8"), &x, y));
+        let slope = slopes[head - 1];
+        let near = powers(slope / PER_STEP, (f64::from(NEAR) * PER_STEP) as usize);
+        let near = distances.near.iter().map(|d| near[(d * PER_STEP) as usize]);
+        let far = powers(slope, FARTHEST as usize);
+        let y = near.chain(distances.means(|distance| far[distance as usize]));
+        curves.push(curve(format!("ALiBi, head {head} of 8"), &x, y.collect()));
     }
     let facts = curves
         .iter()
@@ -162,15 +169,15 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
         .filter(|fact| fact.value.is_finite())
         .collect();
     curves.push(Curve {
-        name: "zero".to_owned(),
+        name: "nothing left".to_owned(),
         x: vec![1.0, f64::from(FARTHEST)],
         y: vec![0.0; 2],
-        mark: Mark::Guide,
+        mark: Mark::Level,
     });
     Ok(one_panel(
         entry,
-        "sinusoidal: dot product of two rows; rotary: dot product of a vector of ones with itself; \
-         ALiBi: factor of the weight, e^bias"
+        "sinusoidal, Transformer-XL: dot product of two rows; rotary, xPos: dot product of a vector \
+         of ones with itself; ALiBi: factor of the weight, e^bias; beyond distance 32, means over an eighth of it"
             .to_owned(),
         facts,
         Panel {
@@ -183,15 +190,63 @@ pub(super) fn distance_decay(entry: &Entry, _: &Settings) -> Result<Figure> {
     ))
 }
 
-/// Returns distances from 1 on, equally far apart on a logarithmic axis where there are enough.
-fn by_equal_factors() -> Vec<u32> {
-    let mut distances = vec![1u32];
-    let mut next = 1.0f64;
-    while let Some(last) = distances.last().copied().filter(|last| *last < FARTHEST) {
-        next = (next * 1.02).max(f64::from(last) + 1.0);
-        distances.push((next as u32).min(FARTHEST));
+/// The distances of a curve on a logarithmic axis: near ones with fractions, so that it is smooth, and far ones in
+/// overlapping groups, because fast pairs turn more often there than there is room for.
+struct Distances {
+    near: Vec<f64>,
+    /// The first distance of each group, and the one after its last.
+    far: Vec<(u32, u32)>,
+}
+
+impl Distances {
+    fn new() -> Self {
+        let steps = PER_STEP as u32;
+        let near = (steps..=NEAR * steps).map(|step| f64::from(step) / PER_STEP);
+        let mut far = Vec::new();
+        let mut start = NEAR + 1;
+        while start <= FARTHEST {
+            far.push((start, (start + start / 8).min(FARTHEST + 1)));
+            start += start / 16;
+        }
+        Self {
+            near: near.collect(),
+            far,
+        }
     }
-    distances
+
+    /// Returns the near distances and the middles of the groups.
+    fn x(&self) -> Vec<f64> {
+        let middles = self
+            .far
+            .iter()
+            .map(|(start, end)| f64::from(start + end - 1) / 2.0);
+        self.near.iter().copied().chain(middles).collect()
+    }
+
+    /// Returns the mean of a quantity over each group.
+    fn means(&self, of: impl Fn(u32) -> f64) -> impl Iterator<Item = f64> {
+        self.far
+            .iter()
+            .map(move |(start, end)| (*start..*end).map(&of).sum::<f64>() / f64::from(end - start))
+    }
+}
+
+/// Returns the mean of xPos' cosines and decays over the pairs, for distances up to `farthest` in steps of `1 / per_step`.
+fn xpos_decay(per_step: f64, farthest: u32) -> Result<Vec<f64>> {
+    // Queries at the distance, and a key at 0, which is the center.
+    let usual = XposConfig::new(128);
+    let xpos = Xpos::new(XposConfig {
+        rotary: RotaryConfig {
+            scaling: RopeScaling::Linear { factor: per_step },
+            ..usual.rotary
+        },
+        scale_base: usual.scale_base * per_step,
+        ..usual
+    })?;
+    let steps = f64::from(farthest) * per_step;
+    let rows = xpos.query_tables::<f64>(0..steps as u64 + 1)?.cos;
+    let mean = |row: &[f64]| row.iter().sum::<f64>() / row.len() as f64;
+    Ok(rows.iter_rows().map(mean).collect())
 }
 
 /// Returns `e^(-slope k)` for `k` up to a number.
@@ -218,9 +273,11 @@ mod tests {
 
     #[test]
     fn distances_ascend_to_the_farthest() {
-        let distances = by_equal_factors();
-        assert!(distances.is_sorted_by(|a, b| a < b));
-        assert_eq!(distances.last(), Some(&FARTHEST));
+        let distances = Distances::new();
+        assert!(distances.x().is_sorted_by(|a, b| a < b));
+        assert_eq!((distances.near[0], distances.far[0].0), (1.0, NEAR + 1));
+        assert_eq!(distances.far.last().unwrap().1, FARTHEST + 1);
+        assert_eq!(distances.means(|_| 2.0).last(), Some(2.0));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::source::{MOST_CELLS, ordinal};
 use super::source::{POSITION, Settings, Source};
 use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape, step};
 
-/// Maps the 64 bits of every position, least significant first.
+/// Maps the bits of every position, least significant first. The bits that are 0 at all positions are left out, but
+/// for those of the first byte.
 pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 64, 128)?;
     let positions = source.positions(MOST_CELLS);
@@ -16,7 +17,12 @@ pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
         .iter()
         .map(|position| binary_encoding(u64::from(*position)))
         .collect();
-    let values = (0..64)
+    let shown = source
+        .last()
+        .checked_ilog2()
+        .map_or(0, |bit| bit as usize + 1)
+        .max(8);
+    let values = (0..shown)
         .flat_map(|bit| bits.iter().map(move |bits| f64::from(bits[bit])))
         .collect();
     let used = (0..64)
@@ -36,17 +42,25 @@ pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let map = Map {
         label: "bit".to_owned(),
         columns: positions.iter().map(|p| f64::from(*p)).collect(),
-        rows: (0..64).map(f64::from).collect(),
+        rows: (0..shown).map(|bit| bit as f64).collect(),
         values,
         colors: Colors::Bits,
         range: (0.0, 1.0),
         ticks: vec![0.0, 1.0],
     };
+    let bits = Axis::of_cells("bit", &map.rows);
+    // More labels than these would touch each other on a phone.
+    let bits = match shown {
+        8 => bits.with_ticks(map.rows.clone()),
+        _ => bits,
+    };
     Ok(Figure {
         name: entry.name,
         title: entry.title.to_owned(),
         note: format!(
-            "64 bits of positions {} to {}, least significant at the bottom{sampling}{aliasing}",
+            "bits 0 to {} of positions {} to {}, least significant at the bottom; bits {shown} to 63 \
+             are 0{sampling}{aliasing}",
+            shown - 1,
             source.first(),
             source.last()
         ),
@@ -58,13 +72,13 @@ pub(super) fn binary(entry: &Entry, settings: &Settings) -> Result<Figure> {
         panels: vec![Panel {
             title: None,
             x: Axis::of_cells(POSITION, &map.columns),
-            y: Axis::of_cells("bit", &map.rows).with_ticks((0..8).map(|k| f64::from(8 * k))),
+            y: bits,
             content: Content::Map(map),
         }],
         shape: Shape {
             width: 860,
             columns: 1,
-            aspect: 0.5,
+            aspect: 0.3,
         },
     })
 }

@@ -1,7 +1,7 @@
 //! The figures: names, words, settings, and builders.
 
 use super::entry::{Entry, Setting};
-use super::{biases, binary, curves, grids, maps, rates, rings, rotary, similarity};
+use super::{biases, binary, curves, fourier, grids, maps, rates, rings, rotary, similarity};
 
 /// Figures that belong together.
 pub(crate) struct Section {
@@ -45,6 +45,7 @@ pub(crate) const CATALOG: &[&Entry] = &[
     &DISTANCE_DECAY,
     &GRID_SIMILARITY,
     &RESIZE_KERNELS,
+    &FOURIER_FIT,
 ];
 
 /// The sections of the page, in its order.
@@ -102,14 +103,14 @@ pub(crate) const SECTIONS: &[Section] = &[
         title: "Images",
         lead: "A patch of an image has two positions, and its encoding has columns for each of \
                the two axes.",
-        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS],
+        figures: &[&GRID_SIMILARITY, &RESIZE_KERNELS, &FOURIER_FIT],
     },
 ];
 
 const BINARY: Entry = Entry {
     name: "binary",
     title: "Positions as binary numbers",
-    summary: "positions as binary numbers of 64 bits",
+    summary: "positions as binary numbers, bit by bit",
     about: "Each bit of a counter flips half as often as the bit below it, and the high bits \
             never move at short lengths, which is the same waste as in the slow pairs of an \
             encoding.",
@@ -120,11 +121,12 @@ const BINARY: Entry = Entry {
 const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
     title: "Rotation rate of each pair",
-    summary: "how fast each pair turns, on a logarithmic axis",
+    summary: "how fast each pair turns, and how far conventions differ",
     about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
-            last the angle falls by equal factors, a straight line on this axis. Whether the last \
-            pair is at 1/base or one step before is a matter of convention; over hundreds of pairs \
-            it is a small difference, and yet tables of the two kinds do not fit each other.",
+            last the angle falls by equal factors, a straight line on the axis above. Whether the \
+            last pair is at 1/base or one step before is a matter of convention. Above, the two \
+            look like one line; their ratio, below, grows to a few percent, and tables of the two \
+            kinds do not fit each other.",
     uses: &[Setting::Preset, Setting::DModel, Setting::Base],
     builder: rates::angle_rates,
 };
@@ -134,7 +136,7 @@ const ANGLE_MAP: Entry = Entry {
     title: "Angle of every pair at every position",
     summary: "angles in degrees, all positions and pairs",
     about: "The first pairs complete a turn every few positions, and the last pairs barely leave \
-            their start in fifty. Colors run around the circle, so 360 degrees look like 0.",
+            their start in five hundred. Colors run around the circle, so 360 degrees look like 0.",
     uses: ALL,
     builder: maps::angle_map,
 };
@@ -267,8 +269,9 @@ const SHIFTED_MAP: Entry = Entry {
     name: "shifted-map",
     title: "Ten positions back is a rotation",
     summary: "the table turned back by ten positions",
-    about: "One rotation moves the rows of positions 10 to 49 (above) back to those of positions \
-            0 to 39 (below), with a difference of less than the last digit of a float.",
+    about: "One rotation moves the rows of positions 10 to 49 (above) ten positions back (middle), to \
+            those of positions 0 to 39 (below), with a difference of less than the last digit of a \
+            float.",
     uses: ALL,
     builder: maps::shifted_map,
 };
@@ -359,12 +362,22 @@ const RESIZE_KERNELS: Entry = Entry {
     builder: grids::resize_kernels,
 };
 
+const FOURIER_FIT: Entry = Entry {
+    name: "fourier-fit",
+    title: "A picture from sines and cosines of its coordinates",
+    summary: "a picture fitted by 0 to 6 of NeRF's frequencies",
+    about: "NeRF's frequencies, octaves of half a turn, let a smooth fit draw edges, but those finer than \
+            the distance of the given pixels invent what is between them.",
+    uses: &[],
+    builder: fourier::fourier_fit,
+};
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::chart::{Image, SCALE, images};
+    use crate::chart::{Figure, Image, SCALE, images, texts};
     use crate::figures::Settings;
 
     /// Returns the panels' maps of a figure. The last image is the color bar.
@@ -411,9 +424,53 @@ mod tests {
     #[test]
     fn panels_above_each_other_are_equally_high() {
         let images = maps("shifted-map", &Settings::default());
-        assert_eq!(images.len(), 2);
-        assert!((images[0].extent.1 - images[1].extent.1).abs() < 0.1);
+        assert_eq!(images.len(), 3);
+        for image in &images[1..] {
+            assert!((images[0].extent.1 - image.extent.1).abs() < 0.1);
+        }
         assert_eq!(images[0].cells.levels.len(), 40 * 512);
+    }
+
+    /// On a phone, on a page, and as wide as a figure is by itself.
+    #[test]
+    fn texts_are_inside_the_figure_and_apart() {
+        let mut faults = Vec::new();
+        let mut check = |figure: &Figure| {
+            for width in [360, 410, 559, 560, 700, 2000] {
+                let ([right, bottom], texts) = texts(figure, width).unwrap();
+                for (index, (text, a)) in texts.iter().enumerate() {
+                    let name = figure.name;
+                    let inside =
+                        a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= right && a[3] <= bottom - 2.0;
+                    if !inside {
+                        faults.push(format!(
+                            "{name}, {width}: {text:?} at {a:?} of {right} x {bottom}"
+                        ));
+                    }
+                    for (other, b) in &texts[..index] {
+                        let apart = a[2] < b[0] || b[2] < a[0] || a[3] < b[1] || b[3] < a[1];
+                        if !apart {
+                            faults.push(format!(
+                                "{name}, {width}: {text:?} {a:?} and {other:?} {b:?}"
+                            ));
+                        }
+                    }
+                }
+            }
+        };
+        let long = Settings {
+            d_model: Some(1024),
+            start: Some(4_294_000_000),
+            max_seq_len: Some(3071),
+            ..Settings::default()
+        };
+        for entry in CATALOG {
+            check(&entry.build(&Settings::default()).unwrap());
+            if entry.uses.contains(&Setting::Start) {
+                check(&entry.build(&long).unwrap());
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 
     #[test]

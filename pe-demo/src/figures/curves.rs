@@ -4,8 +4,7 @@ use anyhow::{Result, bail};
 use pe_core::Preset;
 
 use super::entry::Entry;
-use super::source::{MOST_POINTS, sampled};
-use super::source::{PAIR, POSITION, Settings, Source};
+use super::source::{FINER, MOST_POINTS, PAIR, POSITION, Settings, Source, sampled};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 use crate::terminal::outcome::BadUsage;
 
@@ -17,6 +16,8 @@ fn values() -> Axis {
 pub(super) fn sinusoids(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 512, 13)?;
     let pairs = sampled(source.encoding.pairs().min(100), MOST_POINTS);
+    let last = pairs.len() - 1;
+    let finer = source.finer();
     let columns: Vec<usize> = pairs
         .iter()
         .map(|pair| source.columns_of(*pair).0)
@@ -34,16 +35,32 @@ pub(super) fn sinusoids(entry: &Entry, settings: &Settings) -> Result<Figure> {
             format!("sine of pair 0, k = {position}"),
             sines[0],
         ));
+        let name = format!("k = {position}");
+        let mut curves = vec![Curve {
+            name: name.clone(),
+            x: pairs.iter().map(|pair| *pair as f64).collect(),
+            y: sines,
+            mark: if finer.is_some() {
+                Mark::Hidden
+            } else {
+                Mark::Line
+            },
+        }];
+        if let Some(finer) = &finer {
+            let count = last * FINER as usize + 1;
+            let columns: Vec<usize> = (0..count).map(|pair| finer.columns_of(pair).0).collect();
+            curves.push(Curve {
+                name: between(&name, "pairs"),
+                x: (0..count).map(|k| k as f64 / FINER as f64).collect(),
+                y: finer.entries(&[*position], &columns)?,
+                mark: Mark::Through(0),
+            });
+        }
         panels.push(Panel {
-            title: Some(format!("k = {position}")),
-            x: Axis::linear(PAIR, (0.0, (pairs.len() - 1).max(1) as f64)),
+            title: Some(name),
+            x: Axis::linear(PAIR, (0.0, last.max(1) as f64)),
             y: values(),
-            content: Content::Curves(vec![Curve {
-                name: format!("k = {position}"),
-                x: pairs.iter().map(|pair| *pair as f64).collect(),
-                y: sines,
-                mark: Mark::Line,
-            }]),
+            content: Content::Curves(curves),
         });
     }
     Ok(Figure {
@@ -79,7 +96,7 @@ pub(super) fn dimension_pairs(entry: &Entry, settings: &Settings) -> Result<Figu
             title: Some(format!("{name}, a {kind}")),
             x: Axis::linear(POSITION, ends(&source)),
             y: values(),
-            content: Content::Curves(vec![column_curve(&source, column, name)?]),
+            content: Content::Curves(column_curves(&source, &[column], |_| name.clone())?),
         });
         if kind == "sine" {
             facts.push(Fact::new(
@@ -107,15 +124,8 @@ pub(super) fn dimensions(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::Paper, 20, 100)?;
     check(entry, &source, 8)?;
     let waves = source.encoding.wavelengths();
-    let curves = (4..8)
-        .map(|column| {
-            column_curve(
-                &source,
-                column,
-                format!("column {column}, a {}", source.at(column).1),
-            )
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let named = |column| format!("column {column}, a {}", source.at(column).1);
+    let curves = column_curves(&source, &[4, 5, 6, 7], named)?;
     Ok(Figure {
         name: entry.name,
         title: entry.title.to_owned(),
@@ -148,19 +158,53 @@ pub(super) fn dimensions(entry: &Entry, settings: &Settings) -> Result<Figure> {
     })
 }
 
-fn column_curve(source: &Source, column: usize, name: String) -> Result<Curve> {
+/// Builds the curves of columns, then the lines through their points.
+fn column_curves(
+    source: &Source,
+    columns: &[usize],
+    name: impl Fn(usize) -> String,
+) -> Result<Vec<Curve>> {
     let positions = source.positions(MOST_POINTS);
-    let y = source.entries(&positions, &[column])?;
-    Ok(Curve {
-        name,
-        x: positions.iter().map(|p| f64::from(*p)).collect(),
-        y,
-        mark: if positions.len() <= 64 {
-            Mark::Dotted
-        } else {
-            Mark::Line
-        },
-    })
+    let places = source.between();
+    let mark = match (positions.len() <= 64, places.is_empty()) {
+        (true, false) => Mark::Dots,
+        (false, false) => Mark::Hidden,
+        (true, true) => Mark::Dotted,
+        (false, true) => Mark::Line,
+    };
+    let mut curves = Vec::new();
+    for column in columns {
+        curves.push(Curve {
+            name: name(*column),
+            x: positions.iter().map(|p| f64::from(*p)).collect(),
+            y: source.entries(&positions, &[*column])?,
+            mark,
+        });
+    }
+    if !places.is_empty() {
+        let mut lines: Vec<Vec<f64>> = vec![Vec::new(); columns.len()];
+        for place in &places {
+            let table = source.encoding.table_at_reals::<f64>(&[*place])?;
+            let row = table.row(0).unwrap_or_default();
+            for (line, column) in lines.iter_mut().zip(columns) {
+                line.push(row.get(*column).copied().unwrap_or_default());
+            }
+        }
+        for (index, y) in lines.into_iter().enumerate() {
+            curves.push(Curve {
+                name: between(&curves[index].name, "positions"),
+                x: places.clone(),
+                y,
+                mark: Mark::Through(index),
+            });
+        }
+    }
+    Ok(curves)
+}
+
+/// Names the line through the points of a curve.
+pub(super) fn between(name: &str, what: &str) -> String {
+    format!("{name}, between {what}")
 }
 
 fn ends(source: &Source) -> (f64, f64) {

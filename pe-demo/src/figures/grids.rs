@@ -71,7 +71,7 @@ pub(super) fn grid_similarity(entry: &Entry, _: &Settings) -> Result<Figure> {
 /// Draws the weight of a neighbor over its distance, and of all positions where a grid shrinks.
 pub(super) fn resize_kernels(entry: &Entry, _: &Settings) -> Result<Figure> {
     const FROM: usize = 9;
-    const FINER: usize = 32;
+    const FINER: usize = 128;
     let center = FROM / 2;
     let mut grown = Vec::new();
     let mut facts = Vec::new();

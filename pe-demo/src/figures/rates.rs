@@ -8,8 +8,8 @@ use super::source::{MOST_POINTS, formula, sampled};
 use super::source::{PAIR, Settings, Source};
 use crate::chart::{Axis, Content, Curve, Fact, Figure, Mark, Panel, Shape, label};
 
-/// Draws the rates of the TensorFlow notebook or of another preset on a logarithmic axis, and the paper's
-/// where they differ.
+/// Draws the rates of the TensorFlow notebook or of another preset on a logarithmic axis, and where the paper's
+/// differ, these and their ratio.
 pub(super) fn angle_rates(entry: &Entry, settings: &Settings) -> Result<Figure> {
     let source = Source::new(settings, Preset::TfNotebook, 512, 1)?;
     let own = &source.encoding;
@@ -49,6 +49,42 @@ pub(super) fn angle_rates(entry: &Entry, settings: &Settings) -> Result<Figure> 
         [_] => format!(", {}", source.convention()),
         _ => String::new(),
     };
+    let pair = || Axis::linear(PAIR, (0.0, last.max(1) as f64));
+    let alone = conventions.len() == 1;
+    let mut panels = vec![Panel {
+        title: (!alone).then(|| "Rates".to_owned()),
+        x: pair(),
+        y: Axis::logarithmic("radians per position", (low, high)),
+        content: Content::Curves(curves),
+    }];
+    // Over so many powers of ten the curves look like one.
+    if let [(_, own, rates), (_, paper, others)] = &conventions[..] {
+        let ratio = |pair: &usize| others[*pair] / rates[*pair];
+        let y: Vec<f64> = pairs.iter().map(ratio).collect();
+        let (low, high) = y.iter().fold((1.0_f64, 1.0_f64), |(low, high), ratio| {
+            (low.min(*ratio), high.max(*ratio))
+        });
+        let room = 0.06 * (high - low);
+        panels.push(Panel {
+            title: Some(format!("Ratio of the rates, {paper} to {own}")),
+            x: pair(),
+            y: Axis::linear("ratio", (low - room, high + room)),
+            content: Content::Curves(vec![
+                Curve {
+                    name: format!("{paper} / {own}"),
+                    x: pairs.iter().map(|pair| *pair as f64).collect(),
+                    y,
+                    mark: Mark::Line,
+                },
+                Curve {
+                    name: "equal rates".to_owned(),
+                    x: vec![last.max(1) as f64, 0.0],
+                    y: vec![1.0; 2],
+                    mark: Mark::Level,
+                },
+            ]),
+        });
+    }
     Ok(Figure {
         name: entry.name,
         title: entry.title.to_owned(),
@@ -59,16 +95,11 @@ pub(super) fn angle_rates(entry: &Entry, settings: &Settings) -> Result<Figure> 
             label(own.config().base.value())
         ),
         facts,
-        panels: vec![Panel {
-            title: None,
-            x: Axis::linear(PAIR, (0.0, last.max(1) as f64)),
-            y: Axis::logarithmic("radians per position", (low, high)),
-            content: Content::Curves(curves),
-        }],
+        panels,
         shape: Shape {
             width: 760,
             columns: 1,
-            aspect: 0.56,
+            aspect: if alone { 0.56 } else { 0.36 },
         },
     })
 }

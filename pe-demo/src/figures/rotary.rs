@@ -66,14 +66,49 @@ pub(super) fn rotary_frequencies(entry: &Entry, settings: &Settings) -> Result<F
             rates.last().copied().unwrap_or(0.0),
         ));
     }
+    let slowed = slowed(&models);
+    let mut panels = vec![panel(&curves, "radians per position")];
+    if slowed.iter().any(|curve| curve.mark == Mark::Line) {
+        panels[0].title = Some("Rates".to_owned());
+        panels.push(Panel {
+            title: Some("Rates after the scaling, relative to those before".to_owned()),
+            x: Axis::linear(PAIR, (0.0, last_pair(&curves))),
+            y: Axis::linear("ratio", (0.0, 1.06)).with_ticks([0.0, 0.25, 0.5, 0.75, 1.0]),
+            content: Content::Curves(slowed),
+        });
+    }
+    let aspect = if panels.len() > 1 { 0.42 } else { 0.6 };
     Ok(Figure {
         name: entry.name,
         title: entry.title.to_owned(),
         note: "Radians per position of each pair of a head".to_owned(),
         facts,
-        panels: vec![panel(&curves, "radians per position")],
-        shape: shape(),
+        panels,
+        shape: Shape { aspect, ..shape() },
     })
+}
+
+/// Returns the rates of scaled models relative to those before the scaling. The curves of others are empty, so that
+/// each model has one color in both panels.
+fn slowed(models: &[Model]) -> Vec<Curve> {
+    let before = |model: &Model| {
+        let of_model = models.iter().filter(|other| other.model == model.model);
+        of_model.filter_map(|other| other.before.as_ref()).next()
+    };
+    let ratios = models.iter().map(|model| match before(model) {
+        Some(before) => {
+            let waves = before.wavelengths.iter().zip(&model.set.wavelengths);
+            let ratios: Vec<f64> = waves.map(|(before, after)| before / after).collect();
+            curve(model, &ratios)
+        }
+        None => Curve {
+            name: String::new(),
+            x: Vec::new(),
+            y: Vec::new(),
+            mark: Mark::Hidden,
+        },
+    });
+    ratios.collect()
 }
 
 /// Draws wavelengths before and after a scaling, and the lengths that the models state. A pair above such

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use pe_core::{Preset, Similarity};
 
+use super::curves::between;
 use super::entry::Entry;
 use super::source::MOST_POINTS;
 use super::source::{POSITION, Settings, Source};
@@ -75,6 +76,33 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
     };
     let at = f64::from(reference);
     let top = (high * 1.06).max(1e-300);
+    let places = source.between();
+    let mark = match (positions.len() <= 128, places.is_empty()) {
+        (true, false) => Mark::Dots,
+        (false, false) => Mark::Hidden,
+        (true, true) => Mark::Dotted,
+        (false, true) => Mark::Line,
+    };
+    let x = positions.iter().map(|p| f64::from(*p)).collect();
+    let mut curves = vec![
+        curve(what, x, values, mark),
+        curve(
+            &format!("position {reference}"),
+            vec![at, at],
+            vec![top, low * 1.06],
+            Mark::Level,
+        ),
+    ];
+    if !places.is_empty() {
+        let y = places.iter().map(|place| smooth(&source, of, place - at));
+        let y = y.collect::<Result<Vec<f64>>>()?;
+        curves.push(curve(
+            &between(what, "positions"),
+            places,
+            y,
+            Mark::Through(0),
+        ));
+    }
     Ok(Figure {
         name: entry.name,
         title: entry.title_with(reference),
@@ -84,30 +112,26 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
             title: None,
             x: Axis::linear(POSITION, range),
             y: Axis::linear(what, (low * 1.06, top)),
-            content: Content::Curves(vec![
-                curve(
-                    what,
-                    positions.iter().map(|p| f64::from(*p)).collect(),
-                    values,
-                    if positions.len() <= 128 {
-                        Mark::Dotted
-                    } else {
-                        Mark::Line
-                    },
-                ),
-                curve(
-                    &format!("position {reference}"),
-                    vec![at, at],
-                    vec![low * 1.06, top],
-                    Mark::Guide,
-                ),
-            ]),
+            content: Content::Curves(curves),
         }],
         shape: Shape {
             width: 760,
             columns: 1,
             aspect: 0.56,
         },
+    })
+}
+
+/// Compares two places that are `lag` apart, whole or not: a dot product of rows is the sum of the cosines of
+/// the pairs' angles at that distance.
+fn smooth(source: &Source, of: Similarity, lag: f64) -> Result<f64> {
+    let table = source.encoding.table_at_reals::<f64>(&[lag.abs()])?;
+    let row = table.row(0).unwrap_or_default();
+    let pairs = 0..source.encoding.pairs();
+    let dot: f64 = pairs.map(|pair| row[source.columns_of(pair).1]).sum();
+    Ok(match of {
+        Similarity::Sse => (source.d_model() as f64 - 2.0 * dot).max(0.0),
+        _ => dot,
     })
 }
 

@@ -31,6 +31,12 @@ pub(crate) struct Settings {
 /// The most rows, and the most columns, of a map: a picture shows no more.
 pub(crate) const MOST_CELLS: u64 = 1024;
 
+/// Points of a smooth line from one position, or pair, to the next.
+pub(crate) const FINER: u64 = 8;
+
+/// The most positions with a smooth line between them.
+const MOST_SMOOTH: u64 = 256;
+
 /// The most points of a curve.
 pub(crate) const MOST_POINTS: u64 = 2048;
 
@@ -144,6 +150,42 @@ impl Source {
         (0..self.rows.div_ceil(step))
             .map(|k| (self.start + k * step) as u32)
             .collect()
+    }
+
+    /// Returns places from the first position to the last, several for each, for a smooth line. There are none if the
+    /// line would need too many entries, or if positions are too close for it.
+    pub(crate) fn between(&self) -> Vec<f64> {
+        let count = (self.rows - 1).saturating_mul(FINER) + 1;
+        let entries = count.saturating_mul(self.d_model() as u64);
+        if self.rows < 2 || self.rows > MOST_SMOOTH || entries > 1 << 21 {
+            return Vec::new();
+        }
+        (0..count)
+            .map(|k| self.start as f64 + k as f64 / FINER as f64)
+            .collect()
+    }
+
+    /// Returns the same convention with several pairs in the place of each, for a smooth line over the pairs. Pair
+    /// `FINER` x i of it is pair i.
+    pub(crate) fn finer(&self) -> Option<Self> {
+        let (finer, config) = (FINER as usize, *self.encoding.config());
+        let pairs = self.encoding.pairs();
+        let (pairs, spacing) = match config.spacing {
+            Spacing::Paper => (pairs * finer, Spacing::Paper),
+            Spacing::Inclusive => ((pairs - 1) * finer + 1, Spacing::Inclusive),
+            Spacing::Shifted(shift) => (pairs * finer, Spacing::Shifted(shift * FINER as f64)),
+            _ => return None,
+        };
+        let config = SinusoidalConfig {
+            d_model: 2 * pairs,
+            spacing,
+            ..config
+        };
+        let encoding = Sinusoidal::new(config).ok()?;
+        Some(Self {
+            encoding,
+            ..self.clone()
+        })
     }
 
     /// Returns at most `most` columns, equally far apart.

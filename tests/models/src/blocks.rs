@@ -1,7 +1,7 @@
 //! Parts that models share. All of them have gradients: candle-nn's `ops::softmax_last_dim`, `RmsNorm::forward`, `LayerNorm::forward`, and
 //! `rotary_emb::rope` have none.
 
-use candle_core::{Module, Result, Tensor};
+use candle_core::{DType, Module, Result, Tensor};
 use candle_nn::{Activation, Linear, VarBuilder, linear_b};
 use pe_candle::{AttentionBias, ScoreMask, ScoreScale, softmax_with_bias};
 
@@ -15,13 +15,20 @@ pub fn split_heads(xs: &Tensor, num_heads: usize) -> Result<Tensor> {
 }
 
 /// Computes `softmax(scale(q k^T) + bias) v` for heads `[B, H, T, D]`, with the keys that `mask` leaves. Each key serves as many
-/// consecutive queries' heads as it takes. Returns `[B, T, H * D]`.
+/// consecutive queries' heads as it takes. Returns `[B, T, H * D]`. As in Candle's Llama, 16-bit numbers are multiplied in `f32`: on the CPU
+/// their own products take longer.
 pub fn attend(
     (q, k, v): (&Tensor, &Tensor, &Tensor),
     scale: impl Into<ScoreScale>,
     bias: Option<&AttentionBias>,
     mask: &ScoreMask,
 ) -> Result<Tensor> {
+    let dtype = q.dtype();
+    let wide = |xs: &Tensor| match dtype {
+        DType::F16 | DType::BF16 => xs.to_dtype(DType::F32),
+        _ => Ok(xs.clone()),
+    };
+    let (q, k, v) = (&wide(q)?, &wide(k)?, &wide(v)?);
     let groups = q.dim(1)? / k.dim(1)?;
     let repeated = |xs: &Tensor| {
         let (batch, heads, time, width) = xs.dims4()?;
@@ -32,7 +39,7 @@ pub fn attend(
     let scores = q.contiguous()?.matmul(&repeated(k)?.transpose(2, 3)?)?;
     let weights = softmax_with_bias(&scores, bias, scale, mask)?;
     let ys = weights.matmul(&repeated(v)?)?.transpose(1, 2)?;
-    ys.flatten_from(2)
+    ys.flatten_from(2)?.to_dtype(dtype)
 }
 
 /// Keys and values of earlier calls, `[B, H, T, D]`.

@@ -110,7 +110,8 @@ fn csv_and_json_hold_the_same_numbers() {
         "{}",
         curves[1]
     );
-    let expected: Vec<f64> = (0..4)
+    // Four columns, and the lines through their points.
+    let expected: Vec<f64> = (0..8)
         .flat_map(|curve| floats(&json("dimensions")["panels"][0]["curves"][curve]["y"]))
         .collect();
     assert_eq!(last(&curves), expected);

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use super::axes::{upright, widest};
+use super::axes::upright;
+use super::ruler::widest;
 use super::{Area, TEXT};
 use crate::chart::figure::{Content, Figure, Map};
 use crate::chart::paint::color::{AXIS, Colors, MUTED};
@@ -77,8 +78,11 @@ impl<'a> Bar<'a> {
         }
         let baseline = labels + self.labels_width + 6.0 + TEXT * 0.8;
         let middle = (top + bottom) / 2.0;
-        scene
-            .items
-            .push(upright((baseline, middle), &self.map.label));
+        scene.items.push(upright(
+            (baseline, middle),
+            &self.map.label,
+            TEXT,
+            Anchor::Middle,
+        ));
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Area, TEXT};
 use crate::chart::figure::{Content, Figure, Rings};
-use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb};
+use crate::chart::paint::color::{AXIS, INK, MUTED, NEGATIVE, PAPER, POSITIVE, Rgb, Theme};
 use crate::chart::paint::font::Weight;
 use crate::chart::paint::scene::{Anchor, Closed, Ink, Point, Scene};
 use crate::chart::paint::{Raster, animation};
@@ -145,9 +145,19 @@ fn circle() -> Result<Vec<(f64, f64)>> {
 }
 
 /// Draws all positions as an animation if the figure shows rings.
-pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<Vec<u8>>> {
+pub(crate) fn frames(
+    figure: &Figure,
+    width: u32,
+    scale: u32,
+    theme: Theme,
+) -> Result<Option<Vec<u8>>> {
     let Some(Content::Rings(rings)) = figure.panels.first().map(|panel| &panel.content) else {
         return Ok(None);
+    };
+    // GIF has no half-transparent pixels, so the edges of lines need a ground.
+    let theme = match theme {
+        Theme::Transparent => Theme::Light,
+        theme => theme,
     };
     let mut figure = figure.clone();
     let count = rings.positions.len();
@@ -156,14 +166,16 @@ pub(crate) fn frames(figure: &Figure, width: u32, scale: u32) -> Result<Option<V
             rings.shown = shown;
         }
         let scene = super::scene(&figure, width, super::Head::Whole)?;
-        Raster::of(&scene, scale)
+        Raster::of(&scene, scale, theme)
     });
     // Shades from each ink to the paper.
     let inks = [INK, MUTED, AXIS, POSITIVE, NEGATIVE];
     let shades = 51;
     let palette: Vec<Rgb> = inks
         .iter()
-        .flat_map(|ink| (0..shades).map(|shade| mixed(ink.light, PAPER.light, shade, shades - 1)))
+        .flat_map(|ink| {
+            (0..shades).map(|shade| mixed(ink.of(theme), PAPER.of(theme), shade, shades - 1))
+        })
         .collect();
     animation(rasters, 12, &palette).map(Some)
 }

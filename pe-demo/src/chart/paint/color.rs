@@ -19,52 +19,103 @@ impl Rgb {
     }
 }
 
-/// A color by its role: in pictures, and on a dark page.
+/// Ground of a picture, and the colors that are legible on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// Dark on white.
+    Light,
+    /// Light on black.
+    Dark,
+    /// No ground; colors that are legible on white and on black.
+    Transparent,
+}
+
+/// A color by its role, for each theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tone {
     /// The page's variable of this color.
     pub(crate) name: &'static str,
-    pub(crate) light: Rgb,
-    pub(crate) dark: Rgb,
+    light: Rgb,
+    dark: Rgb,
+    /// On a ground that is not known.
+    clear: Rgb,
 }
 
 impl Tone {
-    const fn new(name: &'static str, light: u32, dark: u32) -> Self {
+    const fn new(name: &'static str, light: u32, dark: u32, clear: u32) -> Self {
         Self {
             name,
             light: Rgb::new(light),
             dark: Rgb::new(dark),
+            clear: Rgb::new(clear),
+        }
+    }
+
+    /// Returns the color in a theme.
+    pub(crate) fn of(self, theme: Theme) -> Rgb {
+        match theme {
+            Theme::Light => self.light,
+            Theme::Dark => self.dark,
+            Theme::Transparent => self.clear,
+        }
+    }
+
+    /// Returns the opacity in a theme. Lines of the grid are faint on any ground.
+    pub(crate) fn opacity(self, theme: Theme) -> f64 {
+        match theme {
+            Theme::Transparent if self == GRID => 0.25,
+            _ => 1.0,
         }
     }
 }
 
-/// Behind everything.
-pub(crate) const PAPER: Tone = Tone::new("paper", 0xff_ff_ff, 0x12_16_1d);
+/// Behind everything. The theme without a ground never draws it.
+pub(crate) const PAPER: Tone = Tone::new("paper", 0xff_ff_ff, 0x12_16_1d, 0xff_ff_ff);
 /// Titles.
-pub(crate) const INK: Tone = Tone::new("ink", 0x1b_21_2c, 0xec_ef_f4);
+pub(crate) const INK: Tone = Tone::new("ink", 0x1b_21_2c, 0xec_ef_f4, 0x73_79_83);
 /// Labels and notes.
-pub(crate) const MUTED: Tone = Tone::new("muted", 0x59_63_73, 0xa6_b0_c0);
+pub(crate) const MUTED: Tone = Tone::new("muted", 0x59_63_73, 0xa6_b0_c0, 0x75_7b_85);
 /// Axes and frames.
-pub(crate) const AXIS: Tone = Tone::new("axis", 0x9a_a3_b0, 0x66_71_84);
+pub(crate) const AXIS: Tone = Tone::new("axis", 0x9a_a3_b0, 0x66_71_84, 0x80_88_94);
 /// Lines of the grid.
-pub(crate) const GRID: Tone = Tone::new("grid", 0xe4_e8_ed, 0x2a_31_3d);
+pub(crate) const GRID: Tone = Tone::new("grid", 0xe4_e8_ed, 0x2a_31_3d, 0x80_88_94);
 
 /// Values above zero, and below: the ends of [`Colors::Diverging`], a little lighter.
-pub(crate) const POSITIVE: Tone = Tone::new("positive", 0x2b_74_b8, 0x5b_a7_ee);
-pub(crate) const NEGATIVE: Tone = Tone::new("negative", 0xc9_3a_3f, 0xf2_70_6f);
+pub(crate) const POSITIVE: Tone = Tone::new("positive", 0x2b_74_b8, 0x5b_a7_ee, 0x3d_89_cf);
+pub(crate) const NEGATIVE: Tone = Tone::new("negative", 0xc9_3a_3f, 0xf2_70_6f, 0xdb_52_55);
 
-/// The curves of a figure, in their order: distinct on white and on black, and for
-/// people who see red and green alike.
-pub(crate) const SERIES: [Tone; 9] = [
-    Tone::new("series-1", 0x2f_6f_de, 0x2f_6f_de),
-    Tone::new("series-2", 0xe0_7b_12, 0xe0_7b_12),
-    Tone::new("series-3", 0x12_97_7b, 0x12_97_7b),
-    Tone::new("series-4", 0xc2_41_8f, 0xc2_41_8f),
-    Tone::new("series-5", 0x7a_5c_d6, 0x7a_5c_d6),
-    Tone::new("series-6", 0x8a_8f_3a, 0x8a_8f_3a),
-    Tone::new("series-7", 0x3a_a9_d6, 0x3a_a9_d6),
-    Tone::new("series-8", 0xc4_4a_3d, 0xc4_4a_3d),
-    Tone::new("series-9", 0x8c_6d_4f, 0xa8_89_6b),
+/// The curves of a figure, in their order: the colors of Okabe and Ito, distinct for people who
+/// see red and green alike. On black the lighter ones come first, and green is lighter. Yellow is
+/// left out on white, where it is not legible.
+pub(crate) const SERIES: [Tone; 7] = [
+    Tone::new("series-1", 0x00_72_b2, 0x56_b4_e9, 0x00_72_b2),
+    Tone::new("series-2", 0xd5_5e_00, 0xe6_9f_00, 0xd5_5e_00),
+    Tone::new("series-3", 0x00_9e_73, 0x2c_c8_9b, 0x00_9e_73),
+    Tone::new("series-4", 0xcc_79_a7, 0xcc_79_a7, 0xcc_79_a7),
+    Tone::new("series-5", 0xe6_9f_00, 0xf0_e4_42, 0xe6_9f_00),
+    Tone::new("series-6", 0x56_b4_e9, 0xd5_5e_00, 0x56_b4_e9),
+    Tone::new("series-7", 0x00_00_00, 0xff_ff_ff, 0x75_7b_85),
+];
+
+/// Lengths of dashes and gaps, so that curves are distinct without color. A dash of no length
+/// is a dot, because the ends of strokes are round.
+pub(crate) type Dash = &'static [f64];
+
+/// A line without gaps.
+pub(crate) const SOLID: Dash = &[];
+
+/// The dashes of a figure's curves, in their order.
+pub(crate) const DASHES: [Dash; 10] = [
+    SOLID,
+    &[6.0, 5.0],
+    &[0.0, 4.0],
+    &[9.0, 5.0, 0.0, 5.0],
+    &[14.0, 6.0],
+    &[9.0, 5.0, 0.0, 4.5, 0.0, 5.0],
+    &[2.0, 5.0],
+    &[12.0, 5.0, 3.0, 5.0],
+    &[4.0, 5.0, 0.0, 5.0],
+    &[12.0, 5.0, 3.0, 5.0, 3.0, 5.0],
 ];
 
 /// Returns every tone of the figures.
@@ -167,6 +218,43 @@ fn steps(stops: &[u32], first: usize, whole: usize) -> [Rgb; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the contrast of two colors, from 1 to 21, as WCAG defines it.
+    #[expect(clippy::disallowed_methods, reason = "compared with a bound")]
+    fn contrast(a: Rgb, b: Rgb) -> f64 {
+        let linear = |channel: u8| match f64::from(channel) / 255.0 {
+            low if low <= 0.03928 => low / 12.92,
+            high => ((high + 0.055) / 1.055).powf(2.4),
+        };
+        let light = |c: Rgb| 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
+        let (a, b) = (light(a) + 0.05, light(b) + 0.05);
+        (a / b).max(b / a)
+    }
+
+    #[test]
+    fn words_and_curves_are_legible_on_the_ground_of_their_theme() {
+        let grounds = |theme| match theme {
+            Theme::Transparent => vec![PAPER.of(Theme::Light), PAPER.of(Theme::Dark)],
+            theme => vec![PAPER.of(theme)],
+        };
+        for theme in [Theme::Light, Theme::Dark, Theme::Transparent] {
+            for ground in grounds(theme) {
+                let least = if theme == Theme::Transparent {
+                    4.0
+                } else {
+                    4.5
+                };
+                for tone in [INK, MUTED] {
+                    let found = contrast(tone.of(theme), ground);
+                    assert!(found >= least, "{} {theme:?}: {found}", tone.name);
+                }
+                for tone in SERIES {
+                    let found = contrast(tone.of(theme), ground);
+                    assert!(found >= 2.2, "{} {theme:?}: {found}", tone.name);
+                }
+            }
+        }
+    }
 
     #[test]
     fn zero_is_the_middle_of_the_diverging_map_and_its_ends_are_as_far_away() {

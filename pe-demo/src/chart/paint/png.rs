@@ -1,18 +1,40 @@
 //! Pixels as PNG.
 
 use anyhow::Result;
-use png::{BitDepth, ColorType, Compression, Encoder, Filter};
+use png::{BitDepth, ColorType, Compression, Encoder, Filter, PixelDimensions, Unit};
 
 use super::color::Rgb;
 use super::raster::Raster;
 use super::scene::Cells;
+use super::{Caption, PER_INCH, SOFTWARE};
 
-/// Encodes a picture in full color.
-pub(crate) fn picture(raster: &Raster) -> Result<Vec<u8>> {
+/// Encodes a picture in full color, with `scale` pixels per pixel of the scene.
+pub(crate) fn picture(raster: &Raster, scale: u32, caption: &Caption<'_>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, raster.width, raster.height);
-    encoder.set_color(ColorType::Rgb);
+    encoder.set_color(match raster.opaque {
+        true => ColorType::Rgb,
+        false => ColorType::Rgba,
+    });
     encoder.set_depth(BitDepth::Eight);
+    let per_meter = (f64::from(scale) * PER_INCH / 0.0254).round() as u32;
+    encoder.set_pixel_dims(Some(PixelDimensions {
+        xppu: per_meter,
+        yppu: per_meter,
+        unit: Unit::Meter,
+    }));
+    for (keyword, text) in [
+        ("Title", caption.title),
+        ("Description", caption.description),
+        ("Software", SOFTWARE),
+    ] {
+        // Of the two kinds, the older one has no letters beyond Latin-1.
+        let (keyword, text) = (keyword.to_owned(), text.to_owned());
+        match text.chars().all(|c| u32::from(c) < 0x100) {
+            true => encoder.add_text_chunk(keyword, text)?,
+            false => encoder.add_itxt_chunk(keyword, text)?,
+        }
+    }
     encoder.set_compression(Compression::Balanced);
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&raster.bytes)?;

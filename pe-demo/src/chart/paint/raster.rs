@@ -1,65 +1,81 @@
 //! A scene as pixels.
 
-use ab_glyph::OutlineCurve;
 use anyhow::{Context, Result};
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8,
-    Stroke, Transform,
+    Stroke, StrokeDash, Transform,
 };
 
-use super::color::{PAPER, Rgb};
-use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
+use super::color::{PAPER, Rgb, Theme};
+use super::letters::{self, Step};
+use super::scene::{Closed, Image, Ink, Item, Point, Scene, Text};
 
-/// Pixels without transparency, row by row.
+/// Pixels, row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Raster {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Red, green, blue.
+    /// Red, green, blue, and opacity if there is no ground.
     pub(crate) bytes: Vec<u8>,
+    pub(crate) opaque: bool,
 }
 
 impl Raster {
-    /// Draws a scene on white, with `scale` pixels per pixel of the scene.
-    pub(crate) fn of(scene: &Scene, scale: u32) -> Result<Self> {
+    /// Draws a scene on the theme's ground, with `scale` pixels per pixel of the scene.
+    pub(crate) fn of(scene: &Scene, scale: u32, theme: Theme) -> Result<Self> {
         let (width, height) = (scene.size.0 * scale, scene.size.1 * scale);
         let mut pixmap = Pixmap::new(width, height)
             .with_context(|| format!("a picture of {width} x {height} pixels cannot be made"))?;
-        let Rgb(r, g, b) = PAPER.light;
-        pixmap.fill(Color::from_rgba8(r, g, b, 255));
+        let opaque = theme != Theme::Transparent;
+        if opaque {
+            let Rgb(r, g, b) = PAPER.of(theme);
+            pixmap.fill(Color::from_rgba8(r, g, b, 255));
+        }
         let transform = Transform::from_scale(scale as f32, scale as f32);
         for item in &scene.items {
-            draw(&mut pixmap, item, transform, f64::from(scale))?;
+            draw(&mut pixmap, item, transform, f64::from(scale), theme)?;
         }
-        let bytes = pixmap
-            .pixels()
-            .iter()
-            .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
-            .collect();
+        let channels = if opaque { 3 } else { 4 };
+        let mut bytes = Vec::with_capacity(pixmap.pixels().len() * channels);
+        for pixel in pixmap.pixels() {
+            let pixel = pixel.demultiply();
+            let rgba = [pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()];
+            bytes.extend_from_slice(&rgba[..channels]);
+        }
         Ok(Self {
             width,
             height,
             bytes,
+            opaque,
         })
     }
 }
 
-fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f64) -> Result<()> {
+fn draw(
+    pixmap: &mut Pixmap,
+    item: &Item,
+    transform: Transform,
+    scale: f64,
+    theme: Theme,
+) -> Result<()> {
     match item {
         Item::Stroke {
             points,
             closed,
             width,
+            dash,
             ink,
         } => {
             if let Some(path) = polyline(points, *closed) {
+                let lengths = dash.iter().map(|length| *length as f32).collect();
                 let stroke = Stroke {
                     width: *width as f32,
                     line_cap: LineCap::Round,
                     line_join: LineJoin::Round,
+                    dash: StrokeDash::new(lengths, 0.0),
                     ..Stroke::default()
                 };
-                pixmap.stroke_path(&path, &paint(*ink), &stroke, transform, None);
+                pixmap.stroke_path(&path, &paint(*ink, theme), &stroke, transform, None);
             }
         }
         Item::Disc {
@@ -70,25 +86,26 @@ fn draw(pixmap: &mut Pixmap, item: &Item, transform: Transform, scale: f64) -> R
             if let Some(path) =
                 PathBuilder::from_circle(center.0 as f32, center.1 as f32, *radius as f32)
             {
-                fill(pixmap, &path, *ink, transform);
+                fill(pixmap, &path, &paint(*ink, theme), transform);
             }
         }
-        Item::Text(text) => write(pixmap, text, transform)?,
+        Item::Text(text) => write(pixmap, text, transform, theme)?,
         Item::Image(image) => stretch(pixmap, image, scale),
     }
     Ok(())
 }
 
-fn paint(ink: Ink) -> Paint<'static> {
-    let Rgb(r, g, b) = ink.tone.light;
+fn paint(ink: Ink, theme: Theme) -> Paint<'static> {
+    let Rgb(r, g, b) = ink.tone.of(theme);
     let mut paint = Paint::default();
-    paint.set_color_rgba8(r, g, b, (ink.opacity * 255.0).round() as u8);
+    let opacity = ink.opacity * ink.tone.opacity(theme);
+    paint.set_color_rgba8(r, g, b, (opacity * 255.0).round() as u8);
     paint.anti_alias = true;
     paint
 }
 
-fn fill(pixmap: &mut Pixmap, path: &Path, ink: Ink, transform: Transform) {
-    pixmap.fill_path(path, &paint(ink), FillRule::Winding, transform, None);
+fn fill(pixmap: &mut Pixmap, path: &Path, paint: &Paint<'_>, transform: Transform) {
+    pixmap.fill_path(path, paint, FillRule::Winding, transform, None);
 }
 
 fn polyline(points: &[Point], closed: Closed) -> Option<Path> {
@@ -104,55 +121,18 @@ fn polyline(points: &[Point], closed: Closed) -> Option<Path> {
     path.finish()
 }
 
-fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform) -> Result<()> {
-    let size = text.size as f32;
-    let back = match text.anchor {
-        Anchor::Start => 0.0,
-        Anchor::Middle => text.weight.width(&text.text)? as f32 / 2.0,
-        Anchor::End => text.weight.width(&text.text)? as f32,
-    };
-    let turn = match text.heading {
-        Heading::Right => 0.0,
-        Heading::Up => -90.0,
-    };
-    let transform = transform
-        .pre_translate(text.at.0 as f32, text.at.1 as f32)
-        .pre_concat(Transform::from_rotate(turn));
+fn write(pixmap: &mut Pixmap, text: &Text, transform: Transform, theme: Theme) -> Result<()> {
     let mut path = PathBuilder::new();
-    for (at, curves) in text.weight.outlines(&text.text)? {
-        let place = |p: ab_glyph::Point| ((at - back + p.x) * size, -p.y * size);
-        // A letter is one closed line or several. A new one begins where a curve does not continue the last.
-        let mut end = None;
-        for curve in curves {
-            let start = match &curve {
-                OutlineCurve::Line(a, _)
-                | OutlineCurve::Quad(a, ..)
-                | OutlineCurve::Cubic(a, ..) => place(*a),
-            };
-            if end != Some(start) {
-                path.move_to(start.0, start.1);
-            }
-            end = Some(match curve {
-                OutlineCurve::Line(_, b) => {
-                    let b = place(b);
-                    path.line_to(b.0, b.1);
-                    b
-                }
-                OutlineCurve::Quad(_, b, c) => {
-                    let (b, c) = (place(b), place(c));
-                    path.quad_to(b.0, b.1, c.0, c.1);
-                    c
-                }
-                OutlineCurve::Cubic(_, b, c, d) => {
-                    let (b, c, d) = (place(b), place(c), place(d));
-                    path.cubic_to(b.0, b.1, c.0, c.1, d.0, d.1);
-                    d
-                }
-            });
+    for step in letters::outlines(text)? {
+        match step {
+            Step::Move((x, y)) => path.move_to(x, y),
+            Step::Line((x, y)) => path.line_to(x, y),
+            Step::Quad(a, b) => path.quad_to(a.0, a.1, b.0, b.1),
+            Step::Cubic(a, b, c) => path.cubic_to(a.0, a.1, b.0, b.1, c.0, c.1),
         }
     }
     if let Some(path) = path.finish() {
-        fill(pixmap, &path, text.ink, transform);
+        fill(pixmap, &path, &paint(text.ink, theme), transform);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The list of drawn items.
 
-use super::color::{Rgb, Tone};
+use super::color::{Dash, Rgb, SOLID, Tone};
 use super::font::Weight;
 
 /// A place in pixels, from the upper left corner.
@@ -34,6 +34,7 @@ pub(crate) enum Item {
         points: Vec<Point>,
         closed: Closed,
         width: f64,
+        dash: Dash,
         ink: Ink,
     },
     Disc {
@@ -124,6 +125,24 @@ impl Scene {
             points,
             closed,
             width,
+            dash: SOLID,
+            ink: ink.into(),
+        });
+    }
+
+    /// Adds an open line of dashes through points.
+    pub(crate) fn dashed(
+        &mut self,
+        points: Vec<Point>,
+        width: f64,
+        dash: Dash,
+        ink: impl Into<Ink>,
+    ) {
+        self.items.push(Item::Stroke {
+            points,
+            closed: Closed::No,
+            width,
+            dash,
             ink: ink.into(),
         });
     }

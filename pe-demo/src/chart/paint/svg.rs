@@ -6,7 +6,8 @@ use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::color::{PAPER, Tone};
+use super::Caption;
+use super::color::{PAPER, Theme, Tone};
 use super::font::Weight;
 use super::scene::{Anchor, Closed, Heading, Image, Ink, Item, Point, Scene, Text};
 
@@ -15,8 +16,8 @@ const FONTS: &str = "Roboto,system-ui,'Helvetica Neue',Arial,sans-serif";
 /// Destination of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A file of its own, on white.
-    File,
+    /// A file of its own, on a theme's ground.
+    File(Theme),
     /// A place inside a page, in the page's colors.
     Page,
 }
@@ -25,22 +26,36 @@ impl Target {
     /// Formats a color: as a number, or as the page's variable.
     fn color(self, tone: Tone) -> String {
         match self {
-            Self::File => tone.light.hex(),
+            Self::File(theme) => tone.of(theme).hex(),
             Self::Page => format!("var(--{})", tone.name),
         }
     }
 }
 
-/// Builds the document; `label` describes it to those who cannot see it.
-pub(crate) fn document(scene: &Scene, target: Target, label: &str) -> Result<String> {
+/// Builds the document. Its caption is for those who cannot see it.
+pub(crate) fn document(scene: &Scene, target: Target, caption: &Caption<'_>) -> Result<String> {
     let (width, height) = scene.size;
+    let Caption {
+        name,
+        title,
+        description,
+    } = *caption;
+    let (title, description) = (escape(title), escape(description));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" font-family=\"{FONTS}\" \
-         stroke-linecap=\"round\" stroke-linejoin=\"round\" role=\"img\" aria-label=\"{}\">\n",
-        escape(label)
+         stroke-linecap=\"round\" stroke-linejoin=\"round\" role=\"img\" "
     );
-    if target == Target::File {
+    // On a page a title would be shown at the pointer, and names would have to be unique.
+    match target {
+        Target::File(_) => write!(
+            out,
+            "aria-labelledby=\"{name}-title {name}-desc\">\n<title id=\"{name}-title\">{title}</title>\n\
+             <desc id=\"{name}-desc\">{description}</desc>\n"
+        )?,
+        Target::Page => write!(out, "aria-label=\"{title}\">\n<desc>{description}</desc>\n")?,
+    }
+    if let Target::File(Theme::Light | Theme::Dark) = target {
         let paper = target.color(PAPER);
         writeln!(
             out,
@@ -60,6 +75,7 @@ fn draw(out: &mut String, item: &Item, target: Target) -> Result<()> {
             points,
             closed,
             width,
+            dash,
             ink,
         } => {
             let end = match closed {
@@ -68,10 +84,11 @@ fn draw(out: &mut String, item: &Item, target: Target) -> Result<()> {
             };
             writeln!(
                 out,
-                "<path d=\"{}{end}\" fill=\"none\" stroke=\"{}\"{} stroke-width=\"{}\"/>",
+                "<path d=\"{}{end}\" fill=\"none\" stroke=\"{}\"{}{} stroke-width=\"{}\"/>",
                 path(points),
                 target.color(ink.tone),
-                opacity("stroke-opacity", *ink),
+                opacity("stroke-opacity", *ink, target),
+                dashes(dash),
                 short(*width)
             )?;
         }
@@ -86,7 +103,7 @@ fn draw(out: &mut String, item: &Item, target: Target) -> Result<()> {
             short(center.1),
             short(*radius),
             target.color(ink.tone),
-            opacity("fill-opacity", *ink)
+            opacity("fill-opacity", *ink, target)
         )?,
         Item::Text(text) => write_text(out, text, target)?,
         Item::Image(image) => write_image(out, image)?,
@@ -192,12 +209,24 @@ fn hundredths(number: i64) -> String {
     }
 }
 
-fn opacity(name: &str, ink: Ink) -> String {
-    if ink.opacity < 1.0 {
-        format!(" {name}=\"{}\"", short(ink.opacity))
+fn opacity(name: &str, ink: Ink, target: Target) -> String {
+    let opacity = match target {
+        Target::File(theme) => ink.opacity * ink.tone.opacity(theme),
+        Target::Page => ink.opacity,
+    };
+    if opacity < 1.0 {
+        format!(" {name}=\"{}\"", short(opacity))
     } else {
         String::new()
     }
+}
+
+fn dashes(dash: &[f64]) -> String {
+    if dash.is_empty() {
+        return String::new();
+    }
+    let lengths: Vec<String> = dash.iter().map(|length| short(*length)).collect();
+    format!(" stroke-dasharray=\"{}\"", lengths.join(" "))
 }
 
 /// Escapes a text for markup.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::chart::{self, Axis, Colors, Content, Figure, Panel, Shape};
+use crate::chart::{self, Axis, Colors, Content, Figure, Format, Panel, Shape, Theme};
 use crate::commands::studies::Section;
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode};
@@ -74,13 +74,8 @@ impl Maps {
             bail!("no sentence is short enough for a map of attention");
         };
         let figure = first.figure(sentences);
-        let png = file
-            .extension()
-            .is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
-        let picture = match png {
-            true => chart::png(&figure)?,
-            false => chart::svg(&figure)?,
-        };
+        let format = Format::of(file).unwrap_or(Format::Svg);
+        let picture = chart::picture(&figure, format, Theme::Light, "")?;
         write(file, &picture.bytes)?;
         self.file = Some(file.to_owned());
         Ok(())
@@ -112,18 +107,22 @@ impl Map {
     fn figure(&self, sentences: &[Sentence]) -> Figure {
         let tokens = &sentences[self.sentence].tokens;
         let places: Vec<f64> = (0..tokens.len()).map(|place| place as f64).collect();
-        let names = tokens.iter().enumerate();
-        let names: Vec<String> = names
-            .map(|(place, token)| format!("{place} {}", prose(&token.token, 16)))
-            .collect();
+        let names: Vec<String> = tokens.iter().map(|token| prose(&token.token, 16)).collect();
+        // Words are as high as their rows, and stay legible.
+        let beside = match tokens.len() {
+            ..=12 => 4,
+            _ => 2,
+        };
         let mut panels = Vec::new();
         for (layer, heads) in self.weights.iter().enumerate() {
             for (head, weights) in heads.iter().enumerate() {
                 let values = weights.iter().flatten().copied().map(f64::from);
                 panels.push(Panel {
                     title: Some(format!("layer {} head {}", layer + 1, head + 1)),
-                    x: Axis::of_cells("is looked at", &places),
-                    y: Axis::of_cells("looks", &places).backward(),
+                    x: Axis::of_cells("key", &places).with_names(names.clone()),
+                    y: Axis::of_cells("query", &places)
+                        .with_names(names.clone())
+                        .backward(),
                     content: Content::Map(chart::Map {
                         label: "share of attention".to_owned(),
                         columns: places.clone(),
@@ -139,12 +138,15 @@ impl Map {
         Figure {
             name: "attention",
             title: "Attention weights".to_owned(),
-            note: names.join(", "),
+            note: format!(
+                "{}; each row is a query, and shares its attention among the keys",
+                prose(&sentences[self.sentence].text, 120)
+            ),
             facts: Vec::new(),
             shape: Shape {
                 width: 1000,
-                columns: self.weights.first().map_or(1, Vec::len).clamp(1, 4),
-                aspect: 1.05,
+                columns: self.weights.first().map_or(1, Vec::len).clamp(1, beside),
+                aspect: 1.08,
             },
             panels,
         }

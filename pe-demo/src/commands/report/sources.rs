@@ -20,7 +20,7 @@ enum Place {
     Journal(&'static str),
 }
 
-const PAPERS: [Paper; 10] = [
+const PAPERS: [Paper; 14] = [
     Paper {
         id: "keys",
         authors: "Keys",
@@ -58,6 +58,14 @@ const PAPERS: [Paper; 10] = [
         ],
     },
     Paper {
+        id: "transformer-xl",
+        authors: "Dai et al.",
+        year: 2019,
+        title: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context",
+        place: Place::Arxiv("1901.02860"),
+        figures: &["distance-decay"],
+    },
+    Paper {
         id: "t5",
         authors: "Raffel et al.",
         year: 2019,
@@ -72,6 +80,22 @@ const PAPERS: [Paper; 10] = [
         title: "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale",
         place: Place::Arxiv("2010.11929"),
         figures: &["grid-similarity", "resize-kernels"],
+    },
+    Paper {
+        id: "nerf",
+        authors: "Mildenhall et al.",
+        year: 2020,
+        title: "NeRF: Representing Scenes as Neural Radiance Fields for View Synthesis",
+        place: Place::Arxiv("2003.08934"),
+        figures: &["fourier-fit"],
+    },
+    Paper {
+        id: "fourier",
+        authors: "Tancik et al.",
+        year: 2020,
+        title: "Fourier Features Let Networks Learn High Frequency Functions in Low Dimensional Domains",
+        place: Place::Arxiv("2006.10739"),
+        figures: &["fourier-fit"],
     },
     Paper {
         id: "rotary",
@@ -96,6 +120,14 @@ const PAPERS: [Paper; 10] = [
         title: "Masked Autoencoders Are Scalable Vision Learners",
         place: Place::Arxiv("2111.06377"),
         figures: &["grid-similarity"],
+    },
+    Paper {
+        id: "xpos",
+        authors: "Sun et al.",
+        year: 2022,
+        title: "A Length-Extrapolatable Transformer",
+        place: Place::Arxiv("2212.10554"),
+        figures: &["distance-decay"],
     },
     Paper {
         id: "interpolation",
