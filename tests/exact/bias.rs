@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use pe_core::hf_config::{HfBias, read_bias};
 use pe_core::{
-    AlibiConfig, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element, RelativeIndex,
-    T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions, alibi_slopes, bf16,
-    decomposed_index, f16, relative_distances, swin_v2_coordinates,
+    AlibiConfig, AlibiSlopes, BucketDirection, DebertaBuckets, DebertaBucketsConfig, Element,
+    Error, POSITIONS, RelativeIndex, T5Buckets, T5BucketsConfig, alibi_distances, alibi_positions,
+    alibi_slopes, bf16, decomposed_index, f16, relative_distances, swin_v2_coordinates,
 };
 use pe_tests::golden::{self, patterns};
 use pe_tests::tolerance::{ALIBI_SLOPE_ULP, SWIN_V2_ULP};
@@ -542,4 +542,32 @@ fn is_valid(bias: HfBias) -> bool {
         HfBias::Disentangled { buckets, .. } => DebertaBuckets::new(buckets).is_ok(),
         _ => false,
     }
+}
+
+#[test]
+fn rows_of_distances_are_the_products_and_their_ranges_are_checked() {
+    let config = AlibiConfig::new(3);
+    let slopes = AlibiSlopes::new(config).unwrap();
+    for distances in [0..5u64, 3..3, 7..8, POSITIONS - 2..POSITIONS] {
+        let count = (distances.end - distances.start) as usize;
+        let mut rows = vec![1f32; 3 * count];
+        slopes.fill_distances(distances.clone(), &mut rows).unwrap();
+        let positions: Vec<i64> = distances.map(|distance| -(distance as i64)).collect();
+        let heads = alibi_positions::<f32>(&config, &positions).unwrap();
+        for (at, row) in rows.chunks(3).enumerate() {
+            for (head, found) in row.iter().enumerate() {
+                assert_eq!(Some(*found), heads.get(head, at), "{positions:?}");
+            }
+        }
+    }
+    let mut two = [0f32; 6];
+    for (start, end) in [(5, 3), (POSITIONS - 1, POSITIONS + 1)] {
+        let error = slopes.fill_distances(start..end, &mut two).unwrap_err();
+        assert!(matches!(error, Error::Range { .. }), "{error}");
+    }
+    let error = slopes.fill_distances(0..3, &mut two).unwrap_err();
+    assert!(
+        matches!(error, Error::Length { expected: 9, .. }),
+        "{error}"
+    );
 }

@@ -158,3 +158,21 @@ fn invalid_specifications_and_points_are_errors_with_their_values() {
     );
     assert_eq!(log.config().unit, AngleUnit::Turns);
 }
+
+/// Octaves are 1, 2, 4: exact multiples of a turn, half a turn, and a radian.
+#[test]
+fn rates_are_in_radians_for_every_unit() {
+    use std::f64::consts::{PI, TAU};
+    for (unit, rate) in [
+        (AngleUnit::Turns, TAU),
+        (AngleUnit::HalfTurns, PI),
+        (AngleUnit::Radians, 1.0),
+    ] {
+        let config = FourierConfig {
+            unit,
+            ..FourierPreset::Nerf.config(1, 3)
+        };
+        let features = FourierFeatures::new(config).unwrap();
+        assert_eq!(features.rates(), [rate, 2.0 * rate, 4.0 * rate], "{unit:?}");
+    }
+}

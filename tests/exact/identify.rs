@@ -1,7 +1,8 @@
 //! Conventions are recognized from the numbers of tables that other libraries computed.
 
 use pe_core::{
-    Identification, Identified, RopeScaling, RotaryColumns, RotaryPart, bf16, f16, identify,
+    AlibiConfig, Identification, Identified, Llama3Scaling, RopeScaling, Rotary, RotaryColumns,
+    RotaryConfig, RotaryPart, Sinusoidal, YarnScaling, alibi_positions, bf16, f16, identify,
 };
 use pe_tests::golden;
 use safetensors::{Dtype, SafeTensors};
@@ -129,6 +130,85 @@ fn tables_of_libraries_are_identified_and_others_are_not() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn scalings_are_identified_from_frequencies_alone() {
+    let llama3 = |factor, original_max_position_embeddings| {
+        RopeScaling::Llama3(Llama3Scaling {
+            factor,
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            original_max_position_embeddings,
+        })
+    };
+    for scaling in [
+        RopeScaling::Default,
+        RopeScaling::Linear { factor: 4.0 },
+        llama3(8.0, 8192),
+        llama3(32.0, 8192),
+        llama3(16.0, 10_000),
+        RopeScaling::Yarn(YarnScaling::new(4.0, 32_768)),
+    ] {
+        let config = RotaryConfig {
+            base: 500_000.0,
+            scaling,
+            ..RotaryConfig::new(128)
+        };
+        let frequencies = Rotary::new(config.clone()).unwrap().frequencies(4096);
+        let frequencies = frequencies.unwrap().inv_freq_f32();
+        let found = identify(&frequencies, &[64]).unwrap().found;
+        let Identified::InvFreq { config: found } = found else {
+            panic!("{:?} is taken for {found:?}", config.scaling);
+        };
+        assert_eq!((found.base, found.scaling), (config.base, config.scaling));
+    }
+}
+
+#[test]
+fn biases_of_alibi_are_identified_with_three_keys_or_more() {
+    let config = AlibiConfig::new(8);
+    for keys in [2i64, 3, 4, 50] {
+        let positions: Vec<i64> = (0..keys).map(|key| key - (keys - 1)).collect();
+        let biases = alibi_positions::<f32>(&config, &positions).unwrap();
+        let found = identify(biases.as_slice(), &[8, keys as usize]).unwrap();
+        let expected = Identified::Alibi {
+            config,
+            negative: false,
+            keys: Some(keys as usize),
+        };
+        assert_eq!(found.found == expected, keys > 2, "{:?}", found.found);
+    }
+}
+
+/// More than half a period of the second slowest pair away from zero: 6283 positions.
+#[test]
+fn tables_that_begin_far_from_zero_are_identified() {
+    for start in [8000u64, 15_000] {
+        let encoding = Sinusoidal::paper(16).unwrap();
+        let table = encoding.table::<f32>(start..start + 64).unwrap();
+        let found = identify(table.as_slice(), &[64, 16]).unwrap().found;
+        let Identified::Sinusoidal { start: first, .. } = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(first, start as f64);
+    }
+}
+
+/// Half a step of bf16 is 0.002, a step 0.004.
+#[test]
+fn factors_near_one_are_not_taken_for_one() {
+    let table = Sinusoidal::paper(64).unwrap().table::<f64>(0..256).unwrap();
+    let scaled: Vec<bf16> = table
+        .as_slice()
+        .iter()
+        .map(|x| bf16::from_f64(1.003 * x))
+        .collect();
+    let found = identify(&scaled, &[256, 64]).unwrap().found;
+    let Identified::Sinusoidal { scale, .. } = found else {
+        panic!("{found:?}");
+    };
+    assert!(scale > 1.0 && scale < 1.006, "{scale}");
 }
 
 /// A larger file by `golden/make_identify.py`, which this variable names: see the script.

@@ -163,6 +163,18 @@ fn grids_follow_their_order_and_keep_rows() {
     );
     assert_eq!(found, wanted.map(|row| (row, 1.0)).collect::<Vec<_>>());
     assert_eq!((taps.rows(), taps.taps(), taps.source_rows()), (33, 33, 34));
+    // Further frames have the same rows, and are sums of the same planes.
+    let planes = taps.stages()[0].rows();
+    taps.push_copies(1..17, 3).unwrap();
+    assert_eq!((taps.rows(), taps.taps()), (81, 81));
+    assert!(taps.of(33 + 16).eq(taps.of(1)) && taps.of(80).eq(taps.of(16)));
+    assert_eq!(taps.stages()[0].rows(), planes);
+    let many = taps.push_copies(1..17, usize::MAX).unwrap_err();
+    assert!(matches!(many, Error::TooManyTaps { name: "rows", .. }));
+    let beyond = taps.push_copies(80..82, 1).unwrap_err();
+    assert_eq!(beyond, Error::Range { start: 80, end: 82 });
+    taps.push_copies(3..3, usize::MAX).unwrap();
+    assert_eq!(taps.rows(), 81);
 }
 
 #[test]

@@ -367,3 +367,9 @@ pub const BIAS_GRADIENT_BF16: f64 = 6e-2;
 
 /// Gradients of Fourier features by torch in f64, relative above one: angles of up to 2^9 pi have an error of 2e-13.
 pub const FOURIER_GRADIENT_F64: f64 = 1e-9;
+
+/// Entries at an angle up to 3 whose product of frequency and position is rounded to f64, and the frequency before it.
+pub const ROUNDED_ANGLE: f64 = 1e-15;
+
+/// Distances up to 16 between rows of 500 columns against NumPy in f64.
+pub const DISTANCE_NUMPY: f64 = 1e-13;

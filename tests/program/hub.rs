@@ -55,8 +55,11 @@ fn server(directory: &Path) -> Server {
     let trained = directory.join("trained");
     let sizes = "--steps 1 --d-model 8 --heads 1 --layers 1 --length 8";
     let out = arg(&trained);
-    run_with(&format!("train --scheme rotary {sizes} -o {out}"), "");
-    let weights = std::fs::read(trained.join("rotary.safetensors")).unwrap();
+    run_with(
+        &format!("train --scheme rotary --task order --seeds 1 {sizes} -o {out}"),
+        "",
+    );
+    let weights = std::fs::read(trained.join("order-rotary-0.safetensors")).unwrap();
     Server::with_files(vec![
         (
             path("bert", "model.safetensors"),
@@ -71,7 +74,7 @@ fn server(directory: &Path) -> Server {
             Reply::file(WORDS.as_bytes()).with("ETag", "\"words2\""),
         ),
         (
-            path("trained", "rotary.safetensors"),
+            path("trained", "order-rotary-0.safetensors"),
             Reply::file(&weights).with("ETag", "\"weights\""),
         ),
     ])
@@ -85,7 +88,7 @@ fn checkpoints_tokenizers_and_weights_come_from_the_hub_and_then_from_the_cache(
         "--no-table --embeddings owner/bert --position-embeddings 'order matters'",
         "--no-table --heads 2 --embeddings owner/bert:model.safetensors:bert.embeddings.word_embeddings.weight 'order matters'",
         "--no-table --d-model 8 --tokenizer owner/bert:other.json 'order matters'",
-        "--weights owner/trained:rotary.safetensors",
+        "--weights owner/trained:order-rotary-0.safetensors",
     ];
     let online = runs.map(|args| demo(directory.path(), &server.address, "0", args));
     for ((out, err), args) in online.iter().zip(runs) {

@@ -80,6 +80,12 @@ fn all() -> &'static Drawn {
     ALL.get_or_init(|| draw("--data json"))
 }
 
+/// The same in the other formats.
+fn all_others() -> &'static Drawn {
+    static ALL: OnceLock<Drawn> = OnceLock::new();
+    ALL.get_or_init(|| draw("--format svg --data csv"))
+}
+
 /// The numbers of one figure, drawn with further options.
 pub(crate) fn numbers(name: &str, options: &str) -> Value {
     if options.is_empty() {

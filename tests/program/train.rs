@@ -5,12 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 use pe_demo::Outcome;
+use pe_tests::snapshot;
 use serde_json::Value;
 
 use crate::util::{arg, file, run, run_error, run_json, run_with};
 
-/// Sizes at which every scheme with positions learns the task within 150 steps.
-const SMALL: &str = "--heads 2 --layers 1 --batch 16 --length 8 --learning-rate 0.01";
+/// Sizes at which every scheme with positions learns the order within 150 steps.
+const SMALL: &str = "--task order --seeds 1 --heads 2 --layers 1 --batch 16 --length 8 \
+                     --learning-rate 0.01";
+
+/// Sizes at which nothing is learned, and everything is written.
+const TINY: &str = "--d-model 8 --heads 2 --layers 1 --batch 2 --length 8 --test-lengths 9";
 
 /// The schemes that one layer suffices for.
 const FOUR: &str = "--scheme none,sinusoidal,learned,rotary";
@@ -42,12 +47,21 @@ fn assert_same_files(left: &Path, right: &Path) {
 }
 
 #[test]
-fn order_alone_decides_the_answer_and_positions_alone_show_it() {
+fn order_alone_decides_the_answer_and_positions_alone_show_it_slow() {
     let directory = tempfile::tempdir().unwrap();
-    let report = run_json(&small(directory.path(), &format!("--steps 150 {FOUR}")));
+    let lengths = "--test-lengths 16,32";
+    let report = run_json(&small(
+        directory.path(),
+        &format!("--steps 150 {FOUR} {lengths}"),
+    ));
     assert_eq!(report["test_lengths"], serde_json::json!([8, 16, 32]));
-    let schemes = report["schemes"].as_array().unwrap();
-    let accuracy = |index: usize, length: usize| schemes[index]["accuracy"][length].as_f64();
+    let schemes = report["results"].as_array().unwrap();
+    let schemes: Vec<&Value> = schemes
+        .iter()
+        .filter(|one| one["scaling"] == "none")
+        .collect();
+    let accuracy =
+        |index: usize, length: usize| schemes[index]["accuracy"][length]["mean"].as_f64();
     let names: Vec<&str> = schemes
         .iter()
         .map(|one| one["scheme"].as_str().unwrap())
@@ -72,20 +86,20 @@ fn order_alone_decides_the_answer_and_positions_alone_show_it() {
     let losses = std::fs::read_to_string(directory.path().join("losses.csv")).unwrap();
     assert_eq!(
         losses.lines().next(),
-        Some("step,none,sinusoidal,learned,rotary")
+        Some("step,order-none-0,order-sinusoidal-0,order-learned-0,order-rotary-0")
     );
     assert_eq!(losses.lines().count(), 151);
-    let picture = std::fs::read_to_string(directory.path().join("losses.svg")).unwrap();
+    let picture = std::fs::read_to_string(directory.path().join("losses-order.svg")).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("sinusoidal"));
 
-    weights_are_what_is_saved(directory.path(), schemes);
+    weights_are_what_is_saved(directory.path(), report["trainings"].as_array().unwrap());
     trained_weights_answer(directory.path());
 }
 
 /// No table that can be computed is in a file.
 fn weights_are_what_is_saved(directory: &Path, schemes: &[Value]) {
     let saved = |scheme: &str| {
-        let path = directory.join(format!("{scheme}.safetensors"));
+        let path = directory.join(format!("order-{scheme}-0.safetensors"));
         pe_candle::checkpoint::inspect(path).unwrap()
     };
     let names = |scheme: &str| -> Vec<(String, Vec<usize>)> {
@@ -112,7 +126,7 @@ fn weights_are_what_is_saved(directory: &Path, schemes: &[Value]) {
 
 /// `encode --weights`.
 fn trained_weights_answer(directory: &Path) {
-    let weights = |scheme: &str| directory.join(format!("{scheme}.safetensors"));
+    let weights = |scheme: &str| directory.join(format!("order-{scheme}-0.safetensors"));
     let twins = ["The king feared the dwarf.", "The dwarf feared the king."];
     for scheme in ["sinusoidal", "learned", "rotary"] {
         let path = weights(scheme);
@@ -164,20 +178,21 @@ fn trained_weights_answer(directory: &Path) {
         error.contains("sentence 1 has 13 tokens, at most 8") && error.contains("learned"),
         "{error}"
     );
-    let state = directory.join("rotary.state.safetensors");
+    let state = directory.join("order-rotary-0.state.safetensors");
     let error = run_error(&format!("encode --weights {}", arg(&state)));
     assert!(error.contains("the state of a training"), "{error}");
 }
 
 /// A causal mask alone needs two layers, to count and to compare.
 #[test]
-fn buckets_and_a_causal_mask_alone_show_the_order() {
+fn buckets_and_a_causal_mask_alone_show_the_order_slow() {
     let directory = tempfile::tempdir().unwrap();
     let folder = arg(directory.path());
-    let sizes = "--d-model 32 --heads 2 --batch 16 --length 8 --learning-rate 0.01";
+    let sizes = "--task order --seeds 1 --d-model 32 --heads 2 --batch 16 --length 8 \
+                 --test-lengths 16 --learning-rate 0.01";
     let learn = "--steps 300 --scheme nope-causal,t5";
     let report = run_json(&format!("train {sizes} {learn} -o {folder}"));
-    let schemes = report["schemes"].as_array().unwrap();
+    let schemes = report["results"].as_array().unwrap();
     let names: Vec<_> = schemes
         .iter()
         .map(|one| one["scheme"].as_str().unwrap())
@@ -185,15 +200,19 @@ fn buckets_and_a_causal_mask_alone_show_the_order() {
     assert_eq!(names, ["t5", "nope-causal"]);
     for one in schemes {
         let accuracy = one["accuracy"].as_array().unwrap();
-        assert!(accuracy[0].as_f64().unwrap() > 0.9, "{one}");
+        assert!(accuracy[0]["mean"].as_f64().unwrap() > 0.9, "{one}");
         // There are buckets for every distance.
-        assert!(accuracy.iter().all(Value::is_number), "{one}");
+        assert!(accuracy.iter().all(Value::is_object), "{one}");
     }
     // The buckets are weights, the slopes of ALiBi are not.
     run(&format!(
         "train {sizes} --steps 1 --scheme alibi -o {folder}"
     ));
-    let path = |scheme: &str| directory.path().join(format!("{scheme}.safetensors"));
+    let path = |scheme: &str| {
+        directory
+            .path()
+            .join(format!("order-{scheme}-0.safetensors"))
+    };
     let tensors = |scheme| {
         pe_candle::checkpoint::inspect(path(scheme))
             .unwrap()
@@ -220,20 +239,35 @@ fn buckets_and_a_causal_mask_alone_show_the_order() {
     }
 }
 
+fn tiny(directory: &Path, more: &str) -> String {
+    format!("train {TINY} -o {} {more}", arg(directory))
+}
+
 #[test]
-fn resumed_training_gives_the_same_bits() {
+fn resumed_training_gives_the_same_bits_slow() {
     let whole = tempfile::tempdir().unwrap();
     let parts = tempfile::tempdir().unwrap();
-    let some = "--scheme learned,rotary,sinusoidal-offsets,t5,nope-causal";
-    run(&small(whole.path(), &format!("--steps 60 {some}")));
-    run(&small(parts.path(), &format!("--steps 20 {some}")));
-    // Beyond the first look at the validation sentences.
-    let resumed = |steps| small(parts.path(), &format!("--steps {steps} --resume {some}"));
-    run(&resumed(55));
-    run(&resumed(60));
-    assert_same_files(whole.path(), parts.path());
-    // Done is done.
-    run(&resumed(60));
+    // From before and from after a look at the validation sentences, and with trainings that are new.
+    let schemes = "--scheme learned,sinusoidal-offsets";
+    let resume = |steps: u64| {
+        let options = format!("--steps {steps} {schemes} --seeds 2 --resume");
+        let resumed = run_with(&tiny(parts.path(), &options), "");
+        assert_eq!(resumed.outcome, Outcome::Success, "{}", resumed.err);
+        resumed.err
+    };
+    run(&tiny(
+        whole.path(),
+        &format!("--steps 53 {schemes} --seeds 2"),
+    ));
+    run(&tiny(
+        parts.path(),
+        &format!("--steps 20 {schemes} --seeds 1 --task order"),
+    ));
+    let said = resume(51);
+    let new = "no state to resume of order-learned-1, order-sinusoidal-offsets-1, \
+               distance-learned-0 and 3 others: training from the start";
+    assert!(said.contains(new), "{said}");
+    assert_eq!(resume(53), "");
     assert_same_files(whole.path(), parts.path());
 }
 
@@ -241,52 +275,161 @@ fn resumed_training_gives_the_same_bits() {
 fn resuming_needs_a_checkpoint_and_reports_what_starts_again() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = directory.path().join("nowhere");
-    let error = run_error(&small(&nowhere, "--steps 1 --resume"));
-    assert!(error.contains("nowhere: no state to resume"), "{error}");
+    let error = run_error(&tiny(
+        &nowhere,
+        "--steps 1 --resume --scheme none --seeds 1",
+    ));
+    let expected = "nowhere: no state to resume of order-none-0, distance-none-0\n";
+    assert!(error.ends_with(expected), "{error}");
     assert!(!nowhere.exists());
 
     let some = directory.path().join("some");
-    run(&small(&some, "--steps 1 --scheme none"));
-    let schemes = "none,rotary,alibi,t5";
-    let resumed = run_with(
-        &small(&some, &format!("--steps 2 --resume --scheme {schemes}")),
-        "",
-    );
-    assert_eq!(resumed.outcome, Outcome::Success);
-    let lines: Vec<&str> = resumed.err.lines().collect();
-    let begun = ["rotary", "alibi", "t5"];
-    assert_eq!(lines.len(), begun.len(), "{lines:?}");
-    for (line, scheme) in lines.iter().zip(begun) {
-        assert!(
-            line.contains(&format!("{scheme}: no state to resume")),
-            "{line}"
-        );
-    }
-
+    run(&tiny(&some, "--steps 1 --scheme none --task order"));
     // What the user asked for comes before what follows from it.
+    let wide = TINY.replace("--d-model 8", "--d-model 16");
     let error = run_error(&format!(
-        "train --d-model 16 {SMALL} --resume --scheme none -o {}",
+        "train {wide} --resume --scheme none -o {}",
         arg(&some)
     ));
-    assert!(error.contains("trained with d_model 32, not 16"), "{error}");
+    assert!(error.contains("trained with d_model 8, not 16"), "{error}");
+}
+
+/// The shape of a document: the keys with the types of their values, and of lists the first element
+/// that is not null.
+fn shape(value: &Value, path: &str, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                shape(value, &format!("{path}.{key}"), lines);
+            }
+        }
+        Value::Array(list) => {
+            let first = list.iter().find(|one| !one.is_null());
+            shape(first.unwrap_or(&Value::Null), &format!("{path}[]"), lines);
+        }
+        Value::Null => lines.push(format!("{path} null")),
+        Value::Bool(_) => lines.push(format!("{path} bool")),
+        Value::Number(_) => lines.push(format!("{path} number")),
+        Value::String(_) => lines.push(format!("{path} string")),
+    }
+}
+
+#[test]
+fn results_are_means_and_ranges_of_the_tests_of_each_seed() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = run_json(&tiny(
+        directory.path(),
+        "--steps 2 --scheme none,learned,rotary --seeds 2 --seed 7 --test-lengths 9,16",
+    ));
+    let mut lines = Vec::new();
+    shape(&report, "", &mut lines);
+    let schema = lines.join("\n") + "\n";
+    snapshot::assert_texts("program/train", &[("schema".to_owned(), schema)]);
+
+    assert_eq!(report["test_lengths"], serde_json::json!([8, 9, 16]));
+    let trainings = report["trainings"].as_array().unwrap();
+    let names = |one: &Value, keys: [&str; 3]| keys.map(|key| one[key].to_string());
+    let trained: Vec<_> = trainings
+        .iter()
+        .map(|one| {
+            names(one, ["task", "scheme", "seed"])
+                .join(" ")
+                .replace('"', "")
+        })
+        .collect();
+    assert_eq!(trained.len(), 12);
+    assert_eq!(
+        trained[..3],
+        ["order none 7", "order none 8", "order learned 7"]
+    );
+    assert_eq!(trained[11], "distance rotary 8");
+
+    // A line for each task, scheme, scaling, seed, and length; the results follow from them.
+    let table = std::fs::read_to_string(directory.path().join("accuracies.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
+    assert_eq!(lines.len(), 2 * 5 * 2 * 3);
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2 * 5);
+    for (row, lines) in results.iter().zip(lines.chunks(6)) {
+        for at in 0..3 {
+            let seeds = [&lines[at], &lines[3 + at]];
+            let numbers = |column: usize| seeds.map(|line| line[column].parse::<f64>().ok());
+            let [Some(one), Some(other)] = numbers(5) else {
+                assert_eq!(row["scheme"], "learned");
+                assert!(at > 0 && row["accuracy"][at].is_null(), "{row}");
+                continue;
+            };
+            let spread = &row["accuracy"][at];
+            assert_eq!(spread["mean"], (one + other) / 2.0);
+            assert_eq!(spread["least"], one.min(other));
+            assert_eq!(spread["most"], one.max(other));
+            for line in seeds {
+                let shares = [5, 6, 7].map(|column| line[column].parse::<f64>().unwrap());
+                let [right, other, nobody] = shares;
+                assert_eq!(nobody, (1.0 - right - other).max(0.0), "{line:?}");
+            }
+        }
+    }
+    // Scaled frequencies change the answers beyond the trained length, and only there.
+    let rotary = |scaling: &str| {
+        let same = |row: &&Value| row["scheme"] == "rotary" && row["scaling"] == scaling;
+        let rows = results.iter().filter(same);
+        let at = |at: usize| {
+            rows.clone()
+                .map(|row| row["accuracy"][at].clone())
+                .collect::<Vec<_>>()
+        };
+        [at(0), at(2)]
+    };
+    let [plain, linear, yarn] = ["none", "linear", "yarn"].map(rotary);
+    assert!(plain[0] == linear[0] && plain[0] == yarn[0]);
+    assert!(plain[1] != linear[1] && plain[1] != yarn[1] && linear[1] != yarn[1]);
+
+    let weights = directory.path().join("distance-rotary-8.safetensors");
+    let look = run(&format!("encode --weights {}", arg(&weights)));
+    for part in [
+        "Three places before the gate",
+        "hat dwarf king lamp stone gate",
+    ] {
+        assert!(look.contains(part), "{part}: {look}");
+    }
+
+    let picture =
+        std::fs::read_to_string(directory.path().join("accuracies-distance.svg")).unwrap();
+    for part in [
+        "trained length",
+        "a guess between the two people",
+        "rotary yarn",
+        "Accuracy against length: distance",
+    ] {
+        assert!(picture.contains(part), "{part}");
+    }
 }
 
 #[test]
 fn files_that_no_training_wrote_are_not_replaced() {
     let directory = tempfile::tempdir().unwrap();
-    let table = directory.path().join("sinusoidal.safetensors");
+    let table = directory.path().join("order-sinusoidal-0.safetensors");
     run(&format!(
         "export --d-model 8 --max-seq-len 3 -o {}",
         arg(&table)
     ));
-    std::fs::write(directory.path().join("rotary.state.safetensors"), "mine").unwrap();
+    std::fs::write(
+        directory.path().join("order-rotary-0.state.safetensors"),
+        "mine",
+    )
+    .unwrap();
     let before = files(directory.path());
     for scheme in ["sinusoidal", "rotary", "all"] {
         let options = format!("--steps 1 --scheme {scheme}");
         let error = run_error(&small(directory.path(), &options));
         let name = match scheme {
-            "rotary" => "rotary.state.safetensors: ",
-            _ => "sinusoidal.safetensors: not written by pe-demo train",
+            "rotary" => "order-rotary-0.state.safetensors: ",
+            _ => "order-sinusoidal-0.safetensors: not written by pe-demo train",
         };
         assert!(error.contains(name), "{error}");
         assert!(before == files(directory.path()), "{scheme}");
@@ -298,17 +441,27 @@ fn files_that_no_training_wrote_are_not_replaced() {
 #[test]
 fn short_training_is_not_taken_for_one_without_positions() {
     let directory = tempfile::tempdir().unwrap();
-    let said = run(&small(directory.path(), "--steps 1"));
+    let said = run(&tiny(
+        directory.path(),
+        "--steps 1 --task order --seeds 1 --scheme none,t5,alibi",
+    ));
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let blind = "it sees which words there are, not their order";
-    assert_eq!(said.matches(blind).count(), 1, "{said}");
-    let short = "no better than a guess: 1 step is too short a training to tell";
-    assert_eq!(said.matches(short).count(), 7, "{said}");
+    let parts = [
+        "alibi and t5 did not learn it in 1 step; none sees which words there are, not where, and \
+         has to guess.",
+        "One seed has no range: --seeds 3 shows whether such differences are more than chance.",
+    ];
+    for part in parts {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 /// Sizes at which Candle uses several threads, if there are.
 fn wide(directory: &Path, more: &str) -> String {
-    format!("train --steps 6 --batch 40 -o {} {more}", arg(directory))
+    format!(
+        "train --task order --seeds 1 --steps 6 --batch 40 --test-lengths 32 -o {} {more}",
+        arg(directory)
+    )
 }
 
 /// Trains with these numbers of threads, each in a process of its own, and compares the files.
@@ -337,8 +490,10 @@ fn same_bits(schemes: &str, threads: &[&str]) {
     }
     let other = tempfile::tempdir().unwrap();
     run(&wide(other.path(), "--seed 1 --scheme learned"));
-    let weights = |directory: &Path| files(directory)["learned.safetensors"].clone();
-    assert!(weights(here.path()) != weights(other.path()));
+    let weights = |directory: &Path, seed: u64| {
+        files(directory)[&format!("order-learned-{seed}.safetensors")].clone()
+    };
+    assert!(weights(here.path(), 0) != weights(other.path(), 1));
 }
 
 #[test]
@@ -376,7 +531,7 @@ fn ctrl_c_keeps_what_was_reached() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let weights = directory.path().join("rotary.safetensors");
+    let weights = directory.path().join("order-rotary-0.safetensors");
     while !weights.exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -430,12 +585,13 @@ fn files_that_are_none_of_ours_are_refused() {
 
     let directory = guard.path().join("training");
     run(&small(&directory, "--scheme none --steps 2"));
-    let other = "--scheme none --steps 2 --resume --seed 9";
+    let other = "--scheme none --steps 2 --resume --dropout 0.5";
     let error = run_error(&small(&directory, other));
-    assert!(error.contains("trained with seed 0, not 9"), "{error}");
+    assert!(error.contains("trained with dropout 0.1"), "{error}");
+    assert!(error.ends_with(", not 0.5\n"), "{error}");
 
     // Cut short, and with a tensor less than its description needs.
-    let weights = directory.join("none.safetensors");
+    let weights = directory.join("order-none-0.safetensors");
     let bytes = std::fs::read(&weights).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
     assert!(run_error(&format!("encode --weights {}", arg(&path))).contains("table.safetensors"));
@@ -446,5 +602,5 @@ fn files_that_are_none_of_ours_are_refused() {
     std::fs::write(&path, &changed).unwrap();
     let error = run_error(&format!("encode --weights {}", arg(&path)));
     assert!(error.contains("answer.weight"), "{error}");
-    assert!(run_error(&format!("train -o {}", arg(&weights))).contains("none.safetensors"));
+    assert!(run_error(&format!("train -o {}", arg(&weights))).contains("order-none-0.safetensors"));
 }

@@ -10,6 +10,7 @@ quickest first, each failure ending the try.
     cargo install cargo-mutants --locked
     tests/scripts/mutants.py core FOLDER [-f FILE ...]     # pe-core; FILE: a start of a path under src
     tests/scripts/mutants.py candle FOLDER -f checkpoint   # pe-candle's reader and writer
+    tests/scripts/mutants.py core FOLDER --sample 60       # 60 of them, drawn with --seed
     tests/scripts/mutants.py core FOLDER --again           # what was not caught last time
     tests/scripts/mutants.py --check                       # equivalent.toml alone, without a build
 
@@ -23,6 +24,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -296,6 +298,8 @@ def main():
     parser.add_argument('-f', '--file', action='append', default=[])
     parser.add_argument('-j', '--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--again', action='store_true')
+    parser.add_argument('--sample', type=int, metavar='N', help='try N mutants, drawn with the seed')
+    parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--check', action=Check, nargs=0, help='find the entries of equivalent.toml that are stale')
     parser.add_argument('--skip', action='append', default=['exhaustive_', 'entries_out_of_rotated_blocks'])
     parser.add_argument('--longest', type=float, default=600, help='seconds; tests that take longer are not tried')
@@ -312,6 +316,8 @@ def main():
     outcome = json.loads(outcome_file.read_text()) if outcome_file.exists() else {}
     if given.again:
         mutants = [m for m in mutants if outcome.get(m['name']) not in ('caught', 'timeout', 'equivalent')]
+    if given.sample is not None and given.sample < len(mutants):
+        mutants = random.Random(given.seed).sample(mutants, given.sample)
     print(f'{len(mutants)} mutants', flush=True)
 
     crate = Crate(folder, package, mutants)

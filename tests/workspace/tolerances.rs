@@ -29,6 +29,13 @@ fn compares(line: &str) -> bool {
     })
 }
 
+/// Returns whether a line is the last argument of a call, and a small literal.
+fn ends_a_call(line: &str, next: &str) -> bool {
+    let literal = line.trim().trim_end_matches(',');
+    let small = literal.contains("e-") && literal.parse::<f64>().is_ok();
+    small && next.trim_start().starts_with(')')
+}
+
 #[test]
 fn tolerances_have_a_reason_and_a_test_that_uses_them() {
     let tests = tests();
@@ -54,8 +61,11 @@ fn tolerances_have_a_reason_and_a_test_that_uses_them() {
 fn tolerances_are_in_the_table() {
     let mut literals = Vec::new();
     for (file, text) in tests() {
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| compares(line)) {
-            literals.push(format!("{file}:{}: {}", number + 1, line.trim()));
+        let next = text.lines().skip(1).chain([""]);
+        for (number, (line, next)) in text.lines().zip(next).enumerate() {
+            if compares(line) || ends_a_call(line, next) {
+                literals.push(format!("{file}:{}: {}", number + 1, line.trim()));
+            }
         }
     }
     assert!(
@@ -73,6 +83,7 @@ fn comparisons_with_literals_are_found() {
     ] {
         assert!(compares(line), "{line}");
     }
+    assert!(ends_a_call("    1e-15,", ");") && !ends_a_call("    1e-15,", "    2e-15,"));
     for line in [
         "p < 1e9",
         "let h = 1e-5;",

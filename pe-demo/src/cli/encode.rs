@@ -20,7 +20,7 @@ Examples:
   pe-demo encode --embeddings google-bert/bert-base-uncased
   pe-demo encode --embeddings FacebookAI/roberta-base --position-embeddings \\
       --position-offset 2
-  pe-demo encode --weights pe-demo-train/rotary.safetensors
+  pe-demo encode --weights pe-demo-train/order-rotary-0.safetensors
   pe-demo encode --weights owner/name@v2:rotary.safetensors
 
 FILE|REPO is the name of a file, or else owner/name[@revision][:file] of a repository on the \

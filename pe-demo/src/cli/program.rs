@@ -31,8 +31,8 @@ Examples:
   pe-demo - < text.txt                   from standard input
   pe-demo --tokenizer google-bert/bert-base-uncased --json
   pe-demo --scheme rotary                positions in the attention instead
-  pe-demo train                          with and without positions: about a minute
-  pe-demo encode --weights pe-demo-train/sinusoidal.safetensors
+  pe-demo train                          with and without positions: four minutes
+  pe-demo encode --weights pe-demo-train/order-sinusoidal-0.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
   pe-demo inspect config.json            a model's positions, explained

@@ -8,15 +8,17 @@ use pe_core::MAX_D_MODEL;
 
 use super::numbers::{positive, probability, whole};
 use crate::encoder::device::DeviceName;
+use crate::encoder::trained::task::Task;
 use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Scheme};
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:
-  pe-demo train                          all schemes, about two minutes
-  pe-demo train --scheme alibi,t5,rotary
-  pe-demo train --scheme rotary --steps 3000 -o long
+  pe-demo train                          all of it, about four minutes
+  pe-demo train --scheme alibi,t5,rotary --task distance
+  pe-demo train --scheme rotary --seeds 1 --steps 3000 -o long
+  pe-demo train --test-lengths 24,100
   pe-demo train --resume                 continue after Ctrl-C
-  pe-demo encode --weights pe-demo-train/rotary.safetensors
+  pe-demo encode --weights pe-demo-train/order-rotary-0.safetensors
 
 The weights with the best validation accuracy are kept and tested, not the last ones. \
 Sentences, weights, and dropout follow from the seed: on the CPU of one machine the same \
@@ -45,6 +47,35 @@ impl TrainArgs {
             self.scheme.iter().any(asked)
         };
         Scheme::ALL.into_iter().filter(asked).collect()
+    }
+
+    /// Returns the tasks, each once, in their usual order.
+    pub(crate) fn tasks(&self) -> Vec<Task> {
+        let asked = |one: &Task| {
+            let asked = |tasks: &Tasks| matches!(tasks, Tasks::All) || *tasks == Tasks::One(*one);
+            self.task.iter().any(asked)
+        };
+        Task::ALL.into_iter().filter(asked).collect()
+    }
+}
+
+/// The tasks to train on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tasks {
+    All,
+    One(Task),
+}
+
+impl ValueEnum for Tasks {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::All, Self::One(Task::Order), Self::One(Task::Distance)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::All => Some(PossibleValue::new("all").help("All tasks")),
+            Self::One(task) => task.to_possible_value(),
+        }
     }
 }
 
@@ -83,10 +114,28 @@ pub(crate) struct TrainArgs {
         value_name = "SCHEME"
     )]
     pub(crate) scheme: Vec<Schemes>,
+    /// Tasks, such as distance
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_values_t = [Tasks::All],
+        value_name = "TASK"
+    )]
+    pub(crate) task: Vec<Tasks>,
+    /// Training runs of each scheme and task; the results are means, with the range
+    #[arg(
+        long,
+        default_value_t = 3,
+        value_name = "N",
+        value_parser = whole::<u64>(1, 100),
+        allow_negative_numbers = true
+    )]
+    pub(crate) seeds: u64,
     /// Training steps
     #[arg(
         long,
-        default_value_t = 1000,
+        default_value_t = 600,
         value_name = "N",
         value_parser = whole::<u64>(1, 1_000_000),
         allow_negative_numbers = true
@@ -101,7 +150,7 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) batch: usize,
-    /// Maximum sequence length in training; tests use 1, 2, and 4 times as many tokens
+    /// Maximum sequence length in training
     #[arg(
         long,
         default_value_t = 16,
@@ -110,6 +159,15 @@ pub(crate) struct TrainArgs {
         allow_negative_numbers = true
     )]
     pub(crate) length: usize,
+    /// Sequence lengths of the tests, next to the trained one [default: 1.5, 2, 3, and 4 times that]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N",
+        value_parser = whole::<usize>(8, 1024),
+        allow_negative_numbers = true
+    )]
+    pub(crate) test_lengths: Vec<usize>,
     /// Width of the token embeddings
     #[arg(
         long,
@@ -155,7 +213,7 @@ pub(crate) struct TrainArgs {
         allow_hyphen_values = true
     )]
     pub(crate) dropout: f32,
-    /// Seed of sentences, weights, and dropout
+    /// First seed of sentences, weights, and dropout
     #[arg(
         long,
         default_value_t = 0,

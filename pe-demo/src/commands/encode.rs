@@ -26,6 +26,7 @@ use self::stream::{Job, Totals};
 use self::table::TableFile;
 use self::vectors::About;
 use crate::encoder::mask::Sight;
+use crate::encoder::trained::task::Task;
 use crate::encoder::{DEFAULT_ROWS, MAX_TOKENS};
 use crate::sources::overwrite;
 use crate::terminal::emit::emit;
@@ -58,9 +59,10 @@ pub(crate) fn run(
     let parts = &Parts::load(options, log)?;
     // Parts of a checkpoint and files from the hub, which the arguments do not name.
     overwrite::check(&options.outputs, &parts.read)?;
-    let built_in: &[&str] = match parts.trained() {
-        false => &sentences::BUILT_IN,
-        true => &sentences::TWINS,
+    let built_in: &[&str] = match parts.task() {
+        None => &sentences::BUILT_IN,
+        Some(Task::Order) => &sentences::TWINS,
+        Some(Task::Distance) => &sentences::ROWS,
     };
     let mut texts = Texts::open(&options.sentences, options.file.as_deref(), stdin, built_in)?;
     let mut run = Run {

@@ -1,10 +1,10 @@
 //! The positional encodings of an encoder.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use pe_candle::{
     Alibi, AlibiConfig, AttentionBias, LearnedPositional, LearnedPositionalConfig,
-    PositionalEncoding, RotaryEmbedding, RotaryEmbeddingConfig, T5Bias, T5BiasConfig,
+    PositionalEncoding, RopeScaling, RotaryEmbedding, RotaryEmbeddingConfig, T5Bias, T5BiasConfig,
     philox4x32_10,
 };
 
@@ -92,6 +92,17 @@ impl Positions {
             rotary,
             bias,
         })
+    }
+
+    /// Returns the same with scaled rotary frequencies, if the scheme rotates.
+    pub(super) fn rescaled(&self, scaling: &RopeScaling, device: &Device) -> Result<Self> {
+        let mut other = self.clone();
+        if let Some(rotary) = &self.rotary {
+            let mut config = rotary.config().clone();
+            config.rotary.scaling = scaling.clone();
+            other.rotary = Some(RotaryEmbedding::new(config, rotary.dtype(), device)?);
+        }
+        Ok(other)
     }
 
     /// Sets the step of the dropouts.

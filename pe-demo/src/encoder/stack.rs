@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::{Embedding, Module, VarBuilder};
-use pe_candle::PositionalEncoding;
+use pe_candle::{PositionalEncoding, RopeScaling};
 
 use super::batch::Batch;
 use super::config::{EncoderConfig, Mode, Norm, Residual};
@@ -77,6 +77,16 @@ impl Encoder {
         other.config.norm = norm;
         other.config.residual = residual;
         other
+    }
+
+    /// Returns the same weights with scaled rotary frequencies, if the scheme rotates.
+    ///
+    /// # Errors
+    /// Returns an error if the scaling is invalid.
+    pub(crate) fn rescaled(&self, scaling: &RopeScaling) -> Result<Self> {
+        let mut other = self.clone();
+        other.positions = self.positions.rescaled(scaling, self.device())?;
+        Ok(other)
     }
 
     /// Returns the sizes and choices.

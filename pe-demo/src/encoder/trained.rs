@@ -3,3 +3,4 @@
 pub(crate) mod checkpoint;
 pub(crate) mod classifier;
 pub(crate) mod description;
+pub(crate) mod task;

@@ -213,7 +213,7 @@ const TILES: Entry = Entry {
 const DIMENSIONS: Entry = Entry {
     name: "dimensions",
     title: "Four columns over the positions",
-    summary: "columns 4 to 7 over 100 positions, with a legend",
+    summary: "columns 4 to 7 over 100 positions",
     about: "A sine and a cosine of one frequency together determine where a pair is on its \
             circle, and one of them alone leaves two candidates.",
     uses: ALL,

@@ -7,22 +7,48 @@ pub(crate) fn bar(target: ProgressDrawTarget, length: Option<u64>, template: &st
     styled(ProgressBar::with_draw_target(length, target), template)
 }
 
-/// Creates a bar for each of several jobs: its name, how many steps it has, and how many are done.
-/// The bars are gone once they are finished.
-pub(crate) fn bars<'a>(
-    target: ProgressDrawTarget,
-    jobs: impl IntoIterator<Item = (&'a str, u64, u64)>,
-) -> Vec<ProgressBar> {
-    let all = MultiProgress::with_draw_target(target);
-    let template = "{prefix:<10} {wide_bar:.cyan} {pos:>5}/{len}  {msg:<24}  {eta:>4} left";
-    let add = |(name, steps, done): (&'a str, u64, u64)| {
-        let bar = styled(all.add(ProgressBar::new(steps)), template);
-        bar.set_prefix(name.to_owned());
+/// Bars of many jobs: one for each that runs, and one for all together.
+pub(crate) struct Bars {
+    group: MultiProgress,
+    all: ProgressBar,
+}
+
+impl Bars {
+    /// Creates the bar of all jobs, which have `steps` together.
+    pub(crate) fn new(target: ProgressDrawTarget, steps: u64) -> Self {
+        let group = MultiProgress::with_draw_target(target);
+        let all = group.add(ProgressBar::new(steps));
+        let template = "{msg:<29} {wide_bar:.green} {percent:>3} %  {eta:>4} left";
+        Self {
+            all: styled(all, template),
+            group,
+        }
+    }
+
+    /// Creates the bar of a job above that of all: its name, how many steps it has, and how many are
+    /// done. Returns both bars.
+    pub(crate) fn job(&self, name: String, steps: u64, done: u64) -> [ProgressBar; 2] {
+        let bar = self.group.insert_before(&self.all, ProgressBar::new(steps));
+        let bar = styled(
+            bar,
+            "{prefix:<29} {wide_bar:.cyan} {pos:>5}/{len}  {msg:<23}",
+        );
+        bar.set_prefix(name);
         bar.set_position(done);
-        bar.reset_eta();
-        bar
-    };
-    jobs.into_iter().map(add).collect()
+        self.all.inc(done);
+        self.all.reset_eta();
+        [bar, self.all.clone()]
+    }
+
+    /// Shows how many jobs are done.
+    pub(crate) fn note(&self, text: String) {
+        self.all.set_message(text);
+    }
+
+    /// Removes the bar of all.
+    pub(crate) fn finish(&self) {
+        self.all.finish_and_clear();
+    }
 }
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {

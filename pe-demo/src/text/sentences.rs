@@ -22,6 +22,12 @@ pub const TWINS: [&str; 2] = [
     "The dwarf from the city never feared the king.",
 ];
 
+/// Two rows of the same words, of the kind that `pe-demo train --task distance` trains on.
+pub(crate) const ROWS: [&str; 2] = [
+    "hat king dwarf lamp stone gate",
+    "hat dwarf king lamp stone gate",
+];
+
 /// The most bytes of a line.
 const MAX_LINE: usize = 1 << 20;
 

@@ -14,13 +14,17 @@ fn cpu_is_the_default() {
         assert!(named.status.success(), "{}", text(&named.stderr));
         assert!(plain.stdout == named.stdout);
     }
-    let train = "train --steps 1 --d-model 8 --heads 1 --layers 1 --length 8 --scheme rotary -q";
+    let train = "train --steps 1 --d-model 8 --heads 1 --layers 1 --length 8 --scheme rotary \
+                 --task order --seeds 1 -q";
     for more in ["-o a", "--device cpu -o b"] {
         let output = pe_demo(directory.path(), &format!("{train} {more}"));
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
     let weights = |folder: &str| {
-        let path = directory.path().join(folder).join("rotary.safetensors");
+        let path = directory
+            .path()
+            .join(folder)
+            .join("order-rotary-0.safetensors");
         std::fs::read(path).expect("weights")
     };
     assert!(weights("a") == weights("b"));

@@ -113,5 +113,5 @@ fn numbers_outside_what_an_option_accepts_are_named_with_it() {
             count += 1;
         }
     }
-    assert_eq!(count, 98);
+    assert_eq!(count, 107);
 }

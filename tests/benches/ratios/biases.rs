@@ -3,13 +3,14 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use candle_core::{D, DType, Result, Tensor, Var};
+use candle_core::{CpuStorage, CustomOp3, D, DType, Layout, Result, Shape, Tensor, Var};
 use candle_nn::ops::{softmax, softmax_last_dim};
 use pe_candle::{
     Alibi, AlibiConfig, AttentionBias, BucketDirection, DebertaBias, DebertaBiasConfig,
     DebertaBucketsConfig, DecomposedBias, DecomposedBiasConfig, ScoreMask, T5Bias, T5BiasConfig,
     add_to_scores, add_to_scores_inplace, softmax_with_bias, softmax_with_bias_inplace,
 };
+use rayon::prelude::*;
 
 use crate::harness::{Bound, Caches, Row};
 use crate::report::Report;
@@ -159,6 +160,42 @@ fn composed_sam(
     (xs * 0.125)? + sum
 }
 
+/// The pass of candle-transformers' SAM on the CPU (`Add3`, which is private there): it adds both parts to scaled scores, without a
+/// gradient.
+struct Add3([usize; 2]);
+
+impl CustomOp3 for Add3 {
+    fn name(&self) -> &'static str {
+        "add3"
+    }
+
+    fn cpu_fwd(
+        &self,
+        xs: &CpuStorage,
+        layout: &Layout,
+        rows: &CpuStorage,
+        _: &Layout,
+        columns: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let [tall, wide] = self.0;
+        let (xs, rows) = (xs.as_slice::<f32>()?, rows.as_slice::<f32>()?);
+        let columns = columns.as_slice::<f32>()?;
+        let mut sums = vec![0f32; xs.len()];
+        let queries = sums.par_chunks_exact_mut(tall * wide).enumerate();
+        queries.for_each(|(query, sums)| {
+            for row in 0..tall {
+                for column in 0..wide {
+                    let key = row * wide + column;
+                    let (of_row, of_column) = (query * tall + row, query * wide + column);
+                    sums[key] = xs[query * tall * wide + key] + rows[of_row] + columns[of_column];
+                }
+            }
+        });
+        Ok((CpuStorage::F32(sums), layout.shape().clone()))
+    }
+}
+
 fn sam(report: &mut Report) -> Result<()> {
     let (batch, heads, size, width) = (25, 12, 14, 64);
     let len = size * size;
@@ -184,6 +221,12 @@ fn sam(report: &mut Report) -> Result<()> {
             })
             .with("ours, in place", || {
                 add_to_scores_inplace(black_box(&own), Some(&bias), 0.125, &mask)
+            })
+            .with("candle-transformers' pass of scaled scores", || {
+                let pass = Add3([size, size]);
+                black_box(&xs)
+                    .apply_op3_no_bwd(&rows, &columns, &pass)
+                    .map(drop)
             })
             .with(
                 "copy",

@@ -184,12 +184,12 @@ fn c1_interleaved_columns_of_the_paper() {
             assert_near(
                 table.get(position, 2 * pair).unwrap(),
                 expected.as_slice()[0],
-                1e-15,
+                tolerance::ROUNDED_ANGLE,
             );
             assert_near(
                 table.get(position, 2 * pair + 1).unwrap(),
                 expected.as_slice()[1],
-                1e-15,
+                tolerance::ROUNDED_ANGLE,
             );
         }
     }

@@ -100,7 +100,7 @@ fn c4_distance_matrix() {
         assert_near(
             matrix.get(0, q).unwrap(),
             golden[key].as_f64().unwrap(),
-            1e-13,
+            tolerance::DISTANCE_NUMPY,
         );
     }
     let largest = matrix.as_slice().iter().copied().fold(0.0, f64::max);

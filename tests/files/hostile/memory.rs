@@ -28,7 +28,7 @@ fn hostile_files_take_at_most_their_bytes_and_a_constant_in_memory() {
 }
 
 #[test]
-fn headers_that_grow_in_memory_are_bounded_by_their_length() {
+fn headers_that_grow_in_memory_are_bounded_by_their_length_slow() {
     let (_dir, path) = temp();
     let bytes = 4_000_000;
     let fill = |begin: &str, item: &dyn Fn(usize) -> String, end: &str| {
@@ -120,7 +120,7 @@ fn headers_that_grow_in_memory_are_bounded_by_their_length() {
 }
 
 #[test]
-fn header_takes_the_stated_multiple_of_its_length() {
+fn header_takes_the_stated_multiple_of_its_length_slow() {
     let (_dir, path) = temp();
     let bytes = 15_000_000;
     let tensors = |count: usize, entry: &str| {

@@ -3,11 +3,11 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use super::{Drawn, FIGURES, all, draw, floats};
+use super::{Drawn, FIGURES, all, all_others, draw, floats};
 use crate::util::{arg, run_error, without_pictures};
 
 #[test]
-fn figures_are_written_with_their_numbers_and_the_same_bytes_twice() {
+fn figures_are_written_with_their_numbers_and_the_same_bytes_twice_slow() {
     let Drawn { printed, files } = all();
     assert!(*files == draw("--data json").files);
     let mut expected: Vec<String> = FIGURES
@@ -71,7 +71,7 @@ fn d5_the_rings_move_through_fifty_positions() {
 
 #[test]
 fn svg_files_hold_text_and_nothing_from_elsewhere() {
-    let drawn = draw("--format svg");
+    let drawn = all_others();
     assert!(drawn.files["rings.gif"] == all().files["rings.gif"]);
     for name in FIGURES {
         let svg = drawn.text(&format!("{name}.svg"));
@@ -92,9 +92,8 @@ fn svg_files_hold_text_and_nothing_from_elsewhere() {
 
 #[test]
 fn csv_and_json_hold_the_same_numbers() {
-    let drawn = draw("dimensions tiles rings --format svg --data csv");
     let lines = |name: &str| -> Vec<String> {
-        let text = drawn.text(&format!("{name}.csv"));
+        let text = all_others().text(&format!("{name}.csv"));
         text.lines().map(str::to_owned).collect()
     };
     let last = |lines: &[String]| -> Vec<f64> {

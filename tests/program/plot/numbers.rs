@@ -252,14 +252,7 @@ fn figures_of_a_table_name_their_convention() {
     const NOTEBOOK: &str = "base^(\u{2212}i/(n\u{2212}1)), n = d/2 (tf-notebook)";
     const PAPER: &str = "base^(\u{2212}2i/d) (paper)";
     for (name, notebook) in OF_TABLES {
-        let figure = numbers(
-            name,
-            if name == "angle-rates" {
-                ""
-            } else {
-                "--max-seq-len 32"
-            },
-        );
+        let figure = numbers(name, "");
         let words = match name {
             "angle-rates" => figure["panels"][0]["curves"][0]["name"].as_str().unwrap(),
             _ => figure["note"].as_str().unwrap(),
@@ -380,7 +373,7 @@ fn sampled_figures_tell_what_they_leave_out() {
         ),
         (
             "rings",
-            "--d-model 512",
+            "--d-model 512 --max-seq-len 2",
             "(paper); every 2nd pair shown; blue",
         ),
         (

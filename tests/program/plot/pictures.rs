@@ -395,10 +395,11 @@ fn one_figure_goes_into_the_file_that_is_named() {
     assert_eq!(names(&folder.path().join("e.png")), ["sse.png"]);
 
     let error = run_usage("plot -o new.pdf");
-    assert_eq!(
-        error,
-        "--output new.pdf is one picture, and there are 24 figures; name one of them, or a folder"
+    let expected = format!(
+        "--output new.pdf is one picture, and there are {} figures; name one of them, or a folder",
+        FIGURES.len()
     );
+    assert_eq!(error, expected);
     let error = run_usage("plot sse -o new.pdf --format svg");
     assert_eq!(
         error,

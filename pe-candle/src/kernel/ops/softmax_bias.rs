@@ -7,11 +7,14 @@ mod gradients;
 mod rows;
 mod rules;
 mod terms;
+mod tile;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{
-    CpuStorage, CustomOp3, DType, InplaceOp3, Layout, Result, Shape, Tensor, WithDType, bail,
+    CpuStorage, CustomOp3, DType, Device, InplaceOp3, Layout, Result, Shape, Storage, Tensor,
+    WithDType, bail,
 };
+use half::{bf16, f16};
 
 use crate::kernel::dispatch::{Operand, part};
 use crate::kernel::element::{Activation, Compute};
@@ -156,16 +159,13 @@ impl CustomOp3 for SoftmaxBias {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let (grad, operands) = (grad.contiguous()?, [first, second]);
-        let of_scores = |result: &Tensor, grad: &Tensor, xs: &Tensor, factor| {
-            let op = Self {
-                factor,
-                ..self.clone()
-            };
-            result.apply_op3_no_bwd(grad, xs, &ScoreGradient(op))
-        };
+        let wanted = [0, 1].map(|index| {
+            let term = self.terms[index].as_ref();
+            term.filter(|_| operands[index].track_op())
+        });
         let of_terms = |op: &Self, result: &Tensor, grad: &Tensor| -> Result<[_; 2]> {
             let of_term = |index: usize| {
-                if self.terms[index].is_none() || !operands[index].track_op() {
+                if wanted[index].is_none() {
                     return Ok(None);
                 }
                 let shape = operands[index].shape().clone();
@@ -182,18 +182,22 @@ impl CustomOp3 for SoftmaxBias {
             let mut sums = self.clone();
             sums.outcome = Outcome::Scores;
             let capped = scores.apply_op3_no_bwd(first, second, &sums)?;
-            let of_sums = of_scores(result, &grad, &capped, 1.0)?;
+            let back = [result, &grad, &capped];
+            let (of_sums, _) = self.gradients(back, 1.0, [None, None])?;
             let of_scores = match scores.track_op() {
                 true => Some(of_sums.affine(self.factor, 0.0)?),
                 false => None,
             };
             (of_scores, of_terms(&sums, result, &of_sums)?)
+        } else if scores.track_op() {
+            let back = [result, &grad, scores];
+            let owned = [0, 1].map(|index| Some((wanted[index]?, operands[index])));
+            match self.gradients(back, self.factor, owned)? {
+                (of_scores, Some(terms)) => (Some(of_scores), terms),
+                (of_scores, None) => (Some(of_scores), of_terms(self, result, &grad)?),
+            }
         } else {
-            let of_scores = match scores.track_op() {
-                true => Some(of_scores(result, &grad, scores, self.factor)?),
-                false => None,
-            };
-            (of_scores, of_terms(self, result, &grad)?)
+            (None, of_terms(self, result, &grad)?)
         };
         Ok((of_scores, one, two))
     }
@@ -223,36 +227,62 @@ impl InplaceOp3 for SoftmaxBias {
     }
 }
 
-/// The gradient of the scores from the result, its gradient, and the scores.
-struct ScoreGradient(SoftmaxBias);
-
-impl CustomOp3 for ScoreGradient {
-    fn name(&self) -> &'static str {
-        "softmax-bias-gradient"
-    }
-
-    fn cpu_fwd(
+impl SoftmaxBias {
+    /// Returns the gradient of the scores from the result, its gradient, and the scores, and with it those of the terms, each with its
+    /// operand, if each sequence and head has values of its own.
+    fn gradients(
         &self,
-        results: &CpuStorage,
-        layout: &Layout,
-        grads: &CpuStorage,
-        grads_layout: &Layout,
-        scores: &CpuStorage,
-        scores_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        fn of<T>(op: &SoftmaxBias, ys: &[T], gs: &[T], xs: &[T]) -> CpuStorage
+        [result, grad, scores]: [&Tensor; 3],
+        factor: f64,
+        terms: [Option<(&Term, &Tensor)>; 2],
+    ) -> Result<(Tensor, Option<[Option<Tensor>; 2]>)> {
+        fn of<T>(
+            op: &SoftmaxBias,
+            [(ys, layout), gs, xs]: [Operand<'_>; 3],
+            scale: Scale<T::Compute>,
+            terms: [Option<(&Term, &Tensor)>; 2],
+        ) -> Result<(Tensor, Option<[Option<Tensor>; 2]>)>
         where
             T: Activation + WithDType,
             T::Compute: Real,
         {
-            let back = op.back(ys, gs);
-            T::to_cpu_storage_owned(back.to_scores(xs, op.scale()))
+            let back = op.back(op.own(ys.as_slice()?, layout)?, part::<T>(gs)?);
+            let owns = |(term, values): &(&Term, &Tensor)| back.owns(term, values.elem_count());
+            let owned = terms.iter().flatten().all(owns);
+            let of_terms = terms.map(|term| term.filter(|_| owned));
+            let (dx, sums) = back.to_scores(
+                part(xs)?,
+                scale,
+                of_terms.map(|term| term.map(|(term, values)| (term, values.elem_count()))),
+            )?;
+            let dx = Tensor::from_vec(dx, layout.shape(), &Device::Cpu)?;
+            let tensor = |(term, sums): (Option<(&Term, &Tensor)>, _)| {
+                term.map(|(_, values)| Tensor::from_vec(sums, values.shape(), &Device::Cpu))
+                    .transpose()
+            };
+            let [one, two] = sums;
+            let sums = [tensor((of_terms[0], one))?, tensor((of_terms[1], two))?];
+            Ok((dx, owned.then_some(sums)))
         }
-        let dx = by_scores!(results, |ys| {
-            let (ys, gs) = (self.0.own(ys, layout)?, part((grads, grads_layout))?);
-            of(&self.0, ys, gs, part((scores, scores_layout))?)
-        });
-        Ok((dx, layout.shape().clone()))
+        let guards = [result, grad, scores].map(Tensor::storage_and_layout);
+        let operand = |index: usize| {
+            let (storage, layout) = &guards[index];
+            match &**storage {
+                Storage::Cpu(storage) => Ok((storage, *layout)),
+                _ => bail!("the gradient of a softmax is computed on the cpu"),
+            }
+        };
+        let operands = [operand(0)?, operand(1)?, operand(2)?];
+        let op = Self {
+            factor,
+            ..self.clone()
+        };
+        match operands[0].0.dtype() {
+            DType::F32 => of::<f32>(&op, operands, op.scale(), terms),
+            DType::F64 => of::<f64>(&op, operands, op.scale(), terms),
+            DType::F16 => of::<f16>(&op, operands, op.scale(), terms),
+            _ => of::<bf16>(&op, operands, op.scale(), terms),
+        }
     }
 }
 
@@ -293,7 +323,7 @@ impl CustomOp3 for TermGradient {
                 bail!("the bias has no part {index}");
             };
             let (others, back) = (others.values([other; 2])?, op.back(ys, gs));
-            let sums = back.to_term(&term, others, shape.elem_count());
+            let sums = back.to_term(&term, others, shape.elem_count())?;
             Ok(<T::Compute as WithDType>::to_cpu_storage_owned(sums))
         }
         let other = (other, other_layout);

@@ -43,7 +43,7 @@ impl Request {
                     axes.push_frames(*grid, &mut taps)?;
                     let used = taps.rows() - first;
                     if used < *len && used > 0 {
-                        taps.push_copies(first, len - used)?;
+                        taps.push_copies(first..first + 1, len - used)?;
                     }
                 }
             }
@@ -80,10 +80,45 @@ impl Axes<'_> {
     }
 
     fn push_frames(&mut self, grid: PatchGrid, taps: &mut RowTaps) -> Result<(), Error> {
-        let size = [grid.rows as usize, grid.columns as usize];
-        for _ in 0..grid.frames {
-            self.push(&size, taps)?;
+        let first = taps.rows();
+        if grid.frames > 0 {
+            self.push(&[grid.rows as usize, grid.columns as usize], taps)?;
+            taps.push_copies(first..taps.rows(), grid.frames as usize - 1)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pe_core::{ResizeConfig, ResizeKernel};
+
+    /// A video has the planes of one frame, so that too many frames are found before there is memory for them.
+    #[test]
+    fn frames_share_their_planes() {
+        let config = LearnedGridConfig {
+            resize: ResizeConfig::new(ResizeKernel::Bicubic),
+            ..LearnedGridConfig::new([4, 4], 2)
+        };
+        let taps = |frames| {
+            let (rows, columns) = (5, 6);
+            let video = PatchGrid {
+                frames,
+                rows,
+                columns,
+            };
+            Request::Packed(vec![video]).taps(&config)
+        };
+        let planes = |frames| taps(frames).map(|taps| (taps.rows(), taps.stages()[0].rows()));
+        let (rows, of_one) = planes(1).unwrap();
+        assert_eq!(rows, 30);
+        assert_eq!(planes(7), Ok((210, of_one)));
+        assert_eq!(planes(0), Ok((0, 0)));
+        let many = taps(u32::MAX).unwrap_err().to_string();
+        assert_eq!(
+            many,
+            "128849018850 rows exceed the limit of 268435456 in one call"
+        );
     }
 }

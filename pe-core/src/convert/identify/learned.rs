@@ -39,3 +39,25 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     });
     (count > 0).then(|| sum / count as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_two_directions_in_turn() {
+        let values = [3.0, 4.0, 8.0, 6.0].repeat(4);
+        let entry = |at: usize| values[at];
+        let found = statistics(&View::new::<f64>(8, 2, &entry));
+        assert_eq!(
+            [found.least_norm, found.mean_norm, found.largest_norm],
+            [5.0, 7.5, 10.0]
+        );
+        // Rows one apart have different directions, rows four apart the same.
+        let near = |found: Option<f64>, expected: f64| {
+            found.is_some_and(|found| (found - expected).abs() < 1e-12)
+        };
+        assert!(near(found.neighbor_similarity, 0.96), "{found:?}");
+        assert!(near(found.distant_similarity, 1.0), "{found:?}");
+    }
+}

@@ -45,9 +45,7 @@ pub(super) fn identify<T: Element>(
         match rate {
             Some(rate) if part == RotaryPart::Sin && rate * last < 0.5 => {
                 let amplitude = amplitude(rows, &|row| view.at(row, column_of(0)), part, first);
-                let sine = value(rows - 1) / amplitude;
-                let angle = sine + sine * sine * sine / 6.0;
-                (angle / last, 8.0 * noise + angle * angle * angle * angle)
+                slow_rate(value(rows - 1) / amplitude, last, noise)
             }
             Some(rate) if (rate * last) * (rate * last) > 16.0 * noise => {
                 let turned = rate * last;
@@ -61,6 +59,13 @@ pub(super) fn identify<T: Element>(
     let amplitude = amplitude(rows, &|row| view.at(row, column_of(0)), part, first);
     let config = classify(&rates)?;
     best_recipe(values, view, config, amplitude, part, columns)
+}
+
+/// Returns the rate of a slow sine by its entry in the last row, and the uncertainty of its angle: more than the next
+/// term of the series.
+fn slow_rate(sine: f64, last: f64, noise: f64) -> (f64, f64) {
+    let angle = sine + sine * sine * sine / 6.0;
+    (angle / last, 8.0 * noise + angle * angle * angle * angle)
 }
 
 /// Returns how often each frequency is in a row.
@@ -184,5 +189,22 @@ fn of_part<T: Element>(tables: CosSin<T>, part: RotaryPart) -> Vec<T> {
     match part {
         RotaryPart::Cos => tables.cos.into_vec(),
         RotaryPart::Sin => tables.sin.into_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_sines_have_the_rate_of_their_last_entry() {
+        for angle in [0.01f64, 0.1, 0.4] {
+            let (_, sine) = cos_sin(&[angle])[0];
+            let (rate, uncertainty) = slow_rate(sine, 20.0, 1e-6);
+            let fourth = angle * angle * angle * angle;
+            assert!((rate * 20.0 - angle).abs() < fourth, "{angle}: {rate}");
+            let difference = (uncertainty - 8e-6 - fourth).abs();
+            assert!(difference < 0.02 * fourth, "{angle}: {uncertainty}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Resizing of grids: the product of the axes, row by row.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::families::resize::AxisTaps;
 use crate::families::rotary::{PatchGrid, PatchOrder};
@@ -201,7 +203,7 @@ impl RowTaps {
     /// # Errors
     /// Returns an error if the table does not have the rows, or if the result would have more than
     /// 2^28.
-    pub fn push_rows(&mut self, rows: std::ops::Range<usize>) -> Result<()> {
+    pub fn push_rows(&mut self, rows: Range<usize>) -> Result<()> {
         if rows.end > self.source_rows || rows.start > rows.end {
             return Err(Error::Range {
                 start: rows.start as u64,
@@ -295,21 +297,25 @@ impl RowTaps {
         self.blocks.push(taps);
     }
 
-    /// Appends copies of a row of the result, such as those that pad an image.
+    /// Appends rows of the result `count` times, such as the frames of a video after the first, or the row that pads an image. The planes
+    /// are shared.
     ///
     /// # Errors
-    /// Returns an error if the result does not have the row, or if it would have more than 2^28 rows or
+    /// Returns an error if the result does not have the rows, or if it would have more than 2^28 rows or
     /// weights.
-    pub fn push_copies(&mut self, row: usize, count: usize) -> Result<()> {
-        if row >= self.rows() {
-            let (start, end) = (row as u64, (row as u64).saturating_add(1));
+    pub fn push_copies(&mut self, rows: Range<usize>, count: usize) -> Result<()> {
+        if rows.end > self.rows() || rows.start > rows.end {
+            let (start, end) = (rows.start as u64, rows.end as u64);
             return Err(Error::Range { start, end });
         }
-        let taps = (self.of(row).count() as u64).saturating_mul(count as u64);
-        self.reserve([count as u64, taps], [0; 2])?;
+        let taps: u64 = rows.clone().map(|row| self.of(row).count() as u64).sum();
+        let taps = taps.saturating_mul(count as u64);
+        let more = (rows.len() as u64).saturating_mul(count as u64);
+        self.reserve([more, taps], [0; 2])?;
         self.taps += taps;
-        let copied = self.rows[row];
-        self.rows.extend(std::iter::repeat_n(copied, count));
+        for _ in 0..if rows.is_empty() { 0 } else { count } {
+            self.rows.extend_from_within(rows.clone());
+        }
         Ok(())
     }
 

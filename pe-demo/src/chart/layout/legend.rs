@@ -119,10 +119,13 @@ impl Names {
         if columns == 1 && panel_width >= f64::from(NARROW) && longest <= LONGEST && apart {
             return Ok(Self::AtEnds(LEADER + SPACE + longest));
         }
-        let names = |keys: &Vec<Key<'_>>| -> Vec<String> {
+        let names = |keys: &[Key<'_>]| -> Vec<String> {
             keys.iter().map(|key| key.curve.name.clone()).collect()
         };
-        if all.iter().all(|keys| names(keys) == names(&all[0])) {
+        // Panels without a legend of their own need none.
+        let mut own = all.iter().filter(|keys| !keys.is_empty());
+        let first = own.next().map(|keys| names(keys));
+        if own.all(|keys| Some(names(keys)) == first) {
             return Ok(Self::Above);
         }
         // Without the names of axes and what is half beyond them.
@@ -158,8 +161,9 @@ impl Names {
         at: Point,
         room: f64,
     ) -> Result<f64> {
-        match (self, figure.panels.first()) {
-            (Self::Above, Some(panel)) => draw(scene, &keys(panel), at, room),
+        let named = figure.panels.iter().map(keys).find(|keys| !keys.is_empty());
+        match (self, named) {
+            (Self::Above, Some(keys)) => draw(scene, &keys, at, room),
             _ => Ok(0.0),
         }
     }

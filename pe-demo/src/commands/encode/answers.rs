@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::commands::studies::Section;
 use crate::encoder::trained::checkpoint::Checkpoint;
 use crate::encoder::trained::classifier::Classifier;
+use crate::encoder::trained::task::Task;
 use crate::encoder::{Batch, Mode};
 use crate::terminal::page::Page;
 use crate::terminal::width::clean;
@@ -13,7 +14,12 @@ use crate::text::tokenizer::Sentence;
 
 /// An answer for each sentence.
 #[derive(Debug, Serialize)]
-pub(super) struct Answers(Vec<Answer>);
+#[serde(transparent)]
+pub(super) struct Answers {
+    answers: Vec<Answer>,
+    #[serde(skip)]
+    task: Task,
+}
 
 /// The likeliest answer and its probability.
 #[derive(Debug, Serialize)]
@@ -42,14 +48,17 @@ impl Answers {
                 probability,
             }));
         }
-        Ok(Self(answers))
+        Ok(Self {
+            answers,
+            task: checkpoint.model.task,
+        })
     }
 }
 
 impl Section for Answers {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
-        page.heading("Agent of the sentence");
-        for (index, answer) in self.0.iter().enumerate() {
+        page.heading(self.task.question());
+        for (index, answer) in self.answers.iter().enumerate() {
             page.line(format!(
                 "{:>3}  {:<12} {:>5.1} %",
                 index + 1,
@@ -57,10 +66,17 @@ impl Section for Answers {
                 100.0 * answer.probability
             ));
         }
-        page.paragraph(
-            "The likeliest of the people that the encoder was trained to tell apart. Only \
-             sentences about two of them, one of whom does something to the other, have an \
-             answer.",
-        );
+        page.paragraph(match self.task {
+            Task::Order => {
+                "The likeliest of the people that the encoder was trained to tell apart. Only \
+                 sentences about two of them, one of whom does something to the other, have an \
+                 answer."
+            }
+            Task::Distance => {
+                "The likeliest of the people that the encoder was trained to tell apart. Only rows \
+                 of things with two of them before a gate have an answer, such as \"hat king dwarf \
+                 lamp stone gate\"."
+            }
+        });
     }
 }

@@ -11,6 +11,7 @@ use super::embeddings::{self, Embeddings};
 use super::options::{self, Options};
 use crate::encoder::trained::checkpoint::{self, Checkpoint};
 use crate::encoder::trained::classifier::Classifier;
+use crate::encoder::trained::task::Task;
 use crate::encoder::weights::Seeded;
 use crate::encoder::{Adds, DEFAULT_ROWS, Encoder, EncoderConfig, MAX_TOKENS, Scheme};
 use crate::sources::fetch;
@@ -141,9 +142,12 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns whether the weights were trained.
-    pub(super) fn trained(&self) -> bool {
-        matches!(self.weights, Weights::Trained(_))
+    /// Returns the task that the weights were trained on, if they were.
+    pub(super) fn task(&self) -> Option<Task> {
+        match &self.weights {
+            Weights::Trained(checkpoint) => Some(checkpoint.model.task),
+            Weights::Pretrained(_) | Weights::Seeded => None,
+        }
     }
 
     /// Returns how long a sentence may be.

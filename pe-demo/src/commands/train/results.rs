@@ -1,20 +1,18 @@
-//! The results of `pe-demo train`, as text and as JSON.
+//! The results of `pe-demo train`: numbers of each training, and of all seeds together.
+
+mod findings;
+mod page;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Serialize;
 
-use super::TEST_PAIRS;
-use super::chart::{self, Curve};
+use super::job::Scaling;
+use super::losses;
 use super::options::{Options, Settings};
-use super::session::{Ending, LOOK, Trained, VALIDATION_PAIRS};
-use super::task::{PEOPLE, SHORTEST};
+use super::session::{Ending, Shares, TEST_PAIRS, Trained};
 use crate::encoder::Scheme;
-use crate::terminal::log::Verbosity;
-use crate::terminal::numbers::{percent, seconds, thousands};
-use crate::terminal::page::Page;
-use crate::terminal::width::{clean_path, pad_left};
+use crate::encoder::trained::task::Task;
 
 /// The training loss is averaged over this many steps at the end.
 const LAST: usize = 50;
@@ -27,19 +25,27 @@ pub(super) struct Results {
     settings: Settings,
     /// The share of right answers that two names to choose from give to a guess.
     chance: f64,
+    /// The sentences of each length and seed.
     test_sentences: usize,
     /// Tokens of the sentences of each test.
     test_lengths: Vec<usize>,
-    schemes: Vec<Line>,
-    /// The schemes that were trained at a time, each on one thread.
+    trainings: Vec<Training>,
+    /// A row for each task, scheme, and scaling; none after an interruption.
+    results: Vec<Row>,
+    /// The trainings at a time, each on one thread.
     parallel: usize,
-    losses_files: [PathBuf; 2],
-    seconds: f64,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) seconds: f64,
+    /// The mean losses of the seeds of each task and scheme.
+    #[serde(skip)]
+    losses: Vec<(Task, Scheme, Vec<f32>)>,
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct Training {
+    task: Task,
     scheme: Scheme,
+    seed: u64,
     weights: u64,
     steps: u64,
     interrupted: bool,
@@ -52,226 +58,114 @@ struct Line {
     validation_loss: Option<f64>,
     /// Their share of right answers there.
     validation_accuracy: Option<f64>,
-    /// The share of right answers at each length; null where there are no positions, none after
-    /// an interruption.
-    accuracy: Vec<Option<f64>>,
     seconds: f64,
     weights_file: Option<PathBuf>,
     state_file: PathBuf,
+}
+
+/// The tests of a scheme, of all seeds. Lists have an entry for each length, which is null where the
+/// scheme has no positions.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) task: Task,
+    pub(super) scheme: Scheme,
+    scaling: Scaling,
+    /// The share of right answers.
+    #[serde(rename = "accuracy")]
+    pub(super) spread: Vec<Option<Spread>>,
+    /// The mean share of answers that name the other person of the sentence.
+    other: Vec<Option<f64>>,
+    /// The mean share of answers that name somebody who is not in the sentence.
+    nobody: Vec<Option<f64>>,
     #[serde(skip)]
-    losses: Vec<f32>,
+    pub(super) runs: Vec<Vec<Option<Shares>>>,
+}
+
+/// The mean and the range over the seeds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Spread {
+    pub(super) mean: f64,
+    pub(super) least: f64,
+    pub(super) most: f64,
 }
 
 impl Results {
-    pub(super) fn of(
-        options: &Options,
-        test_lengths: Vec<usize>,
-        trained: &[Trained],
-        parallel: usize,
-        losses_files: [PathBuf; 2],
-        time: Duration,
-    ) -> Self {
+    /// Summarizes the trainings, which are in the order of the options.
+    pub(super) fn of(options: &Options, trained: &[Trained], parallel: usize) -> Self {
+        let seeds = usize::try_from(options.settings.seeds).unwrap_or(usize::MAX);
+        let groups = trained.chunks(seeds.max(1));
+        let finished = trained.iter().all(|one| one.ending == Ending::Finished);
+        let rows = groups.clone().filter(|_| finished).flat_map(Row::all);
+        let losses = groups.filter_map(|group| {
+            let job = group.first()?.job;
+            let mean = losses::mean(group, job.task, job.scheme);
+            Some((job.task, job.scheme, mean))
+        });
         Self {
             program: env!("CARGO_PKG_NAME"),
             version: env!("CARGO_PKG_VERSION"),
             settings: options.settings,
             chance: 0.5,
             test_sentences: 2 * TEST_PAIRS,
-            test_lengths,
-            schemes: trained.iter().map(Line::of).collect(),
+            test_lengths: options.lengths.clone(),
+            trainings: trained.iter().map(Training::of).collect(),
+            results: rows.collect(),
             parallel,
-            losses_files,
-            seconds: time.as_secs_f64(),
+            files: Vec::new(),
+            seconds: 0.0,
+            losses: losses.collect(),
         }
     }
 
-    /// Returns all of it as text; a quiet run shows the figures alone.
-    pub(super) fn page(&self, verbosity: Verbosity) -> Page {
-        let mut page = Page::new();
-        let quiet = verbosity == Verbosity::Quiet;
-        if !quiet {
-            self.introduction(&mut page);
-        }
-        match self.schemes.iter().any(|line| line.interrupted) {
-            false => self.accuracies(&mut page),
-            true => self.interruption(&mut page),
-        }
-        self.losses(&mut page, quiet);
-        if quiet {
-            return page;
-        }
-        self.curves(&mut page);
-        self.files(&mut page);
-        page
+    /// Returns whether no training was interrupted.
+    pub(super) fn finished(&self) -> bool {
+        !self.trainings.iter().any(|one| one.interrupted)
     }
 
-    fn introduction(&self, page: &mut Page) {
-        let settings = &self.settings;
-        page.line(format!(
-            "{} {}: does a transformer need to be told the order of the words?",
-            self.program, self.version
-        ));
-        page.wrap(
-            "",
-            &format!(
-                "d_model {}, {} layers of {} heads, pre-norm, dropout {}, seed {}; {} steps of {} \
-                 sentences of {SHORTEST} to {} tokens",
-                settings.d_model,
-                settings.layers,
-                settings.heads,
-                settings.dropout,
-                settings.seed,
-                settings.steps,
-                settings.batch,
-                settings.length
-            ),
-        );
-        page.heading("Agent of the sentence");
-        page.line("  the king feared the dwarf.                              king");
-        page.line("  the dwarf feared the king.                              dwarf");
-        page.line("  last year the dwarf from the city never feared the king.");
-        page.line("                                                          dwarf");
-        page.line("");
-        page.paragraph(&format!(
-            "The answer is one of {} people. Sentences come in twins with the same words, so that \
-             only the order tells which of the two named is meant: guessing between them gives \
-             50%. The pairs of people in the test are not in the training data.",
-            PEOPLE.len()
-        ));
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.results.iter()
     }
 
-    fn interruption(&self, page: &mut Page) {
-        page.heading("Interrupted");
-        for line in &self.schemes {
-            page.line(format!(
-                "  {:<19} {:>6} of {} steps done",
-                line.scheme.name(),
-                line.steps,
-                self.settings.steps
-            ));
-        }
-        page.paragraph(
-            "The best weights so far are kept. The same command with --resume goes on to the same \
-             bits as if nothing had happened.",
-        );
+    pub(super) fn tasks(&self) -> Vec<Task> {
+        let mut tasks: Vec<Task> = self.trainings.iter().map(|one| one.task).collect();
+        tasks.dedup();
+        tasks
     }
 
-    fn accuracies(&self, page: &mut Page) {
-        page.heading(&format!(
-            "Accuracy on {} new sentences of each length",
-            thousands(self.test_sentences as u64)
-        ));
-        let mut header = format!("  {:<19}{:>9}", "scheme", "weights");
-        for (index, len) in self.test_lengths.iter().enumerate() {
-            let times = len / self.settings.length;
-            let title = match index {
-                0 => format!("{len} tokens"),
-                _ => format!("{len} ({times} x)"),
-            };
-            header += &pad_left(&title, 12);
-        }
-        page.line(header);
-        for line in &self.schemes {
-            let mut text = format!("  {:<19}{:>9}", line.scheme.name(), thousands(line.weights));
-            for accuracy in &line.accuracy {
-                let cell = accuracy.map_or("no rows".to_owned(), percent);
-                text += &pad_left(&cell, 12);
-            }
-            page.line(text);
-        }
-        page.line("");
-        for line in &self.schemes {
-            page.wrap(
-                &format!("{}: ", line.scheme.name()),
-                &line.verdict(&self.test_lengths),
-            );
-        }
+    pub(super) fn schemes(&self) -> Vec<Scheme> {
+        let first = self.trainings.first().map(|one| one.task);
+        let same = self.trainings.iter().filter(|one| Some(one.task) == first);
+        let mut schemes: Vec<Scheme> = same.map(|one| one.scheme).collect();
+        schemes.dedup();
+        schemes
     }
 
-    /// Prints the losses, and which weights are kept.
-    fn losses(&self, page: &mut Page, quiet: bool) {
-        page.heading("Losses (nats), and the weights that are kept and tested");
-        page.line("                          kept     validation           training");
-        page.line(format!(
-            "  {:<19}{:>9}{:>11}{:>9}{:>11}{:>11}",
-            "scheme", "step", "loss", "right", "loss", "time"
-        ));
-        let number = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
-        for line in &self.schemes {
-            let step = line.best_step.map(thousands);
-            page.line(format!(
-                "  {:<19}{:>9}{:>11}{:>9}{:>11}{:>11}",
-                line.scheme.name(),
-                step.unwrap_or("-".to_owned()),
-                number(line.validation_loss),
-                line.validation_accuracy.map_or("-".to_owned(), percent),
-                number(line.loss),
-                seconds(Duration::from_secs_f64(line.seconds))
-            ));
-        }
-        if quiet {
-            return;
-        }
-        page.line("");
-        page.paragraph(&format!(
-            "Kept and tested are the weights of the step with the most right answers to {} \
-             validation sentences of the trained length (of equals, that with the least loss), not \
-             those of the last step; they are looked at every {LOOK} steps and at the end. Training \
-             loss: the mean of the last {LAST} steps, with dropout. Knowing both names and guessing \
-             between them is ln 2 = 0.693.",
-            2 * VALIDATION_PAIRS
-        ));
-        let together = seconds(Duration::from_secs_f64(self.seconds));
-        page.paragraph(&match (self.schemes.len(), self.parallel) {
-            (1, _) => format!("All together took {together}."),
-            (_, 1) => format!("One scheme was trained after another, in {together}."),
-            (count, parallel) => format!(
-                "The {count} schemes were trained in parallel, {parallel} at a time on one thread \
-                 each; their times overlap. All together took {together}."
-            ),
-        });
+    pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        self.settings.seed..=self.settings.seed + (self.settings.seeds - 1)
     }
 
-    fn curves(&self, page: &mut Page) {
-        page.heading("Loss in training (nats)");
-        let curves: Vec<Curve<'_>> = self
-            .schemes
-            .iter()
-            .map(|line| Curve {
-                letter: line.scheme.letter(),
-                name: line.scheme.name(),
-                values: &line.losses,
-            })
-            .collect();
-        chart::draw(page, &curves);
+    pub(super) fn lengths(&self) -> &[usize] {
+        &self.test_lengths
     }
 
-    /// Every file that was written.
-    fn files(&self, page: &mut Page) {
-        page.heading("Files");
-        for line in &self.schemes {
-            if let Some(file) = &line.weights_file {
-                page.wrap("  weights  ", &clean_path(file));
-            }
-        }
-        for line in &self.schemes {
-            page.wrap("  state    ", &clean_path(&line.state_file));
-        }
-        for file in &self.losses_files {
-            page.wrap("  losses   ", &clean_path(file));
-        }
-        page.line("  state is what --resume goes on from");
-        page.line("  look at what was learned with: pe-demo encode --weights FILE");
+    pub(super) fn trained_length(&self) -> usize {
+        self.settings.length
+    }
+
+    pub(super) fn chance(&self) -> f64 {
+        self.chance
     }
 }
 
-impl Line {
+impl Training {
     fn of(trained: &Trained) -> Self {
         let last = trained.losses.len().saturating_sub(LAST);
         let last = &trained.losses[last..];
         let sum: f64 = last.iter().copied().map(f64::from).sum();
         Self {
-            scheme: trained.scheme,
+            task: trained.job.task,
+            scheme: trained.job.scheme,
+            seed: trained.job.seed,
             weights: trained.weights,
             steps: trained.step,
             interrupted: trained.ending == Ending::Interrupted,
@@ -279,50 +173,76 @@ impl Line {
             best_step: trained.best.map(|best| best.step),
             validation_loss: trained.best.map(|best| best.loss),
             validation_accuracy: trained.best.map(|best| best.accuracy),
-            accuracy: trained.accuracy.clone(),
             seconds: trained.time.as_secs_f64(),
             weights_file: trained.best.map(|_| trained.files.weights.clone()),
             state_file: trained.files.state.clone(),
-            losses: trained.losses.clone(),
         }
     }
+}
 
-    /// Describes the figures in words.
-    fn verdict(&self, lengths: &[usize]) -> String {
-        let Some(Some(trained)) = self.accuracy.first().copied() else {
-            return "not tested".to_owned();
+impl Training {
+    fn weights(&self) -> Option<&PathBuf> {
+        self.weights_file.as_ref()
+    }
+
+    /// Returns the file of the state, if there was a step.
+    fn state(&self) -> Option<&PathBuf> {
+        (self.steps > 0).then_some(&self.state_file)
+    }
+}
+
+impl Row {
+    /// Returns a row for each scaling from the trainings of a task and scheme.
+    fn all(group: &[Trained]) -> Vec<Self> {
+        let Some(first) = group.first() else {
+            return Vec::new();
         };
-        let mut text = match trained {
-            share if share >= 0.9 => "tells who does it at the trained length".to_owned(),
-            share if share > 0.55 => "does better than a guess at the trained length".to_owned(),
-            _ if self.scheme == Scheme::None => {
-                "no better than a guess: it sees which words there are, not their order".to_owned()
-            }
-            _ => format!(
-                "no better than a guess: {} {} too short a training to tell",
-                thousands(self.steps),
-                if self.steps == 1 {
-                    "step is"
-                } else {
-                    "steps are"
-                }
-            ),
-        };
-        if trained <= 0.55 {
-            return text;
-        }
-        let rows = lengths.first().copied().unwrap_or(0);
-        if self.accuracy.contains(&None) {
-            text += &format!("; it has {rows} rows, and cannot read longer sentences");
-        }
-        for (len, accuracy) in lengths.iter().zip(&self.accuracy).skip(1) {
-            text += &match accuracy {
-                None => continue,
-                Some(share) if *share >= trained - 0.05 => format!("; as good at {len}"),
-                Some(share) if *share > 0.55 => format!("; loses some at {len}"),
-                Some(_) => format!("; fails at {len}"),
+        let row = |index: usize, scaling: Scaling| {
+            let runs: Vec<Vec<Option<Shares>>> = group
+                .iter()
+                .filter_map(|one| Some(one.tests.get(index)?.shares.clone()))
+                .collect();
+            let of = |share: fn(&Shares) -> f64| -> Vec<Option<Spread>> {
+                let count = runs.first().map_or(0, Vec::len);
+                (0..count).map(|at| Spread::of(&runs, at, share)).collect()
             };
-        }
-        text
+            let mean = |share| of(share).into_iter().map(|spread| Some(spread?.mean));
+            Self {
+                task: first.job.task,
+                scheme: first.job.scheme,
+                scaling,
+                spread: of(|shares| shares.right),
+                other: mean(|shares| shares.other).collect(),
+                nobody: mean(Shares::nobody).collect(),
+                runs,
+            }
+        };
+        let tests = first.tests.iter().enumerate();
+        tests.map(|(at, test)| row(at, test.scaling)).collect()
+    }
+
+    /// Returns the name of the scheme, with the scaling.
+    pub(super) fn name(&self) -> String {
+        self.scaling.name(self.scheme)
+    }
+
+    /// Returns the name of the scaling.
+    pub(super) fn scaling(&self) -> &'static str {
+        self.scaling.word()
+    }
+}
+
+impl Spread {
+    fn of(runs: &[Vec<Option<Shares>>], at: usize, share: fn(&Shares) -> f64) -> Option<Self> {
+        let values: Option<Vec<f64>> = runs
+            .iter()
+            .map(|run| run.get(at).copied().flatten().as_ref().map(share))
+            .collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(Self {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
     }
 }

@@ -1,26 +1,28 @@
-//! The training run of one scheme.
+//! One training run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use candle_core::{Device, Tensor, Var};
 use indicatif::ProgressBar;
 
+use super::job::{Files, Job, Scaling};
 use super::optimizer::{AdamW, AdamWConfig};
-use super::task::{Split, Task};
+use super::sentences::{Sentences, Split};
 use crate::encoder::trained::checkpoint::Checkpoint;
 use crate::encoder::trained::classifier::{Classifier, Example, Score};
 use crate::encoder::trained::description::{Best, Description};
-use crate::encoder::{Adds, Mode, Scheme};
-use crate::terminal::interrupt::Interrupt;
+use crate::encoder::{Adds, Mode};
 
 /// Steps between two looks at the validation sentences.
 pub(super) const LOOK: u64 = 50;
 
 /// Steps between two writings of the state, for runs that are killed.
 const SAVE: u64 = 500;
+
+/// Minimal pairs in the test at each length.
+pub(super) const TEST_PAIRS: usize = 200;
 
 /// Minimal pairs to choose the best weights by.
 pub(super) const VALIDATION_PAIRS: usize = 150;
@@ -33,36 +35,22 @@ pub(super) const LOOK_WIDTH: usize = 3;
 
 /// A model in training.
 pub(super) struct Session {
+    job: Job,
     model: Description,
-    task: Task,
+    sentences: Sentences,
     validation: Vec<Example>,
     classifier: Classifier,
     vars: BTreeMap<String, Var>,
     optimizer: AdamW,
     step: u64,
+    /// The step of the state in its file.
+    saved: u64,
     /// The loss of each step.
     losses: Vec<f32>,
     /// Step, loss and accuracy of each look.
     looks: Vec<f32>,
     best: Option<(Best, BTreeMap<String, Tensor>)>,
     files: Files,
-}
-
-/// The files of a scheme.
-#[derive(Debug, Clone)]
-pub(super) struct Files {
-    pub(super) weights: PathBuf,
-    pub(super) state: PathBuf,
-}
-
-impl Files {
-    pub(super) fn of(directory: &Path, scheme: Scheme) -> Self {
-        let name = scheme.name();
-        Self {
-            weights: directory.join(format!("{name}.safetensors")),
-            state: directory.join(format!("{name}.state.safetensors")),
-        }
-    }
 }
 
 /// The end of a training run.
@@ -75,23 +63,67 @@ pub(super) enum Ending {
 /// The result of a training run.
 #[derive(Debug)]
 pub(super) struct Trained {
-    pub(super) scheme: Scheme,
+    pub(super) job: Job,
     pub(super) ending: Ending,
     pub(super) weights: u64,
     pub(super) step: u64,
     pub(super) losses: Vec<f32>,
     pub(super) best: Option<Best>,
-    /// The right answers at each length of the test; `None` where there are no positions.
-    pub(super) accuracy: Vec<Option<f64>>,
+    /// The tests of the best weights; none after an interruption.
+    pub(super) tests: Vec<Test>,
     pub(super) time: Duration,
     pub(super) files: Files,
+}
+
+/// The answers at each length; `None` where there are no positions.
+#[derive(Debug, Clone)]
+pub(super) struct Test {
+    pub(super) scaling: Scaling,
+    pub(super) shares: Vec<Option<Shares>>,
+}
+
+/// The shares of answers that name one of the people of the sentence, right or wrong. The rest name
+/// somebody else.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    pub(super) right: f64,
+    pub(super) other: f64,
+}
+
+impl Shares {
+    /// Returns the share of answers that name somebody else.
+    pub(super) fn nobody(&self) -> f64 {
+        (1.0 - self.right - self.other).max(0.0)
+    }
+
+    /// Counts the answers to minimal pairs: the answer to one is the other person of the other.
+    fn of(answers: &[u32], examples: &[Example]) -> Self {
+        let pairs = answers.chunks(2).zip(examples.chunks(2));
+        let count = |named: fn(usize) -> usize| {
+            let found = pairs.clone().map(|(answers, twins)| {
+                let answers = answers.iter().enumerate();
+                let same = answers.filter(|(at, answer)| {
+                    twins
+                        .get(named(*at))
+                        .is_some_and(|twin| twin.answer == **answer)
+                });
+                same.count()
+            });
+            found.sum::<usize>() as f64 / examples.len().max(1) as f64
+        };
+        Self {
+            right: count(|at| at),
+            other: count(|at| 1 - at),
+        }
+    }
 }
 
 impl Session {
     /// Starts a training run, or continues the one in the files.
     pub(super) fn new(
+        job: Job,
         model: Description,
-        task: Task,
+        sentences: Sentences,
         rows: usize,
         files: Files,
         resume: bool,
@@ -105,13 +137,19 @@ impl Session {
             weight_decay: 0.01,
         };
         let mut session = Self {
-            validation: task.minimal_pairs(Split::Validation, VALIDATION_PAIRS, model.max_seq_len),
+            validation: sentences.minimal_pairs(
+                Split::Validation,
+                VALIDATION_PAIRS,
+                model.max_seq_len,
+            ),
             optimizer: AdamW::new(config, &vars),
+            job,
             model,
-            task,
+            sentences,
             classifier,
             vars,
             step: 0,
+            saved: 0,
             losses: Vec::new(),
             looks: Vec::new(),
             best: None,
@@ -121,10 +159,6 @@ impl Session {
             session.restore()?;
         }
         Ok(session)
-    }
-
-    pub(super) fn scheme(&self) -> Scheme {
-        self.model.scheme
     }
 
     pub(super) fn step(&self) -> u64 {
@@ -137,19 +171,21 @@ impl Session {
     pub(super) fn run(
         mut self,
         steps: u64,
-        tests: &[(usize, Vec<Example>)],
-        bar: &ProgressBar,
-        interrupt: &Interrupt,
+        lengths: &[usize],
+        bars: &[ProgressBar; 2],
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Trained> {
         let start = Instant::now();
+        let [bar, all] = bars;
         let mut ending = Ending::Finished;
         while self.step < steps {
-            if interrupt.asked() {
+            if stop() {
                 ending = Ending::Interrupted;
                 break;
             }
             self.advance()?;
             bar.inc(1);
+            all.inc(1);
             if self.step.is_multiple_of(LOOK) {
                 let score = self.look()?;
                 bar.set_message(format!(
@@ -162,25 +198,28 @@ impl Session {
                 self.save()?;
             }
         }
-        self.save()?;
-        let mut accuracy = Vec::new();
+        // A training that was not begun has no state.
+        if self.saved != self.step {
+            self.save()?;
+        }
+        let mut tests = Vec::new();
         if ending == Ending::Finished {
             bar.set_message("testing");
             if !self.step.is_multiple_of(LOOK) {
                 // Not in the state: a longer run would not look here.
                 self.look()?;
             }
-            accuracy = self.test(tests)?;
+            tests = self.test(lengths)?;
         }
         bar.finish_and_clear();
         Ok(Trained {
-            scheme: self.model.scheme,
+            job: self.job,
             ending,
             weights: self.classifier.weights(),
             step: self.step,
             losses: self.losses,
             best: self.best.map(|(best, _)| best),
-            accuracy,
+            tests,
             time: start.elapsed(),
             files: self.files,
         })
@@ -189,11 +228,11 @@ impl Session {
     fn advance(&mut self) -> Result<()> {
         let batch = self.model.batch as u64;
         let examples: Vec<Example> = (self.step * batch..(self.step + 1) * batch)
-            .map(|index| self.task.train(index, self.model.max_seq_len))
+            .map(|index| self.sentences.train(index, self.model.max_seq_len))
             .collect();
         let (loss, _) = self.classifier.loss(&examples, Mode::Train)?;
         let value = loss.to_scalar::<f32>()?;
-        let at = || format!("{}: step {}", self.model.scheme.name(), self.step + 1);
+        let at = || format!("{}: step {}", self.job, self.step + 1);
         ensure!(value.is_finite(), "{}: the loss is {value}", at());
         self.optimizer.step(&loss.backward()?).with_context(at)?;
         self.losses.push(value);
@@ -208,7 +247,7 @@ impl Session {
         ensure!(
             (score.loss as f32).is_finite(),
             "{}: step {}: the loss on the validation sentences is {}",
-            self.model.scheme.name(),
+            self.job,
             self.step,
             score.loss
         );
@@ -245,7 +284,7 @@ impl Session {
         }
     }
 
-    fn save(&self) -> Result<()> {
+    fn save(&mut self) -> Result<()> {
         let mut tensors = BTreeMap::new();
         let mut put = |prefix: &str, weights: BTreeMap<String, Tensor>| {
             let named = weights.into_iter();
@@ -262,6 +301,7 @@ impl Session {
         tensors.insert(LOSSES.to_owned(), rows(&self.losses, 1)?);
         tensors.insert(LOOKS.to_owned(), rows(&self.looks, LOOK_WIDTH)?);
         let best = self.best.as_ref().map(|(best, _)| *best);
+        self.saved = self.step;
         Checkpoint::write(
             &self.files.state,
             &self.model,
@@ -274,7 +314,6 @@ impl Session {
     fn restore(&mut self) -> Result<()> {
         let path = &self.files.state;
         let mut file = Checkpoint::read(path)?;
-        file.check_same(&self.model)?;
         let name = path.display();
         let step = file
             .step
@@ -306,12 +345,12 @@ impl Session {
             .restore(step, &mut |name, shape| file.take(name, shape))?;
         file.finish()?;
         self.classifier.encoder.set_dropout_step(step);
-        self.step = step;
+        (self.step, self.saved) = (step, step);
         self.write_best()
     }
 
-    /// The right answers of the best weights at each of the lengths.
-    fn test(&self, tests: &[(usize, Vec<Example>)]) -> Result<Vec<Option<f64>>> {
+    /// Tests the best weights at each of the lengths.
+    fn test(&self, lengths: &[usize]) -> Result<Vec<Test>> {
         if let Some((_, weights)) = &self.best {
             for (name, var) in &self.vars {
                 if let Some(weight) = weights.get(name) {
@@ -319,13 +358,37 @@ impl Session {
                 }
             }
         }
-        let (scheme, rows) = (self.model.scheme, self.model.max_seq_len);
-        let score = |(len, examples): &(usize, Vec<Example>)| match scheme.adds() {
-            Adds::TrainedRows if *len > rows => Ok(None),
-            _ => Ok(Some(self.classifier.score(examples)?.accuracy)),
-        };
-        tests.iter().map(score).collect()
+        let (scheme, trained) = (self.model.scheme, self.model.max_seq_len);
+        let mut tests: Vec<Test> = Scaling::of(scheme)
+            .iter()
+            .map(|scaling| Test {
+                scaling: *scaling,
+                shares: Vec::new(),
+            })
+            .collect();
+        for len in lengths {
+            let examples = self.sentences.minimal_pairs(Split::Test, TEST_PAIRS, *len);
+            let mut unscaled = None;
+            for test in &mut tests {
+                let shares = match (test.scaling.at(*len, trained), scheme.adds()) {
+                    (None, Adds::TrainedRows) if *len > trained => None,
+                    (None, _) if unscaled.is_some() => unscaled,
+                    (None, _) => Some(shares(&self.classifier, &examples)?),
+                    (Some(scaling), _) => {
+                        Some(shares(&self.classifier.rescaled(&scaling)?, &examples)?)
+                    }
+                };
+                unscaled = unscaled.or(shares);
+                test.shares.push(shares);
+            }
+        }
+        Ok(tests)
     }
+}
+
+fn shares(classifier: &Classifier, examples: &[Example]) -> Result<Shares> {
+    let score = classifier.score(examples)?;
+    Ok(Shares::of(&score.answers, examples))
 }
 
 /// Before the names of weights in the file of a state.

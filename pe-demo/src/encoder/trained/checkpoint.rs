@@ -80,6 +80,22 @@ impl Checkpoint {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         // The library below trusts the header in places.
+        let header = Self::header(path)?;
+        let bytes = file::bytes(path, MAX_BYTES, "weights")?;
+        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
+            .with_context(|| name.clone())?;
+        Ok(Self {
+            model: header.model,
+            step: header.step,
+            best: header.best,
+            tensors,
+            name,
+        })
+    }
+
+    /// Reads the description in a file of either kind.
+    fn header(path: &Path) -> Result<Header> {
+        let name = path.display();
         let json = &Self::metadata(path)?;
         let version = serde_json::from_str::<Value>(json)
             .with_context(|| format!("{name}: metadata {METADATA_KEY}"))?["version"]
@@ -95,16 +111,13 @@ impl Checkpoint {
             (1..=MAX_ROWS).contains(&rows),
             "{name}: max_seq_len {rows} is outside 1..={MAX_ROWS}"
         );
-        let bytes = file::bytes(path, MAX_BYTES, "weights")?;
-        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
-            .with_context(|| name.clone())?;
-        Ok(Self {
-            model: header.model,
-            step: header.step,
-            best: header.best,
-            tensors,
-            name,
-        })
+        Ok(header)
+    }
+
+    /// Checks that a file is of the model wanted, before its training resumes.
+    pub(crate) fn check_resumable(path: &Path, wanted: &Description) -> Result<()> {
+        let name = path.display().to_string();
+        Self::header(path)?.model.check_same(wanted, &name)
     }
 
     /// Returns an error if a file exists that is not one of these, and that must not be replaced.
@@ -200,10 +213,5 @@ impl Checkpoint {
             }
         }
         Ok(())
-    }
-
-    /// Checks that the model is the one wanted, before its training resumes.
-    pub(crate) fn check_same(&self, wanted: &Description) -> Result<()> {
-        self.model.check_same(wanted, &self.name)
     }
 }

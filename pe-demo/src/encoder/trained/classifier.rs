@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 use candle_nn::{Linear, Module, VarBuilder};
+use pe_candle::RopeScaling;
 
 use super::description::Description;
 use crate::encoder::batch::Batch;
@@ -34,9 +35,11 @@ pub(crate) struct Example {
     pub(crate) answer: u32,
 }
 
-/// The accuracy and the loss on a set of sentences.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The answers to a set of sentences.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Score {
+    /// The likeliest answer to each sentence.
+    pub(crate) answers: Vec<u32>,
     /// The share of right answers.
     pub(crate) accuracy: f64,
     /// The mean cross entropy in nats.
@@ -62,6 +65,14 @@ impl Classifier {
         let vb = source.var_builder(DType::F32, device);
         let classifier = Self::new(model, rows, &vb)?;
         Ok((classifier, source.vars()))
+    }
+
+    /// Returns the same weights with scaled rotary frequencies, if the scheme rotates.
+    pub(crate) fn rescaled(&self, scaling: &RopeScaling) -> Result<Self> {
+        Ok(Self {
+            encoder: self.encoder.rescaled(scaling)?,
+            answer: self.answer.clone(),
+        })
     }
 
     /// Returns the number of weights, the answer's included.
@@ -107,22 +118,22 @@ impl Classifier {
         Ok((candle_nn::loss::cross_entropy(&scores, &answers)?, scores))
     }
 
+    /// Returns the answers to sentences of one length.
     pub(crate) fn score(&self, examples: &[Example]) -> Result<Score> {
-        let (mut right, mut loss) = (0, 0.0);
+        let (mut answers, mut loss) = (Vec::with_capacity(examples.len()), 0.0);
         let len = examples.first().map_or(1, |example| example.ids.len());
         for examples in examples.chunks((EVALUATED / len.max(1)).max(1)) {
             let (mean, scores) = self.loss(examples, Mode::Eval)?;
             loss += f64::from(mean.to_scalar::<f32>()?) * examples.len() as f64;
-            let found: Vec<u32> = scores.argmax(D::Minus1)?.to_vec1()?;
-            let pairs = found.iter().zip(examples);
-            right += pairs
-                .filter(|(found, example)| **found == example.answer)
-                .count();
+            answers.extend(scores.argmax(D::Minus1)?.to_vec1::<u32>()?);
         }
+        let pairs = answers.iter().zip(examples);
+        let right = pairs.filter(|(answer, example)| **answer == example.answer);
         let count = examples.len().max(1) as f64;
         Ok(Score {
-            accuracy: right as f64 / count,
+            accuracy: right.count() as f64 / count,
             loss: loss / count,
+            answers,
         })
     }
 }

@@ -5,6 +5,7 @@ use pe_candle::PositionalEncodingConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::task::Task;
 use crate::encoder::config::{EncoderConfig, Norm, Residual};
 use crate::encoder::scheme::{Adds, Scheme};
 
@@ -12,6 +13,9 @@ use crate::encoder::scheme::{Adds, Scheme};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
+    /// Files of earlier versions leave it out.
+    #[serde(default)]
+    pub(crate) task: Task,
     pub(crate) scheme: Scheme,
     pub(crate) d_model: usize,
     pub(crate) heads: usize,

@@ -25,7 +25,8 @@ fn reader_that_goes_away_is_no_failure() {
         "$pe inspect config.json",
         "$pe plot sse -o figures",
         "$pe report -o page.html",
-        "$pe train --steps 1 --scheme none --d-model 8 --heads 1 --layers 1 --length 8 -o folder",
+        "$pe train --steps 1 --scheme none --task order --seeds 1 --d-model 8 --heads 1 --layers 1 \
+         --length 8 -o folder",
         "$pe man",
         "$pe man -o manual",
         "$pe completions bash",
@@ -195,18 +196,20 @@ fn ctrl_c_ends_the_wait_for_a_line() {
 #[test]
 fn ctrl_c_during_a_training_keeps_the_best_weights() {
     let saved = |ground: &Ground, _: u32| {
-        let state = ground.path().join("folder/sinusoidal.state.safetensors");
+        let state = ground
+            .path()
+            .join("folder/order-sinusoidal-0.state.safetensors");
         state.exists()
     };
     ends(
-        "train --scheme sinusoidal --d-model 8 --heads 1 --layers 1 --length 8 --batch 1 \
-         --steps 1000000 -o folder",
+        "train --scheme sinusoidal --task order --seeds 1 --d-model 8 --heads 1 --layers 1 \
+         --length 8 --batch 1 --steps 1000000 -o folder",
         saved,
         &[
             "folder/losses.csv",
-            "folder/losses.svg",
-            "folder/sinusoidal.safetensors",
-            "folder/sinusoidal.state.safetensors",
+            "folder/losses-order.svg",
+            "folder/order-sinusoidal-0.safetensors",
+            "folder/order-sinusoidal-0.state.safetensors",
         ],
     );
 }

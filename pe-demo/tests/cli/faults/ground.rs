@@ -18,11 +18,11 @@ impl Ground {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let ground = Self { directory };
-        let train = "train --steps 1 --scheme sinusoidal --d-model 8 --heads 1 --layers 1 \
-                     --length 8 --batch 1 -o good -q";
+        let train = "train --steps 1 --scheme sinusoidal --task order --seeds 1 --d-model 8 \
+                     --heads 1 --layers 1 --length 8 --batch 1 -o good -q";
         let output = pe_demo(ground.path(), train);
         assert!(output.status.success(), "{output:?}");
-        let weights = std::fs::read(ground.path().join("good/sinusoidal.safetensors"));
+        let weights = std::fs::read(ground.path().join("good/order-sinusoidal-0.safetensors"));
         let weights = weights.expect("weights");
         ground.write("old.safetensors", b"what was there before");
         ground.write("old.jsonl", b"what was there before");

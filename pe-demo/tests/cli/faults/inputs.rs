@@ -8,12 +8,14 @@ use super::ground::Ground;
 #[test]
 fn states_of_a_training_with_what_is_no_number() {
     let ground = Ground::new();
-    let path = ground.path().join("good/sinusoidal.state.safetensors");
+    let path = ground
+        .path()
+        .join("good/order-sinusoidal-0.state.safetensors");
     let state = std::fs::read(&path).expect("a state");
     let (header, metadata) = SafeTensors::read_metadata(&state).expect("a header");
     let data = 8 + header;
-    let resume = "exec $pe train --resume --steps 2 --scheme sinusoidal --d-model 8 --heads 1 \
-                  --layers 1 --length 8 --batch 1 -o good -q";
+    let resume = "exec $pe train --resume --steps 2 --scheme sinusoidal --task order --seeds 1 --d-model 8 \
+                  --heads 1 --layers 1 --length 8 --batch 1 -o good -q";
     let values = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter();
     let mut refused = 0;
     for ((name, info), value) in metadata.tensors().into_iter().zip(values.cycle()) {
@@ -31,7 +33,7 @@ fn states_of_a_training_with_what_is_no_number() {
         assert_eq!(output.status.code(), Some(1), "{name}: {error}");
         let entry = (end - begin) / 4 - 1;
         let expected = format!(
-            "good/sinusoidal.state.safetensors: tensor {name} holds {value} at entry {entry}\n"
+            "good/order-sinusoidal-0.state.safetensors: tensor {name} holds {value} at entry {entry}\n"
         );
         assert!(error.ends_with(&expected), "{expected}{error}");
         assert!(

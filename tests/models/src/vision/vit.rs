@@ -44,19 +44,21 @@ struct Model {
     norm: &'static str,
 }
 
+/// Projections of ViT and DINOv2.
+const QKV: [&str; 3] = [
+    "attention.attention.query",
+    "attention.attention.key",
+    "attention.attention.value",
+];
+
 /// Loads a ViT.
 pub fn load_vit(config: &Value, vb: VarBuilder<'_>) -> Result<Vit> {
-    let qkv = [
-        "attention.attention.query",
-        "attention.attention.key",
-        "attention.attention.value",
-    ];
     let model = Model {
         preset: ResizePreset::Vit,
         class_token: true,
         embedding: "patch_embeddings.projection",
         layers: "layer",
-        names: Names::vit(qkv),
+        names: Names::vit(QKV),
         norm: "layernorm",
     };
     Vit::new(model, &config::read(config)?, vb)
@@ -64,11 +66,6 @@ pub fn load_vit(config: &Value, vb: VarBuilder<'_>) -> Result<Vit> {
 
 /// Loads a DINOv2.
 pub fn load_dinov2(config: &Value, vb: VarBuilder<'_>) -> Result<Vit> {
-    let qkv = [
-        "attention.attention.query",
-        "attention.attention.key",
-        "attention.attention.value",
-    ];
     let model = Model {
         preset: ResizePreset::Vit,
         class_token: true,
@@ -76,7 +73,7 @@ pub fn load_dinov2(config: &Value, vb: VarBuilder<'_>) -> Result<Vit> {
         layers: "layer",
         names: Names {
             norm1: "norm1",
-            qkv: Qkv::Apart(qkv),
+            qkv: Qkv::Apart(QKV),
             out: "attention.output.dense",
             norm2: "norm2",
             fc1: "mlp.fc1",

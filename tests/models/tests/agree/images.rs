@@ -104,16 +104,6 @@ fn fails_or(run: impl Fn() -> Result<f64>) -> f64 {
     }
 }
 
-macro_rules! models {
-    ($($name:ident: $run:expr;)*) => {
-        pub(crate) const ALL: &[fn() -> Result<Row>] = &[$(|| $run),*];
-        $(#[test]
-        fn $name() -> Result<()> {
-            $run.map(drop)
-        })*
-    };
-}
-
 const SIZES: &[(&str, &str)] = &[("same", "batch of images"), ("larger", "another size")];
 const WIDE: &[(&str, &str)] = &[("same", "batch of images"), ("wide", "another size")];
 const QWEN: &[(&str, &str)] = &[("image", "image"), ("packed", "packed image and video")];

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use candle_core::{DType, Device, Error, Module, Result, Tensor, safetensors};
 use candle_nn::VarBuilder;
 use pe_models::bias::{deberta::Deberta, jina_bert::JinaBert, mpt::Mpt};
-use pe_models::learned::{bert::Bert, gpt2::Gpt2, opt::Opt};
+use pe_models::learned::{LearnedDecoder, bert::Bert};
 use pe_models::{Batch, Decoder, config, decoder};
 use serde_json::Value;
 
@@ -139,7 +139,7 @@ pub(crate) trait Model {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor>;
 }
 
-macro_rules! models {
+macro_rules! called_by_tokens {
     ($($model:ty),*) => {
         $(impl Model for $model {
             fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {
@@ -149,7 +149,7 @@ macro_rules! models {
     };
 }
 
-models!(Bert, Opt, Gpt2, Mpt, JinaBert, Deberta);
+called_by_tokens!(Bert, LearnedDecoder, Mpt, JinaBert, Deberta);
 
 impl<L: decoder::Layer, N: Module> Model for Decoder<L, N> {
     fn forward(&mut self, tokens: &Tensor, batch: &Batch) -> Result<Tensor> {

@@ -6,21 +6,10 @@ use candle_core::{DType, Result, Tensor};
 use pe_candle::{MropeSegment, PatchGrid, mrope_position_ids, position_ids_for_mrope};
 use pe_models::Batch;
 use pe_models::bias::{deberta::Deberta, jina_bert::JinaBert, mpt::Mpt, t5::T5};
-use pe_models::learned::{bert::Bert, gpt2::Gpt2, opt::Opt};
+use pe_models::learned::{bert::Bert, gpt2, opt};
 use pe_models::rotary::{self, qwen2_vl::Qwen2Vl};
 
 use crate::kit::{CPU, DECODER, ENCODER, Golden, Row, text};
-
-/// Makes a test of each model, and a list of all of them for the table of MIGRATING.md.
-macro_rules! models {
-    ($($name:ident: $run:expr;)*) => {
-        pub(crate) const ALL: &[fn() -> Result<Row>] = &[$(|| $run),*];
-        $(#[test]
-        fn $name() -> Result<()> {
-            $run.map(drop)
-        })*
-    };
-}
 
 models! {
     llama: text("llama", "rotary, `llama3`", DECODER, rotary::llama::load, Some(upstream::llama));
@@ -38,8 +27,8 @@ models! {
     qwen2_vl: qwen2_vl_row();
     bert: text("bert", "learned", ENCODER, Bert::new, Some(upstream::bert));
     roberta: text("roberta", "learned, after padding", ENCODER, Bert::new, Some(upstream::roberta));
-    opt: text("opt", "learned, from row 2", DECODER, Opt::new, None);
-    gpt2: text("gpt2", "learned", DECODER, Gpt2::new, None);
+    opt: text("opt", "learned, from row 2", DECODER, opt::load, None);
+    gpt2: text("gpt2", "learned", DECODER, gpt2::load, None);
     mpt: text("mpt", "ALiBi", DECODER, Mpt::new, None);
     jina_bert: text("jina_bert", "ALiBi, both directions", ENCODER, JinaBert::new, Some(upstream::jina_bert));
     deberta: text("deberta_v2", "disentangled", ENCODER, Deberta::new, Some(upstream::deberta));

@@ -8,10 +8,11 @@ use std::ops::{Div, Sub};
 use candle_core::WithDType;
 
 use crate::kernel::element::Compute;
+use crate::kernel::raw::Zeros;
 
 /// A type that scores are computed in.
 pub(crate) trait Real:
-    Compute + WithDType + PartialOrd + Sub<Output = Self> + Div<Output = Self>
+    Compute + Zeros + WithDType + PartialOrd + Sub<Output = Self> + Div<Output = Self>
 {
     const ZERO: Self;
     const ONE: Self;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::exp::Real;
 use super::rules::Rules;
 use super::terms::Term;
+use super::tile::Tile;
 use crate::kernel::element::Activation;
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
@@ -41,19 +42,32 @@ pub(super) fn gate<C: Real>(terms: &Terms<'_, C>, [batch, head, query]: [usize; 
     })
 }
 
+/// Returns a tile for each term.
+pub(super) fn tiles<C: Real>(terms: &Terms<'_, C>, kv_len: usize) -> [Tile<C>; 2] {
+    terms.each_ref().map(|term| match term {
+        Some((term, _)) => term.tile(kv_len),
+        None => Tile::new(false, kv_len),
+    })
+}
+
 /// Adds the terms to a row, times their gate.
 #[inline(always)]
 pub(super) fn add<C: Real>(
     terms: &Terms<'_, C>,
-    place: [usize; 3],
+    tiles: &mut [Tile<C>; 2],
+    (place, q_len): ([usize; 3], usize),
     keys: &Range<usize>,
     z: &mut [C],
 ) {
     let ([batch, head, query], factor) = (place, gate(terms, place));
-    for (term, data) in terms.iter().flatten() {
-        if !term.is_gate() {
-            let part = term.part(data, [batch, head]);
-            term.add(part, factor, query, keys.clone(), z);
+    for (term, tile) in terms.iter().zip(tiles) {
+        if let Some((term, data)) = term
+            && !term.is_gate()
+        {
+            let owner = [batch, head];
+            let part = term.part(data, owner);
+            let place = (owner, query, q_len);
+            term.add(tile, part, factor, place, keys.clone(), z);
         }
     }
 }
@@ -126,7 +140,14 @@ impl<C: Real> Pass<'_, C> {
 
     /// Computes a row into `z`.
     #[inline(always)]
-    fn row<I: Isa, T: Activation<Compute = C>>(&self, isa: I, row: usize, xs: &[T], z: &mut [C]) {
+    fn row<I: Isa, T: Activation<Compute = C>>(
+        &self,
+        isa: I,
+        tiles: &mut [Tile<C>; 2],
+        row: usize,
+        xs: &[T],
+        z: &mut [C],
+    ) {
         let at @ [batch, _, query] = place(self.dims, row);
         let width = xs.len();
         let keys = self.rules.keys(query, width);
@@ -140,7 +161,7 @@ impl<C: Real> Pass<'_, C> {
         scaled(isa, &xs[keys.clone()], self.scale.factor, z);
         let [of_scores, of_sums] = self.scale.caps;
         bound(of_scores, z);
-        add(&self.terms, at, &keys, z);
+        add(&self.terms, tiles, (at, self.dims[2]), &keys, z);
         bound(of_sums, z);
         if let Some(padding) = self.rules.padding(batch, width) {
             for (z, kept) in z.iter_mut().zip(&padding[keys]) {
@@ -270,17 +291,19 @@ impl<T: Activation<Compute = C>, C: Real> Work for Rows<'_, '_, T, C> {
     fn run<I: Isa>(self, isa: I) {
         let width = self.pass.dims[3];
         let mut z = vec![C::ZERO; width];
+        let mut tiles = tiles(&self.pass.terms, width);
         match self.target {
             Target::New(xs, stream) => {
                 for row in self.first..self.first + self.rows {
-                    self.pass.row(isa, row, &xs[row * width..][..width], &mut z);
+                    let xs = &xs[row * width..][..width];
+                    self.pass.row(isa, &mut tiles, row, xs, &mut z);
                     stream.select(row * width, width);
                     write(isa, &z, stream);
                 }
             }
             Target::InPlace(xs) => {
                 for (row, xs) in (self.first..).zip(xs.chunks_exact_mut(width)) {
-                    self.pass.row(isa, row, xs, &mut z);
+                    self.pass.row(isa, &mut tiles, row, xs, &mut z);
                     write(isa, &z, &mut Stream::in_place(xs));
                 }
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candle_core::{Result, bail};
 
 use super::exp::Real;
+use super::tile::{ByKey, Tile};
 use crate::kernel::element::Compute;
 use crate::kernel::isa::{CHUNK, each};
 
@@ -78,6 +79,16 @@ impl Term {
             (0, _) => [1, parts],
             _ if batch > head => [parts * head / batch, batch / head],
             _ => [head / batch, parts * batch / head],
+        }
+    }
+
+    /// Returns which of the sequences and heads `[batch, heads]` has the values number `at`, if each has its own.
+    pub(super) fn owner(&self, at: usize, [batch, heads]: [usize; 2]) -> usize {
+        match self.steps {
+            [of_batch, of_head] if of_batch < of_head && of_batch > 0 => {
+                at % batch * heads + at / batch
+            }
+            _ => at,
         }
     }
 
@@ -171,13 +182,44 @@ impl Term {
         &data[first..][..self.len]
     }
 
-    /// Adds the values of a query, times a factor, to the scores of the keys `keys`.
+    /// Returns how values are read by key, if they are.
+    #[inline(always)]
+    fn by_key(&self) -> Option<ByKey<'_>> {
+        match &self.read {
+            Read::GatherColumn {
+                width,
+                index,
+                start,
+            } => Some(ByKey {
+                width: *width,
+                index,
+                start: *start,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Creates a tile for the values.
+    pub(super) fn tile<C: Real>(&self, kv_len: usize) -> Tile<C> {
+        Tile::new(self.by_key().is_some(), kv_len)
+    }
+
+    /// Adds what a tile still holds of [`collect`](Self::collect).
+    #[inline(always)]
+    pub(super) fn empty<C: Real>(&self, tile: &mut Tile<C>, part: &mut [C]) {
+        if let Some(of) = self.by_key() {
+            tile.empty(of, part);
+        }
+    }
+
+    /// Adds the values of a query of `owner`, times a factor, to the scores of the keys `keys`.
     #[inline(always)]
     pub(super) fn add<C: Real>(
         &self,
+        tile: &mut Tile<C>,
         part: &[C],
         factor: C,
-        query: usize,
+        (owner, query, q_len): ([usize; 2], usize, usize),
         keys: Range<usize>,
         z: &mut [C],
     ) {
@@ -193,15 +235,11 @@ impl Term {
                     *z += values[*index as usize] * factor;
                 }
             }
-            Read::GatherColumn {
-                width,
-                index,
-                start,
-            } => {
-                let index = &index[start - query + keys.start..][..keys.len()];
-                let rows = part[keys.start * width..].chunks_exact(*width);
-                for ((z, index), row) in z.iter_mut().zip(index).zip(rows) {
-                    *z += row[*index as usize] * factor;
+            Read::GatherColumn { .. } => {
+                let Some(of) = self.by_key() else { return };
+                let values = tile.values(of, part, (owner, query, q_len), &keys);
+                for (z, value) in z.iter_mut().zip(values) {
+                    *z += *value * factor;
                 }
             }
             _ => {
@@ -232,10 +270,12 @@ impl Term {
         }
     }
 
-    /// Adds the gradients of the scores of a query to those of the values: the transpose of [`add`](Self::add) with a factor of 1.
+    /// Adds the gradients of the scores of a query to those of the values: the transpose of [`add`](Self::add) with a factor of 1. Some
+    /// are in the tile until it is empty.
     #[inline(always)]
     pub(super) fn collect<C: Real>(
         &self,
+        tile: &mut Tile<C>,
         part: &mut [C],
         query: usize,
         keys: Range<usize>,
@@ -253,16 +293,9 @@ impl Term {
                     values[*index as usize] += *dz;
                 }
             }
-            Read::GatherColumn {
-                width,
-                index,
-                start,
-            } => {
-                let index = &index[start - query + keys.start..][..keys.len()];
-                let rows = part[keys.start * width..].chunks_exact_mut(*width);
-                for ((dz, index), row) in dz.iter().zip(index).zip(rows) {
-                    row[*index as usize] += *dz;
-                }
+            Read::GatherColumn { .. } => {
+                let Some(of) = self.by_key() else { return };
+                tile.take(of, part, query, &keys, dz);
             }
             _ => {
                 let (image, base, step) = self.image(query);
