@@ -71,6 +71,10 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
     /// The values that the random words of a mask are computed with.
     type Keys;
 
+    /// Whether passes with dropout have a loop of their own for inputs without a scale. Only AVX-512 is so fast that the scale of 1
+    /// shows.
+    const UNSCALED: bool = false;
+
     /// Converts the bits of `f16`. NaNs become quiet and keep sign and payload.
     fn widen_f16(self, bits: [u16; CHUNK]) -> Singles<Self>;
     /// Rounds to the nearest `f16`, ties to even. NaNs become quiet, and lose the end of their payload.
@@ -85,7 +89,8 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
     /// Prepares the keys of the words of a mask.
     fn keys(self, mask: &Mask) -> Self::Keys;
-    /// Writes the random words of the elements `4 * block ..`, by a function of its own: its code is in no pass.
+    /// Writes the random words of the elements `4 * block ..`. AVX-512 does so in each pass; the others by a function of
+    /// its own, so that its code is in no pass.
     fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]);
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn mul(a: u128, b: u128) -> u128 {
 }
 
 /// Returns `numerator` / `denominator` as a fraction, rounded down.
-const fn ratio(numerator: u64, denominator: u64) -> u128 {
+pub(crate) const fn ratio(numerator: u64, denominator: u64) -> u128 {
     // Two digits of 64 bits.
     let first = ((numerator as u128) << 64) / denominator as u128;
     let rest = ((numerator as u128) << 64) % denominator as u128;
@@ -80,28 +80,28 @@ pub(crate) fn fixed(number: Real, bits: u32) -> u128 {
     }
 }
 
-/// Returns the natural logarithm of a number of at least 1 and below 2^100, times 2^[`LN_BITS`], with an error
-/// below 2^7 units.
-pub(crate) fn ln(number: Real) -> u128 {
+/// Returns the natural logarithm of `m` 2^`exponent`, where `m` is a fraction of at least 1/2, times 2^[`LN_BITS`], with an
+/// error below 2^7 units. The number must be at least 1 and below 2^100.
+pub(crate) fn ln(m: u128, exponent: u32) -> u128 {
     // number = m 2^e with m in [i, i + 1) / 128, and ln m = ln((i + 1) / 128) + ln(1 - t), where
-    // t = 1 - m / ((i + 1) / 128) is at most 1/65.
-    static NEGATED: [OnceLock<u128>; 64] = [const { OnceLock::new() }; 64];
+    // t = 1 - m / ((i + 1) / 128) is at most 1/65. The steps are 64 / (i + 1) and -ln((i + 1) / 128).
+    static STEPS: [OnceLock<(u128, u128)>; 64] = [const { OnceLock::new() }; 64];
     static LN_2: OnceLock<u128> = OnceLock::new();
-    let m = number.size.mantissa.top128();
     let i = (m >> 121) as usize;
-    let over = i as u64 + 1;
-    let half = mul(m, ratio(64, over));
+    let (inverse, step) = STEPS[i - 64].get_or_init(|| {
+        let over = i as u64 + 1;
+        let step = match over {
+            128 => 0,
+            _ => fixed(-(Real::from(over) / Real::from(128)).ln(), 128),
+        };
+        (ratio(64, over), step)
+    });
+    let half = mul(m, *inverse);
     let t = ((1 << 127) - half) << 1;
     // -ln(1 - t) = t + t^2 (1/2 + t / 3 + ...).
     let below = t + mul(mul(t, t), series(t, &INVERSES));
-    // -ln((i + 1) / 128), 0 for the last.
-    let step = NEGATED[i - 64].get_or_init(|| match over {
-        128 => 0,
-        _ => fixed(-(Real::from(over) / Real::from(128)).ln(), 128),
-    });
     let ln_2 = LN_2.get_or_init(|| fixed(Real::from(2).ln(), LN_BITS));
-    let whole = number.size.exponent.unsigned_abs();
-    ln_2 * u128::from(whole) - (step >> (128 - LN_BITS)) - (below >> (128 - LN_BITS))
+    ln_2 * u128::from(exponent) - (step >> (128 - LN_BITS)) - (below >> (128 - LN_BITS))
 }
 
 /// Returns e^-y as a fraction with an error below 2^5 units beyond that of its argument, `y` times 2^[`LN_BITS`]. It must be
@@ -157,12 +157,18 @@ mod tests {
 
     #[test]
     fn logarithms_are_those_of_wide_numbers() {
+        let of = |number: Real| {
+            ln(
+                number.size.mantissa.top128(),
+                number.size.exponent.unsigned_abs(),
+            )
+        };
         let mut x = 1.0f64;
         while x < 1e30 {
             for x in [x, x.next_down().max(1.0), x.next_up(), x * 1.37] {
                 let number = Real::from(x);
                 near(
-                    ln(number),
+                    of(number),
                     fixed(number.ln(), LN_BITS),
                     1 << 7,
                     &format!("ln {x}"),
@@ -170,7 +176,7 @@ mod tests {
             }
             x *= 1.0625;
         }
-        assert_eq!(ln(Real::one()) >> 7, 0);
+        assert_eq!(of(Real::one()) >> 7, 0);
     }
 
     #[test]

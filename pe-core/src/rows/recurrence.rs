@@ -84,7 +84,12 @@ impl<'a> Seeds<'a> {
         let (mut angles, one) = (at(0, true), at(1, false));
         let mut fine = vec![0.0; HALF * parts * pairs];
         for row in fine.chunks_exact_mut((parts * pairs).max(1)) {
-            angles.collect(scale.map(|_| 1.0), ((1.0, 0.0), 1.0), row);
+            arch.dispatch(Collect {
+                angles: &angles,
+                scale: scale.map(|_| 1.0),
+                factor: ((1.0, 0.0), 1.0),
+                row,
+            });
             arch.dispatch(Advance {
                 angles: &mut angles,
                 step: &one,
@@ -116,8 +121,12 @@ impl<'a> Seeds<'a> {
                 step: &self.step,
             });
         }
-        let factor = (self.factor.parts, self.factor.size);
-        self.angles.collect(self.scale, factor, &mut self.row);
+        self.arch.dispatch(Collect {
+            angles: &self.angles,
+            scale: self.scale,
+            factor: (self.factor.parts, self.factor.size),
+            row: &mut self.row,
+        });
         // After a short block the next one does not begin a whole block later.
         self.age = if rows == BLOCK { self.age + 1 } else { 0 };
         self.position += rows as u64;
@@ -206,6 +215,23 @@ impl WithSimd for Advance<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         self.angles.advance(self.step);
+    }
+}
+
+/// Writes the angles in the layout that lanes read: [`Angles::collect`].
+struct Collect<'a> {
+    angles: &'a Angles,
+    scale: Option<f64>,
+    factor: ((f64, f64), f64),
+    row: &'a mut [f64],
+}
+
+impl WithSimd for Collect<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.angles.collect(self.scale, self.factor, self.row);
     }
 }
 

@@ -28,37 +28,40 @@ pub(crate) type Frequencies =
 /// 96 bits of the fraction.
 #[derive(Debug, Clone)]
 pub(crate) struct Limbs {
-    limbs: [Vec<u64>; 4],
-    /// The limbs above them.
-    zeros: Vec<u64>,
+    pairs: usize,
+    /// The limbs of all pairs, place after place, behind zeros: the limbs above them. One allocation, because
+    /// dynamic scaling has new ones for each length.
+    places: Vec<u64>,
 }
 
 impl Limbs {
     pub(crate) fn new(frequencies: &[Frequency]) -> Self {
-        let complete = frequencies.iter().map(|f| f.complete_turns()).collect();
-        Self::with(complete, frequencies.len(), |pair| frequencies[pair].phase)
+        let of = |f: &Frequency| (f.complete_turns(), f.phase);
+        Self::with(frequencies.iter().map(of))
     }
 
     /// Creates the limbs of frequencies below one turn. Each phase may have an error of less than 2^-97.
     pub(crate) fn of_phases(phases: &[Phase]) -> Self {
-        Self::with(vec![0; phases.len()], phases.len(), |pair| phases[pair])
+        Self::with(phases.iter().map(|phase| (0, *phase)))
     }
 
-    fn with(complete: Vec<u64>, pairs: usize, phase: impl Fn(usize) -> Phase) -> Self {
-        let limb = |shift: u32| {
-            let limb = |pair| (phase(pair).0 >> shift) as u64 & 0xffff_ffff;
-            (0..pairs).map(limb).collect()
-        };
-        Self {
-            limbs: [complete, limb(96), limb(64), limb(32)],
-            zeros: vec![0; pairs],
+    fn with(frequencies: impl ExactSizeIterator<Item = (u64, Phase)>) -> Self {
+        let pairs = frequencies.len();
+        let mut places = vec![0; 5 * pairs];
+        for (pair, (complete, phase)) in frequencies.enumerate() {
+            let limb = |shift: u32| (phase.0 >> shift) as u64 & 0xffff_ffff;
+            places[pairs + pair] = complete;
+            places[2 * pairs + pair] = limb(96);
+            places[3 * pairs + pair] = limb(64);
+            places[4 * pairs + pair] = limb(32);
         }
+        Self { pairs, places }
     }
 
     /// Returns the limb `places` below the integer turns, for a run of pairs.
     fn get(&self, places: i32, run: &Range<usize>) -> &[u64] {
-        let limb = usize::try_from(places).map_or(&self.zeros, |at| &self.limbs[at]);
-        &limb[run.clone()]
+        let row = usize::try_from(places + 1).unwrap_or(0);
+        &self.places[row * self.pairs..][run.clone()]
     }
 }
 

@@ -44,6 +44,7 @@ impl Angles {
     /// Writes the angles times a factor part after part: as plain f64 values times the power of two
     /// `scale`, or in all four parts. The factor has two parts, the first a multiple of `size` x 2^-26,
     /// and is at most `size`, a power of two.
+    #[inline(always)]
     pub(crate) fn collect(
         &self,
         scale: Option<f64>,

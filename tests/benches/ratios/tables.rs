@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use candle_core::{Error, Result};
+use pe_core::testing::{Plan, Threads};
 use pe_core::{Element, Sinusoidal, bf16, f16};
 use pe_tests::peers;
 
@@ -25,6 +26,9 @@ pub(crate) fn run(report: &mut Report) -> Result<()> {
     for (rows, width, near, far) in SIZES {
         fresh(report, rows, width, (near, far))?;
         reused(report, rows, width)?;
+    }
+    for mib in [1, 2, 4, 8, 16, 32] {
+        threads(report, mib)?;
     }
     single_row(report)
 }
@@ -80,6 +84,30 @@ fn reused(report: &mut Report, rows: usize, width: usize) -> Result<()> {
             .run(report);
     }
     row.run(report)
+}
+
+/// The size from which a table that grows is worth the threads' start: both ways into new memory, as growth has it.
+fn threads(report: &mut Report, mib: usize) -> Result<()> {
+    let name = format!("{mib} MiB, on threads");
+    if !report.wants(SUBJECT, &name) {
+        return Ok(());
+    }
+    let encoding = Sinusoidal::paper(512).map_err(Error::wrap)?;
+    let grown = |threads: Threads| {
+        let mut table = vec![0f32; black_box(mib << 18)];
+        let plan = Plan {
+            threads,
+            ..Plan::default()
+        };
+        pe_core::testing::fill(&encoding, plan, 0, &mut table).map_err(Error::wrap)?;
+        black_box(table);
+        Ok(())
+    };
+    Row::new(SUBJECT, name, Caches::Cold)
+        .with("as chosen", || grown(Threads::Auto))
+        .with("one thread", || grown(Threads::One))
+        .with("all threads", || grown(Threads::Pool))
+        .run(report)
 }
 
 /// As a decoder without a table would make them.

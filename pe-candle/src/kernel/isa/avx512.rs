@@ -10,7 +10,6 @@ use pulp::x86::V4;
 use super::philox::{Keys, Lanes};
 use super::{CHUNK, Isa, Ops};
 use crate::kernel::mask::{GROUP, LANES, Mask};
-use crate::kernel::raw;
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
@@ -121,6 +120,8 @@ impl Ops<f64> for V4 {
 impl Isa for V4 {
     type Keys = Keys<__m512i>;
 
+    const UNSCALED: bool = true;
+
     #[inline(always)]
     fn widen_f16(self, bits: [u16; CHUNK]) -> __m512 {
         self.avx512f._mm512_cvtph_ps(cast(bits))
@@ -176,25 +177,13 @@ impl Isa for V4 {
 
     #[inline(always)]
     fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
-        raw::outlined_avx512(self, Group(self, keys, mask, block, words));
-    }
-}
-
-/// The words of the elements `4 * block ..`, to be computed where code is compiled for this instruction set.
-struct Group<'a>(V4, &'a Keys<__m512i>, &'a Mask, u64, &'a mut [u32; GROUP]);
-
-impl pulp::NullaryFnOnce for Group<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let (low, high) = (self.3 as u32, (self.3 >> 32) as u32);
-        if low > u32::MAX - LANES as u32 {
+        let (low, high) = (block as u32, (block >> 32) as u32);
+        *words = if low > u32::MAX - LANES as u32 {
             // The high word may change within the group.
-            *self.4 = self.2.group(self.3);
+            mask.group(block)
         } else {
-            *self.4 = cast(group(self.0, self.1, low, high));
-        }
+            cast(group(self, keys, low, high))
+        };
     }
 }
 

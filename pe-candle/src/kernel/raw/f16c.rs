@@ -6,7 +6,7 @@ use std::arch::x86_64::{
 
 use pulp::NullaryFnOnce;
 use pulp::core_arch::x86::F16c;
-use pulp::x86::{V3, V4};
+use pulp::x86::V3;
 
 /// Converts eight `f16` to `f32`.
 #[inline(always)]
@@ -43,18 +43,5 @@ pub(crate) fn outlined_avx2<W: NullaryFnOnce>(_: V3, _: F16c, work: W) -> W::Out
     }
 
     // SAFETY: as in `run_avx2`.
-    unsafe { run(work) }
-}
-
-/// Runs the work, compiled for AVX-512, and is never part of the caller.
-#[inline(always)]
-pub(crate) fn outlined_avx512<W: NullaryFnOnce>(_: V4, work: W) -> W::Output {
-    #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    fn run<W: NullaryFnOnce>(work: W) -> W::Output {
-        work.call()
-    }
-
-    // SAFETY: pulp makes a `V4` only where all of these features were found.
     unsafe { run(work) }
 }

@@ -6,40 +6,50 @@ use crate::num::float::BigFloat;
 use crate::num::real::Real;
 use crate::num::unit;
 use crate::turns::phase::Phase;
+use crate::turns::position::Position;
 
 /// The part of the computation that does not depend on the length, for the phases of a length at once.
 #[derive(Debug)]
 pub(crate) struct Quick {
-    factor: Real,
-    /// (factor - 1) x M.
-    less: Real,
+    /// M.
+    trained: u64,
+    /// The factor is `mantissa` / 2^`shift`.
+    mantissa: u64,
+    shift: u32,
     /// ln(base^(2 / d)) - 2 / (d - 2) x ln M, in units of 2^-120.
     constant: i128,
-    dim: usize,
+    /// 1 / (d - 2).
+    inverse: u128,
     pairs: usize,
 }
 
 impl Quick {
-    /// Returns `None` for settings whose frequencies may rise, and for those that [`exact`] rejects.
+    /// Returns `None` for settings whose frequencies may rise, for factors that are not fractions of 64 bits, and for
+    /// settings that [`exact`] rejects.
     pub(crate) fn new(factor: f64, context: &Context) -> Option<Self> {
         let (trained, _) = lengths(factor, context).ok()?;
         let (dim, of) = (context.rotary_dim, |count: usize| Real::from(count as u64));
         if factor < 1.0 || context.base < 1.0 || dim < 4 || context.pairs > 4096 {
             return None;
         }
-        let factor = Real::from(factor);
-        let (two, trained) = (Real::from(2.0), of(trained));
-        let constant = context.ln_base() * two / of(dim) - trained.ln() * two / of(dim - 2);
+        let (_, mantissa, exponent) = Position::Real(factor).parts();
+        let odd = mantissa >> mantissa.trailing_zeros();
+        let exponent = exponent + mantissa.trailing_zeros() as i32;
+        let left = exponent.max(0).unsigned_abs();
+        let mantissa = odd.checked_shl(left).filter(|m| m >> left == odd)?;
+        let two = Real::from(2.0);
+        let constant = context.ln_base() * two / of(dim) - of(trained).ln() * two / of(dim - 2);
         // Below 2^7 in magnitude, so that sums fit.
         if constant.size.exponent > 7 {
             return None;
         }
         let size = unit::fixed(constant, unit::LN_BITS) as i128;
         Some(Self {
-            less: (factor - Real::one()) * trained,
-            factor,
+            trained: trained as u64,
+            mantissa,
+            shift: (-exponent).max(0).unsigned_abs(),
             constant: if constant.negative { -size } else { size },
-            dim,
+            inverse: unit::ratio(1, dim as u64 - 2),
             pairs: context.pairs,
         })
     }
@@ -50,12 +60,16 @@ impl Quick {
     /// The errors: of the logarithms and the constant together below 2^9 units of 2^-120, which is 2^-111 of
     /// the ratio and 2^-99 x 1 / (2 pi) of its 4096th power. Each product adds less than 2^-128.
     pub(crate) fn phases(&self, length: usize) -> Option<Vec<Phase>> {
-        // growth = (factor x L - (factor - 1) x M) / M.
-        let grown = self.factor * Real::from(length as u64) - self.less;
-        if grown.negative || !(1..=100).contains(&grown.size.exponent) {
+        // growth x M = factor x L - (factor - 1) x M = M + factor x (L - M), in units of 2^-shift.
+        let longer = (length as u64).checked_sub(self.trained)?;
+        let grown = (u128::from(self.mantissa) * u128::from(longer))
+            .checked_add(u128::from(self.trained) << self.shift)?;
+        let bits = (u128::BITS - grown.leading_zeros()).checked_sub(self.shift)?;
+        if !(1..=100).contains(&bits) {
             return None;
         }
-        let ln = 2 * unit::ln(grown) / (self.dim as u128 - 2);
+        let ln = 2 * unit::ln(grown << grown.leading_zeros(), bits);
+        let ln = unit::mul(ln, self.inverse);
         let exponent = self.constant.checked_add(i128::try_from(ln).ok()?)?;
         if !(1..8 << unit::LN_BITS).contains(&exponent) {
             return None;
@@ -177,8 +191,11 @@ mod tests {
         assert!(Quick::new(0.99, &context(10.0, 8)).is_none());
         assert!(Quick::new(2.0, &context(0.99, 8)).is_none());
         assert!(Quick::new(2.0, &context(10.0, 2)).is_none());
+        assert!(Quick::new(1e200, &context(10.0, 8)).is_none());
+        assert!(Quick::new((1u64 << 63) as f64, &context(10.0, 8)).is_some());
+        assert!(Quick::new((1u128 << 64) as f64, &context(10.0, 8)).is_none());
         assert!(
-            Quick::new(1e200, &context(1.0, 8))
+            Quick::new(1e18, &context(1.0, 8))
                 .unwrap()
                 .phases(65)
                 .is_none()

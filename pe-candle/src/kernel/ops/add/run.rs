@@ -105,6 +105,34 @@ impl<'s, T: Activation, P: Entry<T::Compute>> AddRows<'_, 's, T, P> {
             },
         );
     }
+
+    #[inline(always)]
+    fn add_and_drop<I: Isa>(
+        self,
+        isa: I,
+        (mask, factor): Dropping<T::Compute>,
+        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
+    ) {
+        let ops = T::Compute::ops(isa);
+        let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
+        self.runs(
+            #[inline(always)]
+            |stream, first, entries| {
+                replace_masked(
+                    stream,
+                    &mut words,
+                    first,
+                    entries,
+                    #[inline(always)]
+                    |x, e, words| {
+                        let sum = ops.add(scale(T::load(isa, x)), P::load(isa, e));
+                        let product = ops.mul(sum, factor);
+                        T::store(isa, ops.select(words, mask.threshold, product))
+                    },
+                );
+            },
+        );
+    }
 }
 
 /// The addition without dropout.
@@ -142,26 +170,22 @@ impl<T: Activation, P: Entry<T::Compute>> Work for AddAndDrop<'_, '_, T, P> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self(rows, (mask, factor)) = self;
-        let (ops, scale) = (T::Compute::ops(isa), Scale::<I, T>::new(isa, rows.scale));
-        let (mut words, factor) = (Words::new(isa, mask), ops.splat(factor));
-        rows.runs(
-            #[inline(always)]
-            |stream, first, entries| {
-                replace_masked(
-                    stream,
-                    &mut words,
-                    first,
-                    entries,
-                    #[inline(always)]
-                    |x, e, words| {
-                        let sum = ops.add(scale.of(isa, T::load(isa, x)), P::load(isa, e));
-                        let product = ops.mul(sum, factor);
-                        T::store(isa, ops.select(words, mask.threshold, product))
-                    },
-                );
-            },
-        );
+        let Self(rows, dropping) = self;
+        let scale = Scale::<I, T>::new(isa, rows.scale);
+        match rows.scale {
+            None if I::UNSCALED => rows.add_and_drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| x,
+            ),
+            _ => rows.add_and_drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| scale.of(isa, x),
+            ),
+        }
     }
 }
 
@@ -179,32 +203,52 @@ impl<T: Activation> Work for MaskRows<'_, '_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let (ops, scale) = (T::Compute::ops(isa), Scale::<I, T>::new(isa, self.scale));
-        let entries = &NOTHING[..self.stream.left()];
+        let scale = Scale::<I, T>::new(isa, self.scale);
         match (self.dropping, self.scale) {
-            (Some((mask, factor)), _) => {
-                let factor = ops.splat(factor);
-                replace_masked(
-                    self.stream,
-                    &mut Words::new(isa, mask),
-                    self.first,
-                    entries,
-                    #[inline(always)]
-                    |x, _, words| {
-                        let product = ops.mul(T::load(isa, x), factor);
-                        let kept = ops.select(words, mask.threshold, product);
-                        T::store(isa, scale.of(isa, kept))
-                    },
-                );
-            }
+            (Some(dropping), None) if I::UNSCALED => self.drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| x,
+            ),
+            (Some(dropping), _) => self.drop(
+                isa,
+                dropping,
+                #[inline(always)]
+                |x| scale.of(isa, x),
+            ),
             (None, Some(_)) => replace_aligned(
                 self.stream,
-                entries,
+                &NOTHING[..self.stream.left()],
                 #[inline(always)]
                 |x, _| T::store(isa, scale.of(isa, T::load(isa, x))),
             ),
             (None, None) => self.stream.keep(),
         }
+    }
+}
+
+impl<T: Activation> MaskRows<'_, '_, T> {
+    #[inline(always)]
+    fn drop<I: Isa>(
+        self,
+        isa: I,
+        (mask, factor): Dropping<T::Compute>,
+        scale: impl Fn(Chunk<I, T>) -> Chunk<I, T>,
+    ) {
+        let ops = T::Compute::ops(isa);
+        let (entries, factor) = (&NOTHING[..self.stream.left()], ops.splat(factor));
+        replace_masked(
+            self.stream,
+            &mut Words::new(isa, mask),
+            self.first,
+            entries,
+            #[inline(always)]
+            |x, _, words| {
+                let product = ops.mul(T::load(isa, x), factor);
+                T::store(isa, scale(ops.select(words, mask.threshold, product)))
+            },
+        );
     }
 }
 
@@ -216,7 +260,7 @@ pub(super) struct Scale<I: Isa, T: Activation> {
 
 impl<I: Isa, T: Activation> Scale<I, T> {
     /// Creates the factor. Without one it is 1, and the zero is negative: both leave every number unchanged, for less code
-    /// than a second loop.
+    /// than a second loop ([`Isa::UNSCALED`]).
     #[inline(always)]
     pub(super) fn new(isa: I, scale: Option<T::Compute>) -> Self {
         let ops = T::Compute::ops(isa);

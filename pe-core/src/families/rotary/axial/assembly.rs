@@ -9,6 +9,7 @@ use crate::families::rotary::tables::{CosSin, signed};
 use crate::limits::POSITIONS;
 use crate::rows::columns::Out;
 use crate::rows::element::Element;
+use crate::rows::recurrence::BLOCK;
 use crate::rows::threads::{Threads, for_each_piece};
 use crate::spec::direction::Direction;
 use crate::table::Table;
@@ -164,9 +165,7 @@ impl Assembly {
         let Unrotated { before, after } = unrotated;
         let time = tokens.checked_div(sequences).unwrap_or(0);
         let steps = before.saturating_add(time).saturating_add(after);
-        let zeros =
-            || Table::<T>::zeros((steps as u64).saturating_mul(sequences as u64), self.width);
-        let (mut cos, mut sin) = (zeros()?, zeros()?);
+        let total = (steps as u64).saturating_mul(sequences as u64);
         let mut rows = Vec::with_capacity(self.parts.len());
         for (part, list) in self.parts.iter().zip(coordinates) {
             if !part.runs.is_empty() {
@@ -196,15 +195,25 @@ impl Assembly {
                 }
             }
         };
-        let total = cos.rows();
-        let out = Out([cos.as_mut_slice(), sin.as_mut_slice()]);
         let row_bytes = 2 * self.width * size_of::<T>();
-        match Threads::Auto.piece(total as u64, row_bytes, 1) {
-            None => write(0, out),
-            Some(piece) => for_each_piece(out, piece * self.width, |index, out| {
-                write(index * piece, out);
-            }),
-        }
+        let [cos, sin] = match Threads::Auto.piece(total, row_bytes, 1) {
+            None => {
+                let mut first = 0;
+                Table::build(total, [self.width; 2], BLOCK, &mut |block| {
+                    write(first, Out(block));
+                    first += BLOCK;
+                })?
+            }
+            Some(piece) => {
+                let zeros = || Table::zeros(total, self.width);
+                let mut tables = [zeros()?, zeros()?];
+                let out = Out(tables.each_mut().map(Table::as_mut_slice));
+                for_each_piece(out, piece * self.width, |index, out| {
+                    write(index * piece, out);
+                });
+                tables
+            }
+        };
         Ok(CosSin { cos, sin })
     }
 }
