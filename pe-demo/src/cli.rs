@@ -5,6 +5,7 @@
 mod encode;
 mod export;
 mod files;
+mod help;
 mod mistake;
 pub(crate) mod needs;
 pub mod numbers;
@@ -19,9 +20,13 @@ pub(crate) use encode::{DEFAULT_TABLE, EncodeArgs, SAME};
 pub(crate) use export::ExportArgs;
 pub(crate) use export::rotary::{RotaryArgs, TableArg, UnknownKeysArg};
 pub(crate) use files::convert::ConvertArgs;
+pub(crate) use files::diagnose::DiagnoseArgs;
 pub(crate) use files::resize::ResizeArgs;
+pub(crate) use help::command;
 pub(crate) use numbers::Scaling;
 pub(crate) use parse::parse;
 pub(crate) use plot::{DataArg, FormatArg, PlotArgs, ReportArgs, ThemeArg};
-pub(crate) use program::{Cli, Command, VerbosityArgs};
+#[cfg(test)]
+pub(crate) use program::Cli;
+pub(crate) use program::{Command, VerbosityArgs};
 pub(crate) use train::TrainArgs;

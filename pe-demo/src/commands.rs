@@ -1,6 +1,7 @@
 //! One command each: its options, the work, and its output.
 
 pub(crate) mod convert;
+pub(crate) mod diagnose;
 pub(crate) mod encode;
 pub(crate) mod export;
 pub(crate) mod identify;

@@ -7,6 +7,7 @@
 //!                   ├─► export ─► table in a safetensors file
 //!                   ├─► inspect ─► what a file holds, and whether it is right; what the
 //!                   │              rotary embedding of a config.json is
+//!                   ├─► diagnose ─► what the positions of a config.json are worth at a length
 //!                   ├─► identify ─► the convention of tables, from their numbers
 //!                   ├─► convert ─► a table in another convention, weights in the other pair layout
 //!                   ├─► resize ─► a learned grid of a safetensors file in another size
@@ -53,13 +54,15 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use cli::{Command, VerbosityArgs};
-use commands::{convert, encode, export, identify, inspect, plot, report, resize, shell, train};
+use commands::{
+    convert, diagnose, encode, export, identify, inspect, plot, report, resize, shell, train,
+};
 use terminal::log::{Log, Verbosity};
 use terminal::outcome::BadUsage;
 use terminal::process::{self, Work};
 use terminal::stdout::Stdout;
 
-pub use terminal::color::{Color, Colors};
+pub use terminal::color::{Color, Terminal};
 pub use terminal::outcome::Outcome;
 
 /// Runs the program: `args` as the system hands them over, the program's name first.
@@ -77,12 +80,12 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
-    run_in(Colors::default(), args, stdin, stdout, stderr)
+    run_in(Terminal::default(), args, stdin, stdout, stderr)
 }
 
-/// As [`run`], with colors in help and in messages about bad usage where they are wanted.
+/// Does the same as [`run`] for a terminal: with colors where they are wanted, and paragraphs of its width.
 pub fn run_in<I, A>(
-    colors: Colors,
+    terminal: Terminal,
     args: I,
     stdin: &mut dyn BufRead,
     stdout: &mut dyn Write,
@@ -93,6 +96,7 @@ where
     A: Into<OsString> + Clone,
 {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    terminal.begin();
     let mut stdout = Stdout::new(stdout);
     let mut log = Log::new(stderr);
     let result = match cli::parse(&args) {
@@ -107,7 +111,7 @@ where
             })
         }
         Err(error) if error.use_stderr() => Err(error.into()),
-        Err(help) => write!(stdout, "{}", colors.stdout.paint(&help))
+        Err(help) => write!(stdout, "{}", terminal.stdout.paint(&help))
             .map(|()| Outcome::Success)
             .map_err(Into::into),
     };
@@ -120,7 +124,7 @@ where
         Err(_) if stdout.is_closed() => Outcome::Success,
         Err(error) => match error.downcast_ref() {
             Some(usage) => {
-                log.usage(colors.stderr.paint(usage));
+                log.usage(terminal.stderr.paint(usage));
                 Outcome::Usage
             }
             None => {
@@ -161,8 +165,15 @@ fn dispatch(
     };
     match command {
         Command::Encode(args) => encode::run(&encode::Options::new(args)?, stdin, out, log),
-        Command::Export(args) => export::run(&export::Options::new(args)?, about_files),
+        Command::Export(args) => {
+            let options = export::Options::new(args)?;
+            match options.to_stdout() {
+                true => export::run(&options, out),
+                false => export::run(&options, about_files),
+            }
+        }
         Command::Convert(args) => convert::run(&convert::Options::new(args)?, about_files),
+        Command::Diagnose(args) => diagnose::run(&diagnose::Options::from(args), out),
         Command::Identify(args) => {
             identify::run(&args.file, args.tensor.as_deref(), args.json, out)
         }

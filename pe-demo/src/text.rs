@@ -1,4 +1,5 @@
 //! Sentences and their tokens.
 
+pub(crate) mod scripts;
 pub mod sentences;
 pub mod tokenizer;

@@ -9,7 +9,7 @@ python=${1:-python3.11}
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(entries digests recipes recipe_frequencies presets seeds figures rotary rotary_edges
     rotary_factors rotary_ulps temperature score_temperatures xpos learned_rotary rotary_axes rotary_axial rotary_classes gguf families schemes chatglm resize grids biases
-    timestep_presets learned learned_configs fourier identify)
+    timestep_presets learned learned_configs fourier identify diagnoses)
 
 "$python" -m venv target/golden
 target/golden/bin/pip install --quiet -r tests/golden/requirements.txt

@@ -368,6 +368,14 @@ pub const BIAS_GRADIENT_BF16: f64 = 6e-2;
 /// Gradients of Fourier features by torch in f64, relative above one: angles of up to 2^9 pi have an error of 2e-13.
 pub const FOURIER_GRADIENT_F64: f64 = 1e-9;
 
+/// The largest error of a recipe by NumPy and torch: their f32 cosine may be another by one unit, 6e-8.
+pub const RECIPE_ERROR: f64 = 1.2e-7;
+
+/// A number divided by a slope of ALiBi in f64, relative: two roundings.
+pub const REACH: f64 = 5e-16;
+
+/// An entry rounded to bf16, relative to the attention factor: half of the distance of two numbers from 1 to 2.
+pub const BF16_ENTRY: f64 = 3.91e-3;
 /// Entries at an angle up to 3 whose product of frequency and position is rounded to f64, and the frequency before it.
 pub const ROUNDED_ANGLE: f64 = 1e-15;
 

@@ -14,7 +14,7 @@ fn d1_d2_d3_d4_all_stand_in_the_report() {
     for part in [
         "position  0      1        2        3",
         "[CLS]  anthony  hopkins  admired  michael  bay",
-        "Effect of the encoding",
+        "Word order, without and with positions",
         "hopkins (2) -> bay (5) -> great (8)",
         "c = -0.989992   s =  0.141120",
         "Encoding retained per layer",
@@ -87,13 +87,85 @@ fn json_holds_what_the_text_shows() {
 }
 
 #[test]
-fn sentences_are_all_shown() {
+fn sentences_beyond_the_first_are_counted_and_in_the_json() {
     let text: String = (0..700)
         .map(|n| format!("sentence number {n} of a text\n"))
         .collect();
-    let run = run_with("--no-table --d-model 16 --heads 2 -", &text);
+    let line = "--no-table --d-model 16 --heads 2 -";
+    let run = run_with(line, &text);
     assert_eq!((run.outcome, run.err.as_str()), (Outcome::Success, ""));
-    assert!(run.out.contains("700  sentence number 699 of a text"));
+    assert!(run.out.contains("  4  sentence number 3 of a text"));
+    assert!(!run.out.contains("sentence number 4 "), "{}", run.out);
+    let flat = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("And 696 more sentences of 8 to 10 tokens: --json lists them"),
+        "{flat}"
+    );
+    assert!(run.out.lines().count() < 130, "{}", run.out);
+    let json = run_with(&format!("{line} --json"), &text).out;
+    assert!(json.contains("sentence number 699 of a text"));
+}
+
+/// What positions change comes first, then the reason, then the details.
+#[test]
+fn sections_come_in_the_order_of_interest() {
+    let page = run("--no-table");
+    let places = [
+        "what positions do",
+        "Word order, without and with positions",
+        "largest difference in",
+        "Why? Attention",
+        "The encoder\n",
+        "Shifts by one rotation",
+        "Encoding retained per layer",
+        "Sentences, and the position of each token",
+        "Masked attention",
+    ]
+    .map(|words| {
+        page.find(words)
+            .unwrap_or_else(|| panic!("{words}\n{page}"))
+    });
+    assert!(places.is_sorted(), "{places:?}\n{page}");
+    // A few lines below the command.
+    assert!(
+        page.lines().take(14).any(|line| line.contains("1.056")),
+        "{page}"
+    );
+    for control in [
+        "control: one position too far",
+        "control: without them",
+        "Control: guessing",
+        "Controls: masks",
+    ] {
+        assert!(page.contains(control), "{control}\n{page}");
+    }
+}
+
+#[test]
+fn text_that_the_tokenizer_does_not_know_is_named_with_its_script() {
+    for (text, scripts) in [
+        ("语言模型", "(Chinese)"),
+        ("Привет мир", "(Cyrillic)"),
+        ("مرحبا hello", "(Arabic)"),
+        ("so happy 🎉", "(symbols and emoji)"),
+    ] {
+        let page = run(&["--no-table", "order matters", text]);
+        let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("tokens are [UNK], in sentence 2"), "{page}");
+        assert!(
+            flat.contains(scripts) && flat.contains("--tokenizer"),
+            "{page}"
+        );
+        let report = run_json(&["--no-table", "order matters", text]);
+        assert_eq!(
+            report["unknown"]["sentences"],
+            serde_json::json!([2]),
+            "{text}"
+        );
+        assert!(report["unknown"]["tokens"].as_u64().unwrap() > 0, "{text}");
+    }
+    assert!(!run("--no-table").contains("Unknown text"));
+    assert!(run_json("--no-table")["unknown"].is_null());
 }
 
 #[test]

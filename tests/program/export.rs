@@ -11,6 +11,7 @@ use pe_core::{
     AlibiConfig, Base, FourierPreset, GridPreset, OddWidth, Preset, Recipe, SinusoidLayout,
     Sinusoidal, SinusoidalConfig, Spacing, TimestepConfig, TimestepPreset,
 };
+use pe_demo::{Outcome, Terminal};
 
 use crate::tolerance::SIX_DECIMALS_CUT;
 use crate::util::{arg, file, run, run_json};
@@ -293,4 +294,66 @@ fn options_reach_the_tables_of_other_schemes() {
     let (_guard, path) = file("pe.safetensors");
     let options = "--d-model 8 --max-seq-len 4 --spacing shifted=1 --recipe diffusers-f32";
     assert_eq!(export(&path, options).config().recipe, Recipe::DiffusersF32);
+}
+
+/// Exports to standard output: the outcome, its bytes, and the messages.
+fn to_stdout(terminal: Terminal, line: &str) -> (Outcome, Vec<u8>, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = format!("pe-demo {line} -o -");
+    let outcome = pe_demo::run_in(
+        terminal,
+        args.split(' '),
+        &mut std::io::empty(),
+        &mut out,
+        &mut err,
+    );
+    (outcome, out, String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn standard_output_gets_the_bytes_of_the_file_and_nothing_else() {
+    for options in [
+        "--d-model 8 --max-seq-len 300",
+        "--scheme rotary --head-dim 64 --max-seq-len 9 --dtype bf16",
+        "--scheme alibi --heads 12 --max-seq-len 20",
+    ] {
+        let (_guard, path) = file("table.safetensors");
+        run(&format!("export {options} -o {}", arg(&path)));
+        let expected = std::fs::read(&path).unwrap();
+        for line in [format!("export {options}"), format!("-q export {options}")] {
+            let (outcome, out, err) = to_stdout(Terminal::default(), &line);
+            assert_eq!((outcome, err.as_str()), (Outcome::Success, ""), "{line}");
+            assert!(out == expected, "{line}");
+        }
+    }
+}
+
+#[test]
+fn standard_output_that_is_a_terminal_gets_no_bytes() {
+    let terminal = Terminal {
+        columns: Some(80),
+        ..Terminal::default()
+    };
+    let (outcome, out, err) = to_stdout(terminal, "export --d-model 8 --max-seq-len 3");
+    assert_eq!((outcome, out.len()), (Outcome::Usage, 0));
+    assert!(
+        err.contains("standard output, which is a terminal"),
+        "{err}"
+    );
+    // A file is written as ever.
+    let (_guard, path) = file("table.safetensors");
+    let args = [
+        "pe-demo",
+        "export",
+        "--d-model",
+        "8",
+        "--max-seq-len",
+        "3",
+        "-o",
+        arg(&path),
+    ];
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let outcome = pe_demo::run_in(terminal, args, &mut std::io::empty(), &mut out, &mut err);
+    assert_eq!(outcome, Outcome::Success);
+    assert!(path.exists());
 }

@@ -1,5 +1,6 @@
 //! Tests of pe-demo, in process.
 
+mod diagnose;
 mod embeddings;
 mod encode;
 mod encoder;

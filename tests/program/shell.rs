@@ -1,13 +1,14 @@
 //! Completions, manual pages, help, and how much is said.
 
-use pe_demo::Outcome;
+use pe_demo::{Color, Outcome, Terminal};
 
 use pe_tests::snapshot;
 
 use crate::util::{arg, file, run, run_usage, run_with};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "encode",
+    "diagnose",
     "export",
     "inspect",
     "convert",
@@ -40,6 +41,19 @@ fn completions_exist_for_every_shell_and_command() {
         {
             assert!(script.contains(word), "{shell}: {word}");
         }
+        // Names of figures and presets are completed, too.
+        let values = [
+            "rotary-wavelengths",
+            "stable-diffusion",
+            "vit-mae",
+            "nerf-pytorch",
+        ];
+        let completed = values.iter().all(|value| script.contains(value));
+        assert_eq!(
+            completed,
+            ["bash", "zsh", "fish"].contains(&shell),
+            "{shell}"
+        );
         assert_eq!(run(&format!("completions {shell}")), script);
     }
     assert!(run_usage("completions dos").contains("dos"));
@@ -92,10 +106,7 @@ fn help_has_examples_and_no_colors() {
             &format!("-q {command} -h"),
         ] {
             let help = run(args);
-            assert!(
-                help.contains("\nExamples:\n  pe-demo") || help.contains("\nExamples:\n  "),
-                "{args:?}"
-            );
+            assert!(help.contains("\nExamples:\n  "), "{args:?}");
             assert!(help.contains(&format!("pe-demo {command}")), "{args:?}");
             assert!(
                 help.contains("--quiet") && help.contains("--verbose"),
@@ -105,6 +116,123 @@ fn help_has_examples_and_no_colors() {
         }
     }
     assert!(run("--help").contains("NO_COLOR"));
+}
+
+/// A screen of 50 lines has room for the prompt, too.
+#[test]
+fn short_help_fits_a_screen_and_is_part_of_the_whole() {
+    for command in COMMANDS {
+        let (short, whole) = (
+            run(&format!("{command} -h")),
+            run(&format!("{command} --help")),
+        );
+        assert!(
+            short.lines().count() <= 48,
+            "{command}: {}\n{short}",
+            short.lines().count()
+        );
+        assert!(short.lines().count() <= whole.lines().count(), "{command}");
+        assert_eq!(whole, run(&format!("help {command}")));
+        assert!(
+            whole.contains("Exit codes:") || command == "completions",
+            "{command}"
+        );
+        assert!(!short.contains("Exit codes:"), "{command}");
+        let first = short
+            .split("\nExamples:\n")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap();
+        assert!(whole.contains(first), "{command}: {first}");
+    }
+    let (short, whole) = (run("-h"), run("--help"));
+    assert!(short.lines().count() <= 48, "{short}");
+    for help in [short, whole] {
+        for command in COMMANDS {
+            assert!(
+                help.contains(&format!("\n  {command} ")),
+                "{command}\n{help}"
+            );
+        }
+        assert!(help.contains("Look into models and tables:"), "{help}");
+    }
+}
+
+/// Runs the program on a terminal of a width.
+fn on_terminal(columns: usize, line: &str) -> String {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let terminal = Terminal {
+        stdout: Color::On,
+        stderr: Color::On,
+        columns: Some(columns),
+    };
+    let args = format!("pe-demo {line}");
+    pe_demo::run_in(
+        terminal,
+        args.split(' '),
+        &mut std::io::empty(),
+        &mut out,
+        &mut err,
+    );
+    String::from_utf8(out).unwrap()
+}
+
+/// A text without the numbers of styles.
+fn plain(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + part.split_once('m').map_or("", |(_, rest)| rest)
+    })
+}
+
+#[test]
+fn paragraphs_have_the_width_of_the_terminal() {
+    for line in ["--help", "export --help", "encode --no-table --d-model 16"] {
+        let longest = |columns| {
+            let text = plain(&on_terminal(columns, line));
+            text.lines().map(|line| line.chars().count()).max().unwrap()
+        };
+        assert!(
+            (81..=100).contains(&longest(200)),
+            "{line}: {}",
+            longest(200)
+        );
+        assert!(longest(80) <= 80, "{line}: {}", longest(80));
+        let narrow = plain(&on_terminal(40, line));
+        let lines = [
+            "Explore positional encodings with a toy\n",
+            "Write a table of encodings to a\nsafetensors",
+            "An encoder turns each token, a word or a\npiece of one",
+        ];
+        assert!(lines.iter().any(|line| narrow.contains(line)), "{narrow}");
+    }
+    // Words stay, whatever the width.
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let page = |columns| {
+        words(&plain(&on_terminal(
+            columns,
+            "encode --no-table --d-model 16 word",
+        )))
+    };
+    assert_eq!(page(40), page(200));
+    assert_eq!(page(40), words(&run("encode --no-table --d-model 16 word")));
+}
+
+#[test]
+fn colors_add_nothing_but_styles() {
+    let colored = on_terminal(80, "encode --no-table");
+    assert!(colored.contains("\x1b[1mWord order, without and with positions\x1b[0m"));
+    assert!(colored.contains("\x1b[32m    1.056\x1b[0m"), "{colored}");
+    assert_eq!(plain(&colored), run("encode --no-table"));
+    // JSON has none.
+    assert!(!on_terminal(80, "encode --no-table --json").contains('\x1b'));
 }
 
 /// Paragraphs fill the lines of 80 columns: the first word of a line would not fit on the one before.

@@ -29,7 +29,7 @@ repository. Without :file it is tokenizer.json or model.safetensors. Files are f
 into the hub's cache (HF_HOME); interrupted downloads resume. With HF_HUB_OFFLINE=1 only the \
 cache is used.
 
-[:TENSOR] names the tensor. The default is the tensor with a name that ends in \
+A tensor may be named after another colon, FILE:TENSOR. The default is the tensor with a name that ends in \
 embeddings.word_embeddings.weight (or position_embeddings), as in BERT, DistilBERT, and \
 RoBERTa. Only that tensor is read. The tokenizer is then the repository's, or the \
 tokenizer.json next to the file, unless --tokenizer names another.
@@ -63,13 +63,19 @@ pub(crate) struct EncodeArgs {
     #[arg(value_name = "SENTENCE", value_parser = sentence)]
     pub(crate) sentences: Vec<String>,
     /// File of sentences, one per line; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "sentences")]
+    #[arg(
+        help_heading = "Text",
+        long,
+        value_name = "FILE",
+        conflicts_with = "sentences"
+    )]
     pub(crate) file: Option<PathBuf>,
     /// Tokenizer: a tokenizer.json, or a repository on the Hugging Face hub
-    #[arg(long, value_name = "FILE|REPO", value_parser = origin)]
+    #[arg(help_heading = "Text", long, value_name = "FILE|REPO", value_parser = origin)]
     pub(crate) tokenizer: Option<String>,
     /// Weights written by `pe-demo train`, which determine the encoder
     #[arg(
+        help_heading = "Weights",
         long,
         value_name = "FILE|REPO",
         value_parser = origin,
@@ -81,14 +87,17 @@ pub(crate) struct EncodeArgs {
     pub(crate) weights: Option<String>,
     /// Token embeddings of a BERT-like checkpoint, which determine the width
     #[arg(
+        help_heading = "Weights",
         long,
-        value_name = "FILE|REPO[:TENSOR]",
+        value_name = "FILE|REPO",
         value_parser = origin,
         conflicts_with_all = ["weights", "d_model"]
     )]
     pub(crate) embeddings: Option<String>,
     /// Position embeddings of the same checkpoint, or of =FILE|REPO[:TENSOR]
     #[arg(
+        help_heading = "Weights",
+        hide_short_help = true,
         long,
         value_name = "WHERE",
         value_parser = origin,
@@ -100,29 +109,26 @@ pub(crate) struct EncodeArgs {
     pub(crate) position_embeddings: Option<String>,
     /// Row of the first token's position embedding (RoBERTa: 2)
     #[arg(
+        help_heading = "Weights",
+        hide_short_help = true,
         long,
         value_name = "N",
         value_parser = whole::<usize>(0, 65_536),
         allow_negative_numbers = true
     )]
     pub(crate) position_offset: Option<usize>,
-    /// File for a vector per sentence, .safetensors or .jsonl
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        value_parser = vectors(),
-        conflicts_with_all = ["attention", "table"]
-    )]
-    pub(crate) output: Option<PathBuf>,
-    /// File for the attention weights of the first sentence, .svg, .png, or .pdf
-    #[arg(long, value_name = "FILE", value_parser = picture())]
-    pub(crate) attention: Option<PathBuf>,
     /// Positional encoding scheme
-    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    #[arg(
+        help_heading = "Encoder",
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "SCHEME"
+    )]
     pub(crate) scheme: Scheme,
     /// Width of the token embeddings
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = 256,
         value_name = "N",
@@ -132,6 +138,7 @@ pub(crate) struct EncodeArgs {
     pub(crate) d_model: usize,
     /// Attention heads per layer
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = DEFAULT_HEADS,
         value_name = "N",
@@ -141,6 +148,7 @@ pub(crate) struct EncodeArgs {
     pub(crate) heads: usize,
     /// Number of layers
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = DEFAULT_LAYERS,
         value_name = "N",
@@ -149,6 +157,8 @@ pub(crate) struct EncodeArgs {
     )]
     pub(crate) layers: usize,
     #[arg(
+        help_heading = "Encoder",
+        hide_short_help = true,
         long,
         help = format!("Maximum sequence length [default: {DEFAULT_ROWS}]"),
         long_help = format!(
@@ -162,6 +172,8 @@ pub(crate) struct EncodeArgs {
     pub(crate) max_seq_len: Option<usize>,
     /// Normalize after each residual connection (post) or before each sublayer (pre)
     #[arg(
+        help_heading = "Encoder",
+        hide_short_help = true,
         long,
         value_enum,
         default_value_t,
@@ -170,10 +182,12 @@ pub(crate) struct EncodeArgs {
     )]
     pub(crate) norm: Norm,
     /// Hide later tokens (look-ahead mask)
-    #[arg(long)]
+    #[arg(help_heading = "Encoder", long)]
     pub(crate) causal: bool,
     /// Seed of the weights
     #[arg(
+        help_heading = "Encoder",
+        hide_short_help = true,
         long,
         default_value_t = 0,
         value_name = "N",
@@ -181,15 +195,34 @@ pub(crate) struct EncodeArgs {
         allow_negative_numbers = true
     )]
     pub(crate) seed: u64,
-    #[arg(long, help = table_help(), value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
+    /// Device: cpu, cuda, cuda:N, or metal
+    #[arg(
+        help_heading = "Encoder",
+        hide_short_help = true,
+        long,
+        value_name = "DEVICE",
+        default_value_t
+    )]
+    pub(crate) device: DeviceName,
+    /// File for a vector per sentence, .safetensors or .jsonl
+    #[arg(
+        help_heading = "Output",
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = vectors(),
+        conflicts_with_all = ["attention", "table"]
+    )]
+    pub(crate) output: Option<PathBuf>,
+    /// File for the attention weights of the first sentence, .svg, .png, or .pdf
+    #[arg(help_heading = "Output", hide_short_help = true, long, value_name = "FILE", value_parser = picture())]
+    pub(crate) attention: Option<PathBuf>,
+    #[arg(help_heading = "Output", hide_short_help = true, long, help = table_help(), value_name = "FILE", value_parser = output(), conflicts_with = "no_table")]
     pub(crate) table: Option<PathBuf>,
     /// Do not write the table of the built-in sentences
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) no_table: bool,
-    /// Device: cpu, cuda, cuda:N, or metal
-    #[arg(long, value_name = "DEVICE", default_value_t)]
-    pub(crate) device: DeviceName,
     /// Print one JSON document instead of text
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
 }

@@ -13,7 +13,7 @@ use self::rotary::{RotaryArgs, TableArg};
 use self::tables::{TableArgs, any_preset, any_preset_help};
 use super::numbers::{parse_spacing, positive, whole};
 use super::values::{DTYPES, LAYOUTS, ODD_WIDTHS, RecipeArg, SPACING_HELP};
-use super::values::{base_help, choice, output};
+use super::values::{base_help, choice, output_or_stdout};
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -42,10 +42,17 @@ Exit codes: 0 written, 1 not written (files, memory, size limits), 2 bad usage."
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Kind of table; each has its own options
-    #[arg(long, value_enum, default_value_t, value_name = "SCHEME")]
+    #[arg(
+        help_heading = "Table",
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "SCHEME"
+    )]
     pub(crate) scheme: TableArg,
     /// Width of the table
     #[arg(
+        help_heading = "Table",
         long,
         value_name = "N",
         required_unless_present = "scheme",
@@ -56,6 +63,7 @@ pub(crate) struct ExportArgs {
     pub(crate) d_model: Option<usize>,
     /// Number of rows, one per position, timestep, or distance (rotary: up to max_position_embeddings)
     #[arg(
+        help_heading = "Table",
         long,
         value_name = "N",
         required_unless_present = "scheme",
@@ -66,6 +74,8 @@ pub(crate) struct ExportArgs {
     pub(crate) max_seq_len: Option<usize>,
     /// Position of the first row
     #[arg(
+        help_heading = "Table",
+        hide_short_help = true,
         long,
         default_value_t = 0,
         value_name = "P",
@@ -75,6 +85,7 @@ pub(crate) struct ExportArgs {
     pub(crate) start: u64,
     /// Convention of a known library; other options override its parts
     #[arg(
+        help_heading = "Convention",
         long,
         value_parser = any_preset(),
         required_if_eq("scheme", "fourier"),
@@ -84,6 +95,7 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) preset: Option<String>,
     #[arg(
+        help_heading = "Convention",
         long,
         help = base_help(),
         value_name = "B",
@@ -93,6 +105,8 @@ pub(crate) struct ExportArgs {
     pub(crate) base: Option<f64>,
     /// Smallest frequency instead of the base: base = 1 / R
     #[arg(
+        help_heading = "Convention",
+        hide_short_help = true,
         long,
         value_name = "R",
         conflicts_with = "base",
@@ -101,13 +115,13 @@ pub(crate) struct ExportArgs {
     )]
     pub(crate) min_rate: Option<f64>,
     /// Order of the columns [default: interleaved]
-    #[arg(long, value_parser = choice(LAYOUTS, |layout| layout.name()), value_name = "LAYOUT")]
+    #[arg(hide_short_help = true, help_heading = "Convention", long, value_parser = choice(LAYOUTS, |layout| layout.name()), value_name = "LAYOUT")]
     pub(crate) layout: Option<SinusoidLayout>,
     /// Exponents of the base [default: paper]
-    #[arg(long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
+    #[arg(help_heading = "Convention", hide_short_help = true, long, value_parser = parse_spacing, value_name = "SPACING", long_help = SPACING_HELP)]
     pub(crate) spacing: Option<Spacing>,
     /// Treatment of an odd width [default: reject]
-    #[arg(long, value_parser = choice(ODD_WIDTHS, |width| width.name()), value_name = "HOW")]
+    #[arg(help_heading = "Convention", hide_short_help = true, long, value_parser = choice(ODD_WIDTHS, |width| width.name()), value_name = "HOW")]
     pub(crate) odd_width: Option<OddWidth>,
     /// Exact entries, or those of another library's f32 arithmetic [default: exact]
     ///
@@ -115,13 +129,13 @@ pub(crate) struct ExportArgs {
     /// not reproduce a checkpoint bit for bit, because torch's own frequencies differ by one f32 ulp in
     /// up to 3% of the pairs, depending on the CPU. The position multiplies that difference (up to
     /// 5e-4 at positions below 5000). For those bits load the checkpoint's table.
-    #[arg(long, value_enum, value_name = "RECIPE")]
+    #[arg(help_heading = "Convention", long, value_enum, value_name = "RECIPE")]
     pub(crate) recipe: Option<RecipeArg>,
     /// Type of the entries
-    #[arg(long, value_parser = choice(DTYPES, DType::as_str), default_value = "f32", value_name = "TYPE")]
+    #[arg(help_heading = "Table", long, value_parser = choice(DTYPES, DType::as_str), default_value = "f32", value_name = "TYPE")]
     pub(crate) dtype: DType,
-    /// File to write
-    #[arg(short, long, value_name = "FILE", value_parser = output())]
+    /// File to write; `-` is standard output
+    #[arg(help_heading = "Table", short, long, value_name = "FILE", value_parser = output_or_stdout())]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) rotary: RotaryArgs,

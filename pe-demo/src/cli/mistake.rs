@@ -1,14 +1,12 @@
 //! Words that resemble the name of a command.
 
-use clap::CommandFactory;
-
-use super::program::Cli;
+use super::help::command;
 use crate::terminal::width::clean;
 
 /// Returns a message if a lone word resembles the name of a command. Without it a misspelled command
 /// would be encoded as a sentence.
 pub(crate) fn of(word: &str) -> Option<String> {
-    let mut program = Cli::command();
+    let mut program = command();
     program.build();
     if program.find_subcommand(word).is_some() {
         return None;

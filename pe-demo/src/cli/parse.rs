@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
+use super::help::command;
 use super::mistake;
 use super::program::{Cli, Command};
 
@@ -27,11 +28,11 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Parsed, clap::Error> {
     if !named {
         words.insert(words.len().min(1), DEFAULT.into());
     }
-    let matches = Cli::command()
+    let matches = command()
         .try_get_matches_from(words)
         .map_err(|error| explain(error, args))?;
     let parsed = Parsed {
-        cli: Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?,
+        cli: Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?,
         name: matches.subcommand_name().unwrap_or(DEFAULT).to_owned(),
     };
     match (&parsed.cli.command, named) {
@@ -59,9 +60,8 @@ fn names_a_command(args: &[OsString]) -> bool {
     };
     let first = args.iter().skip(1).find(|arg| !quiet_or_verbose(arg));
     let own = ["help", "-h", "--help", "-V", "--version"];
-    let command =
-        |word: &str| own.contains(&word) || Cli::command().find_subcommand(word).is_some();
-    first.and_then(|word| word.to_str()).is_some_and(command)
+    let known = |word: &str| own.contains(&word) || command().find_subcommand(word).is_some();
+    first.and_then(|word| word.to_str()).is_some_and(known)
 }
 
 impl Parsed {
@@ -70,7 +70,7 @@ impl Parsed {
     pub(crate) fn usage_error(&self) -> impl Fn(&str) -> clap::Error + use<> {
         let name = self.name.clone();
         move |message| {
-            let mut program = Cli::command();
+            let mut program = command();
             program.build();
             let command = program.find_subcommand(&name).cloned();
             let mut command = command.unwrap_or(program);
@@ -91,7 +91,7 @@ fn explain(error: clap::Error, args: &[OsString]) -> clap::Error {
     if error.kind() == lapse
         && let Some(why) = word.and_then(|word| word.to_str()).and_then(mistake::of)
     {
-        return Cli::command().error(ErrorKind::InvalidSubcommand, why);
+        return command().error(ErrorKind::InvalidSubcommand, why);
     }
     let other: Vec<String> = args
         .iter()
@@ -100,7 +100,7 @@ fn explain(error: clap::Error, args: &[OsString]) -> clap::Error {
         .map(|arg| format!("{:?}", OsStr::new(arg)))
         .collect();
     match error.kind() {
-        ErrorKind::InvalidUtf8 if !other.is_empty() => Cli::command().error(
+        ErrorKind::InvalidUtf8 if !other.is_empty() => command().error(
             ErrorKind::InvalidUtf8,
             format!(
                 "only names of files may be other than UTF-8: {}",

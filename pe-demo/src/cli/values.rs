@@ -112,6 +112,11 @@ pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for safetensors files (./- is the file named -)")
 }
 
+/// Reads the name of a file to write, or `-` for standard output.
+pub(super) fn output_or_stdout() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new()
+}
+
 /// Reads the name of a page to write, never standard output.
 pub(super) fn page_file() -> impl TypedValueParser<Value = PathBuf> {
     named_file("standard output is not supported for the page (./- is the file named -)")

@@ -11,6 +11,7 @@ mod options;
 mod parts;
 mod stream;
 mod table;
+mod unknown;
 mod vectors;
 
 use std::io::{BufRead, Write};

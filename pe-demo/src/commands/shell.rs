@@ -4,11 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
+use crate::cli::command;
 use crate::sources::write::write;
 use crate::terminal::outcome::{BadUsage, Outcome};
 use crate::terminal::width::clean_path;
@@ -20,9 +19,31 @@ const NAME: &str = env!("CARGO_PKG_NAME");
 pub(crate) fn completions(shell: Shell, out: &mut dyn Write) -> Result<Outcome> {
     // The generator panics where it cannot write.
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut text);
+    clap_complete::generate(shell, &mut command(), NAME, &mut text);
+    if shell == Shell::Fish {
+        text.extend(fish_values().into_bytes());
+    }
     out.write_all(&text)?;
     Ok(Outcome::Success)
+}
+
+/// Returns the values of arguments without a name, such as figures, which the generator leaves out.
+fn fish_values() -> String {
+    let mut text = String::new();
+    for command in program().get_subcommands() {
+        for argument in command.get_positionals() {
+            let values = argument.get_possible_values();
+            let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+            if !names.is_empty() {
+                text += &format!(
+                    "complete -c {NAME} -n \"__fish_pe_demo_using_subcommand {}\" -f -a \"{}\"\n",
+                    command.get_name(),
+                    names.join(" ")
+                );
+            }
+        }
+    }
+    text
 }
 
 /// Prints the manual page of the program or of a command.
@@ -62,7 +83,7 @@ pub(crate) fn manual(directory: &Path, out: &mut dyn Write) -> Result<Outcome> {
 
 /// Returns the command line with what clap adds to commands.
 fn program() -> clap::Command {
-    let mut program = Cli::command();
+    let mut program = command();
     program.build();
     program
 }

@@ -224,6 +224,33 @@ impl Scheme {
         self.entry().in_words
     }
 
+    /// Returns how it tells the encoder the order, in a sentence.
+    pub(crate) const fn how(self) -> &'static str {
+        match (self.adds(), self.biases()) {
+            (Adds::Sinusoids, _) => {
+                "The encoding adds sines and cosines of its position to the vector of each token, so \
+                 that equal tokens at two positions differ."
+            }
+            (Adds::TrainedRows, _) => {
+                "The encoding adds a vector of weights, one for each position, to the vector of each \
+                 token, so that equal tokens at two positions differ."
+            }
+            (Adds::Nothing, Biases::Slopes | Biases::Buckets) => {
+                "The bias changes the weights of the sum by the distance between two tokens."
+            }
+            (Adds::Nothing, Biases::Nothing) => match self {
+                Self::Rotary => {
+                    "The weights come from a query of one token and a key of another. The rotary \
+                     embedding rotates both by their positions, so that the weights depend on distances."
+                }
+                Self::NopeCausal => {
+                    "The causal mask lets a token see only earlier ones, so that each sums over others."
+                }
+                _ => "A positional encoding is missing here (--scheme none).",
+            },
+        }
+    }
+
     /// Returns its name in a comparison with an encoder without positions; empty if it has none.
     pub(crate) const fn beside_without(self) -> &'static str {
         self.entry().beside_without

@@ -122,11 +122,9 @@ const ANGLE_RATES: Entry = Entry {
     name: "angle-rates",
     title: "Rotation rate of each pair",
     summary: "how fast each pair turns, and how far conventions differ",
-    about: "Each pair of columns turns by a fixed angle per position. From the first pair to the \
-            last the angle falls by equal factors, a straight line on the axis above. Whether the \
-            last pair is at 1/base or one step before is a matter of convention. Above, the two \
-            look like one line; their ratio, below, grows to a few percent, and tables of the two \
-            kinds do not fit each other.",
+    about: "The rates of the two conventions look like one line (above), but their ratio (below) \
+            grows to a few percent, so tables of the two kinds do not fit each other. From the \
+            first pair to the last, the angle per position falls by equal factors.",
     uses: &[Setting::Preset, Setting::DModel, Setting::Base],
     builder: rates::angle_rates,
 };
@@ -300,10 +298,10 @@ const ROTARY_WAVELENGTHS: Entry = Entry {
     name: "rotary-wavelengths",
     title: "Wavelengths against trained lengths",
     summary: "their wavelengths against the trained lengths",
-    about: "A pair whose first wavelength is above the first length of its model never completed \
-            a turn in training, so longer texts rotate it to angles that the model has never \
-            seen. Gray lines are the lengths that the models state, before and after a scaling; \
-            thin curves are the wavelengths before it.",
+    about: "A pair whose unscaled wavelength exceeds the first length of its model never \
+            completed a turn in training, so longer texts rotate it to angles that the model has \
+            never seen. Gray lines are the lengths that the models state, before and after a \
+            scaling; thin curves are the unscaled wavelengths.",
     uses: &[Setting::Config],
     builder: rotary::rotary_wavelengths,
 };

@@ -1,18 +1,33 @@
-//! Text for a terminal of 80 columns.
+//! Text for a terminal: tables of at most 80 columns, paragraphs of its width.
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::color::{Color, Style, Terminal};
 use super::width::{WIDTH, columns, pad};
 
 /// A growing text with lines that fit the terminal.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Page {
     text: String,
+    /// Columns of paragraphs.
+    width: usize,
+    color: Color,
 }
 
 impl Page {
+    /// Begins a page for the standard output of the run.
     pub(crate) fn new() -> Self {
-        Self::default()
+        let terminal = Terminal::current();
+        Self {
+            text: String::new(),
+            width: terminal.paragraph(),
+            color: terminal.stdout,
+        }
+    }
+
+    /// Returns a text in a style, where the page has colors. It takes no further columns.
+    pub(crate) fn styled(&self, text: &str, style: Style) -> String {
+        self.color.styled(text, style)
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -28,8 +43,8 @@ impl Page {
     /// An empty line, then an underlined heading.
     pub(crate) fn heading(&mut self, heading: &str) {
         self.line("");
-        self.line(heading);
-        self.line("-".repeat(columns(heading)));
+        self.line(self.styled(heading, Style::Bold));
+        self.line(self.styled(&"-".repeat(columns(heading)), Style::Faint));
     }
 
     /// A paragraph.
@@ -45,7 +60,7 @@ impl Page {
         let mut used = indent;
         for word in text.split_whitespace() {
             let wide = columns(word);
-            if used > indent && used + 1 + wide > WIDTH {
+            if used > indent && used + 1 + wide > self.width {
                 self.line(&line);
                 line = " ".repeat(indent);
                 used = indent;
@@ -54,14 +69,14 @@ impl Page {
                 line.push(' ');
                 used += 1;
             }
-            if used + wide <= WIDTH {
+            if used + wide <= self.width {
                 line += word;
                 used += wide;
                 continue;
             }
             for character in word.graphemes(true) {
                 let wide = columns(character);
-                if used > indent && used + wide > WIDTH {
+                if used > indent && used + wide > self.width {
                     self.line(&line);
                     line = " ".repeat(indent);
                     used = indent;
@@ -135,6 +150,35 @@ mod tests {
         assert_eq!(letters, 200);
         // A word that fills a line exactly stays whole.
         assert_eq!(wrapped("", &"y".repeat(80)), ["y".repeat(80)]);
+    }
+
+    #[test]
+    fn paragraphs_have_the_width_of_the_terminal_within_limits() {
+        for (columns, longest) in [(None, 80), (Some(40), 40), (Some(5), 20), (Some(200), 100)] {
+            let terminal = Terminal {
+                columns,
+                ..Terminal::default()
+            };
+            terminal.begin();
+            let lines = wrapped("", &"ab ".repeat(200));
+            let most = lines.iter().map(|line| line.len()).max();
+            // Words of two letters and a space.
+            assert_eq!(most, Some((longest + 1) / 3 * 3 - 1), "{columns:?}");
+        }
+        Terminal::default().begin();
+    }
+
+    #[test]
+    fn headings_are_bold_in_color() {
+        let color = Terminal {
+            stdout: Color::On,
+            ..Terminal::default()
+        };
+        color.begin();
+        let mut page = Page::new();
+        page.heading("Ab");
+        assert_eq!(page.text(), "\n\x1b[1mAb\x1b[0m\n\x1b[2m--\x1b[0m\n");
+        Terminal::default().begin();
     }
 
     #[test]

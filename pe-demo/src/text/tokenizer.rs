@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
 use serde::Serialize;
+use tokenizers::ModelWrapper;
 
 use crate::sources::fetch;
 use crate::sources::file;
@@ -145,6 +146,17 @@ impl Tokenizer {
     /// Returns one more than the largest id.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
+    }
+
+    /// Returns the id of the token that replaces every text without a token of its own, if there is one.
+    pub fn unknown(&self) -> Option<u32> {
+        let token = match self.inner.get_model() {
+            ModelWrapper::WordPiece(model) => &model.unk_token,
+            ModelWrapper::WordLevel(model) => &model.unk_token,
+            ModelWrapper::BPE(model) => model.unk_token.as_ref()?,
+            ModelWrapper::Unigram(_) => "<unk>",
+        };
+        self.inner.token_to_id(token)
     }
 
     /// Returns the tokens of a sentence, special ones included.

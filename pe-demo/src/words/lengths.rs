@@ -51,7 +51,7 @@ pub(crate) struct Within {
 type Length = (Option<usize>, &'static str, &'static str);
 
 const TRAINED: &str = "the trained ";
-const LONGEST: &str = "max_position_embeddings";
+pub(crate) const LONGEST: &str = "max_position_embeddings";
 pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
 
 impl Rates {
@@ -89,7 +89,7 @@ impl Set {
                 positions,
                 key,
                 words: format!("within {trained}{} positions ({key})", number(positions)),
-                incomplete: incomplete(&wavelengths, positions),
+                incomplete: incomplete(&wavelengths, positions as u64),
             })
         };
         Ok(Self {
@@ -172,7 +172,7 @@ impl Before {
                 "before the scaling, within the trained {} positions ({ORIGINAL})",
                 number(positions)
             ),
-            incomplete: incomplete(&wavelengths, positions),
+            incomplete: incomplete(&wavelengths, positions as u64),
         };
         Ok(Self {
             wavelengths,
@@ -182,7 +182,7 @@ impl Before {
 }
 
 /// Returns the trained length, if the scaling states it.
-fn original(scaling: &RopeScaling) -> Option<usize> {
+pub(crate) fn original(scaling: &RopeScaling) -> Option<usize> {
     match scaling {
         RopeScaling::Yarn(yarn) => Some(yarn.original_max_position_embeddings),
         RopeScaling::LongRope(longrope) => Some(longrope.original_max_position_embeddings),
@@ -192,11 +192,24 @@ fn original(scaling: &RopeScaling) -> Option<usize> {
 }
 
 /// Returns the pairs with longer wavelengths.
-fn incomplete(wavelengths: &[f64], positions: usize) -> Vec<usize> {
+pub(crate) fn incomplete(wavelengths: &[f64], positions: u64) -> Vec<usize> {
     let pairs = wavelengths.iter().enumerate();
     pairs
         .filter_map(|(pair, wavelength)| (*wavelength > positions as f64).then_some(pair))
         .collect()
+}
+
+/// Writes `3, 5 to 7` for 3, 5, 6, 7.
+pub(crate) fn ranges(pairs: &[usize]) -> String {
+    pairs
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [only] => only.to_string(),
+            [first, .., last] => format!("{first} to {last}"),
+            [] => String::new(),
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(crate) fn number(count: usize) -> String {

@@ -3,15 +3,15 @@
     pip install playwright          # the Python package alone; no browser is downloaded
     python pe-demo/tests/report/check.py target/release/pe-demo [FOLDER]
 
-Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a wide screen (1600 pixels) and on a narrow one
-(390), in light and in dark colors, with the machine's fonts and with DejaVu alone (if fontconfig has it):
+Needs a Chromium on the PATH (or its path in CHROMIUM). Checks, on a wide screen (1600 pixels), a middle
+one (1024), and a narrow one (390), in light and in dark colors, with the machine's fonts and with DejaVu alone (if fontconfig has it):
 
 * no message on the console, no error, no request for anything but the page itself, nothing wider than the screen;
 * each figure is shown once, drawn for the width of the screen, and none of its words leaves its picture;
 * the fonts of the page are its own, so that no word is stretched, and colors have enough contrast;
 * headings are in order, links of the page lead somewhere, controls have labels and say their values.
 
-And once on each screen:
+And on the wide screen and the narrow one:
 
 * every control changes every picture that depends on it;
 * the numbers next to the controls equal pe-core's, taken from tables that `pe-demo export` writes, to 1e-9
@@ -39,7 +39,9 @@ from playwright.sync_api import sync_playwright
 from program import Program, check, near
 from use import ROTARY, TABLE, check_use
 
-SCREENS = {"wide": (1600, 1000), "narrow": (390, 844)}
+SCREENS = {"wide": (1600, 1000), "middle": (1024, 800), "narrow": (390, 844)}
+# The screens on which controls are moved.
+USED = {("wide", "light"), ("narrow", "dark")}
 
 
 def luminance(color):
@@ -87,7 +89,7 @@ def check_figures(page, figures, where, screen):
         return [figure.id, drawings.length, around.width / svg.viewBox.baseVal.width, outside.map(text => text.textContent)];
       })"""):
         check(drawn == 1, f"{where}: {name} is shown {drawn} times")
-        check(0.8 <= scale <= (1.02 if screen == "wide" else 1.2), f"{where}: {name} is drawn at {scale:.2f} of its size")
+        check(0.8 <= scale <= (1.2 if screen == "narrow" else 1.02), f"{where}: {name} is drawn at {scale:.2f} of its size")
         check(not outside, f"{where}: words of {name} leave it: {outside}")
 
 
@@ -186,10 +188,10 @@ def main():
                 for scheme in ("light", "dark"):
                     where = f"{screen}, {scheme}, {fonts}"
                     options = {"viewport": {"width": width, "height": height}, "color_scheme": scheme,
-                               "device_scale_factor": 1 if screen == "wide" else 3,
+                               "device_scale_factor": 3 if screen == "narrow" else 1,
                                "is_mobile": screen == "narrow", "has_touch": screen == "narrow"}
                     check_page(browser, report, options, where, screen, figures, shots)
-                    if environment is None and (screen == "wide") == (scheme == "light"):
+                    if environment is None and (screen, scheme) in USED:
                         check_use(browser, report, options, where, program, open_page)
             if environment is None:
                 check_without_scripts(browser, report, figures)

@@ -34,6 +34,13 @@ fn gguf_files_are_explained_and_exported() {
     let document: Value =
         serde_json::from_str(&run(&format!("inspect {} --json", arg(&path)))).unwrap();
     assert_eq!(document["layers"][0]["head_dim"], 64);
+    let diagnosis = run(&format!("diagnose --config {} --length 300", arg(&path)));
+    // 0 to 256, and every second one.
+    assert!(
+        diagnosis.contains("279 of 300 positions are distinct"),
+        "{diagnosis}"
+    );
+    assert!(diagnosis.contains("divided scaling"), "{diagnosis}");
     let out = directory.path().join("table.safetensors");
     let (exported, _) = export(&out, &format!("--config {} --max-seq-len 3", arg(&path)));
     assert_eq!(exported.spec.config().scaling.name(), "divided");

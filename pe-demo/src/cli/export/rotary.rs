@@ -63,10 +63,10 @@ pub(crate) struct RotaryArgs {
     )]
     pub(crate) config: Option<PathBuf>,
     /// Type of layers, if the model has a set of frequencies for each
-    #[arg(long, value_name = "NAME")]
+    #[arg(hide_short_help = true, long, value_name = "NAME")]
     pub(crate) layer_type: Option<String>,
     /// Treatment of rotary keys of config.json that have no effect [default: reject]
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(hide_short_help = true, long, value_enum, value_name = "HOW")]
     pub(crate) unknown_keys: Option<UnknownKeysArg>,
     /// Width of a head
     #[arg(
@@ -78,6 +78,7 @@ pub(crate) struct RotaryArgs {
     pub(crate) head_dim: Option<usize>,
     /// Rotated dimensions per head [default: head_dim]
     #[arg(
+        hide_short_help = true,
         long,
         value_name = "N",
         value_parser = whole::<usize>(2, MAX_D_MODEL as u64),
@@ -100,6 +101,7 @@ pub(crate) struct RotaryArgs {
     /// The frequencies of dynamic and longrope scaling depend on it; those of all others are the
     /// same at every length.
     #[arg(
+        hide_short_help = true,
         long,
         value_name = "L",
         value_parser = whole::<usize>(1, pe_core::POSITIONS),

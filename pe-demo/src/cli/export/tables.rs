@@ -30,7 +30,7 @@ pub(crate) struct TableArgs {
     )]
     pub(crate) bands: Option<usize>,
     /// Fourier: cells from -1 to 1 (ends), or their centers in 0 to 1 [default: ends for perceiver]
-    #[arg(long, value_name = "WHERE", value_parser = points())]
+    #[arg(hide_short_help = true, long, value_name = "WHERE", value_parser = points())]
     pub(crate) points: Option<CellPoints>,
     /// ALiBi: attention heads
     #[arg(
@@ -42,7 +42,7 @@ pub(crate) struct TableArgs {
     )]
     pub(crate) heads: Option<usize>,
     /// ALiBi: exponent of the last slope, alibi_bias_max of MPT [default: 8]
-    #[arg(long, value_name = "B", value_parser = positive, allow_hyphen_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "B", value_parser = positive, allow_hyphen_values = true)]
     pub(crate) bias_max: Option<f64>,
 }
 

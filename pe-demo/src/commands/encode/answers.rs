@@ -12,6 +12,9 @@ use crate::terminal::page::Page;
 use crate::terminal::width::clean;
 use crate::text::tokenizer::Sentence;
 
+/// The most answers that are shown.
+const FEW: usize = 10;
+
 /// An answer for each sentence.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -58,13 +61,16 @@ impl Answers {
 impl Section for Answers {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
         page.heading(self.task.question());
-        for (index, answer) in self.answers.iter().enumerate() {
+        for (index, answer) in self.answers.iter().take(FEW).enumerate() {
             page.line(format!(
                 "{:>3}  {:<12} {:>5.1} %",
                 index + 1,
                 clean(&answer.answer, 12),
                 100.0 * answer.probability
             ));
+        }
+        if let Some(more @ 1..) = self.answers.len().checked_sub(FEW) {
+            page.line(format!("     and {more} more (--json lists them)"));
         }
         page.paragraph(match self.task {
             Task::Order => {

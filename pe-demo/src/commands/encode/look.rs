@@ -13,6 +13,7 @@ use super::options::{Options, Weights};
 use super::parts::{Assembly, Parts};
 use super::stream::Totals;
 use super::table::TableFile;
+use super::unknown::Unknown;
 use crate::commands::studies::{Masks, Order, SameShift, Section, Trace};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Adds, Biases, Norm, Scheme};
@@ -28,6 +29,9 @@ pub(super) struct CloseLook {
     version: &'static str,
     model: Setup,
     pub(super) sentences: Vec<Sentence>,
+    /// Sentences with text that the tokenizer does not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<Unknown>,
     /// The answers of a trained encoder, for each sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<Answers>,
@@ -98,6 +102,7 @@ impl CloseLook {
                 Some(_) => Maps::of(encoder, &sentences, sight)?,
                 None => Maps::default(),
             },
+            unknown: Unknown::of(parts, &sentences),
             order: Order::of(encoder, &sentences, sight)?,
             answers: match trained {
                 Some((checkpoint, classifier)) => {
@@ -122,33 +127,33 @@ impl CloseLook {
     pub(super) fn page(&self) -> Page {
         let mut page = Page::new();
         page.line(format!(
-            "{} {}: a toy transformer encoder and the positions of its words",
+            "{} {}: what positions do in a toy transformer encoder",
             self.program, self.version
         ));
-        page.wrap("", &self.model.in_words());
         for section in self.sections() {
             section.print(&mut page, &self.sentences);
         }
         page
     }
 
-    /// Returns the sections in the order of the page.
+    /// Returns the sections in the order of the page: what positions change, why, and the details.
     fn sections(&self) -> impl Iterator<Item = &dyn Section> {
         fn some<S: Section>(section: &Option<S>) -> Option<&dyn Section> {
             section.as_ref().map(|section| section as &dyn Section)
         }
-        let all: [Option<&dyn Section>; 11] = [
+        let all: [Option<&dyn Section>; 12] = [
+            some(&self.unknown),
             some(&self.all),
-            some(&self.sizes),
-            Some(&Tokens),
             some(&self.answers),
-            Some(&self.attention),
             some(&self.order),
+            Some(&self.model),
+            some(&self.sizes),
             some(&self.same_shift),
             some(&self.trace),
+            Some(&Tokens),
+            Some(&self.attention),
             some(&self.masks),
             some(&self.table),
-            Some(&self.model),
         ];
         all.into_iter().flatten()
     }
@@ -232,9 +237,18 @@ impl Setup {
     }
 }
 
-/// Why sections are left out, if any are.
+/// The encoder, and why sections are left out, if any are.
 impl Section for Setup {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
+        page.heading("The encoder");
+        page.wrap("", &self.in_words());
+        page.paragraph(match self.weights_file {
+            Some(_) => "d_model is the number of columns of a vector.",
+            None => {
+                "d_model is the number of columns of a vector. The weights are random numbers: what \
+                 follows is due to the architecture, not to training."
+            }
+        });
         let why = match (self.scheme.adds(), self.scheme.biases()) {
             (Adds::Sinusoids, _) => return,
             (Adds::Nothing, Biases::Nothing) if !self.scheme.rotates() => {
@@ -253,9 +267,8 @@ impl Section for Setup {
                  scores depend on distances."
             }
         };
-        page.heading("Not shown");
         page.paragraph(&format!(
-            "The shifts by one rotation, the share of the encoding that each layer retains, \
+            "Not shown: the shifts by one rotation, the share of the encoding that each layer retains, \
              and the table itself are about sines and cosines that are added before the \
              first layer (--scheme sinusoidal). {why}"
         ));
@@ -277,13 +290,26 @@ impl Section for Totals {
     }
 }
 
-/// The tokens of each sentence.
+/// The most sentences that are shown with their tokens.
+const FEW: usize = 4;
+
+/// The tokens of the first sentences.
 struct Tokens;
 
 impl Section for Tokens {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
         page.heading("Sentences, and the position of each token");
-        for (index, sentence) in sentences.iter().enumerate() {
+        let around = sentences.iter().flat_map(|sentence| &sentence.tokens);
+        if let Some(around) = around.clone().find(|token| token.special) {
+            page.paragraph(&format!(
+                "The tokenizer puts tokens such as {} around a sentence. The id is the number of a token in \
+                 its vocabulary.",
+                prose(&around.token, 24)
+            ));
+            page.line("");
+        }
+        let (first, more) = sentences.split_at(sentences.len().min(FEW));
+        for (index, sentence) in first.iter().enumerate() {
             if index > 0 {
                 page.line("");
             }
@@ -299,6 +325,21 @@ impl Section for Tokens {
                     ("id", cells(&|token| token.id.to_string())),
                 ],
             );
+        }
+        let lengths = more.iter().map(|sentence| sentence.tokens.len());
+        if let (Some(least), Some(most)) = (lengths.clone().min(), lengths.max()) {
+            let sentences = match more.len() {
+                1 => "1 more sentence".to_owned(),
+                count => format!("{} more sentences", thousands(count as u64)),
+            };
+            let tokens = match least == most {
+                true => format!("{most} tokens"),
+                false => format!("{least} to {most} tokens"),
+            };
+            page.line("");
+            page.paragraph(&format!(
+                "And {sentences} of {tokens}: --json lists them, --output FILE keeps a vector for each."
+            ));
         }
     }
 }

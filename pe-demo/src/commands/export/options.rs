@@ -3,7 +3,7 @@
 mod foreign;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::cli::{ExportArgs, RotaryArgs, Scaling, TableArg, UnknownKeysArg, needs};
 use crate::sources::config_json::reason;
 use crate::sources::overwrite;
+use crate::terminal::color::Terminal;
 use crate::terminal::numbers::short;
 use crate::terminal::outcome::BadUsage;
 use crate::terminal::width::{clean, clean_path};
@@ -64,14 +65,29 @@ pub(super) enum RotarySource {
 }
 
 impl Options {
+    /// Returns whether the file goes to standard output.
+    pub(crate) fn to_stdout(&self) -> bool {
+        is_stdout(&self.output)
+    }
+
     /// Checks the arguments together. (The size of the table is not bad usage: it is
     /// checked before the file is written.)
     pub(crate) fn new(args: ExportArgs) -> Result<Self> {
         check_needs(&args.rotary)?;
-        let output = [("--output", args.output.clone())];
-        let config = args.rotary.config.iter();
-        let inputs: Vec<_> = config.map(|path| ("--config", path.clone())).collect();
-        overwrite::check(&output, &inputs)?;
+        if is_stdout(&args.output) {
+            if Terminal::current().is_terminal() {
+                bail!(BadUsage(
+                    "--output - writes a safetensors file to standard output, which is a terminal: \
+                     redirect it to a file or a pipe"
+                        .to_owned()
+                ));
+            }
+        } else {
+            let output = [("--output", args.output.clone())];
+            let config = args.rotary.config.iter();
+            let inputs: Vec<_> = config.map(|path| ("--config", path.clone())).collect();
+            overwrite::check(&output, &inputs)?;
+        }
         foreign::check(&args)?;
         let described = |spec: Result<AnySpec>| spec.map(Table::Described);
         Ok(Self {
@@ -86,6 +102,10 @@ impl Options {
             output: args.output,
         })
     }
+}
+
+fn is_stdout(output: &Path) -> bool {
+    output.as_os_str() == "-"
 }
 
 fn check_needs(args: &RotaryArgs) -> Result<(), BadUsage> {

@@ -124,8 +124,9 @@ impl Section for Masks {
         let shown = tokens.len().min(MAP_TOKENS);
         let padding = (self.padded_len - tokens.len()).min(MAP_PADDING);
         page.paragraph(&format!(
-            "Attention of the first head in sentence {}{} under both masks (rows: queries, \
-             columns: keys).",
+            "Controls: masks must hide what they are for. Each token, a row, spreads a weight of 1 over the \
+             tokens that it sees, the columns. The padding mask hides [PAD], which fills short sentences up, \
+             and the look-ahead mask hides later tokens. Weights of the first head in sentence {}{} under both:",
             self.sentence + 1,
             match tokens.len() {
                 len if len > shown => format!(" (its first {shown} tokens)"),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{Section, max_difference, rows};
 use crate::encoder::mask::Sight;
 use crate::encoder::{Batch, Encoder, Mode, Scheme};
+use crate::terminal::color::Style;
 use crate::terminal::numbers::difference;
 use crate::terminal::page::Page;
 use crate::terminal::width::prose;
@@ -83,7 +84,7 @@ impl Order {
 
 impl Section for Order {
     fn print(&self, page: &mut Page, sentences: &[Sentence]) {
-        page.heading("Effect of the encoding");
+        page.heading("Word order, without and with positions");
         let text = |index: usize| prose(&sentences[index].text, 200);
         page.wrap("  A  ", &text(self.sentence));
         match self.permutation {
@@ -91,27 +92,30 @@ impl Section for Order {
             None => page.line("  B  the tokens of A in reverse order"),
         }
         page.line("");
+        page.paragraph(
+            "An encoder turns each token, a word or a piece of one, into a vector. A and B have the same \
+             tokens. How different are their vectors?",
+        );
+        page.line("");
         page.line(format!(
-            "Largest difference between A and B in                 without  {:>8}",
+            "  {:<46}  without  {:>9}",
+            "largest difference in",
             self.scheme.beside_without()
         ));
-        let line = |what: &str, without, with| {
+        let mut line = |what: &str, without, with| {
             let with = match self.scheme {
                 Scheme::None => String::new(),
-                _ => difference(with),
+                _ => format!("{:>9}", difference(with)),
             };
-            format!("  {what:<50}{:>9}  {with:>8}", difference(without))
+            let without = format!("{:>9}", difference(without));
+            let (without, with) = (
+                page.styled(&without, Style::Yellow),
+                page.styled(&with, Style::Green),
+            );
+            page.line(format!("  {what:<46}{without}  {with}"));
         };
-        page.line(line(
-            "the vectors of the same token",
-            self.without,
-            self.with,
-        ));
-        page.line(line(
-            "the mean of all vectors",
-            self.mean_without,
-            self.mean_with,
-        ));
+        line("the vectors of the same token", self.without, self.with);
+        line("the mean of all vectors", self.mean_without, self.mean_with);
         page.line("");
         page.paragraph(match (self.causal, self.scheme) {
             (true, Scheme::None) => {
@@ -119,18 +123,23 @@ impl Section for Order {
                  the order even without positions."
             }
             (false, Scheme::None) => {
-                "Without positions, permuting the words permutes the outputs and nothing else: \
-                 A and B are the same bag of words, up to rounding."
+                "Without positions, A and B are the same bag of words: only rounding differs."
             }
             (true, _) => {
                 "With the look-ahead mask a token sees only what came before it, and that tells \
                  the order even without the encoding."
             }
             (false, _) => {
-                "Without the encoding, permuting the words permutes the outputs and nothing else: \
-                 A and B are the same bag of words, up to rounding. With it they are two sentences."
+                "Without positions, A and B are the same bag of words: only rounding differs. With \
+                 positions they are two sentences."
             }
         });
+        page.line("");
+        let how = self.scheme.how();
+        page.paragraph(&format!(
+            "Why? Attention makes each vector a weighted sum over those of all tokens, and a sum has no order: \
+             permuting the words permutes the vectors and nothing else. {how}"
+        ));
     }
 }
 

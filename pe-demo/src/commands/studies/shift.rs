@@ -131,6 +131,12 @@ impl Section for SameShift {
         let tokens = &sentences[self.sentence].tokens;
         let name = |position: usize| prose(&tokens[position].token, 16);
         page.heading("Shifts by one rotation");
+        page.paragraph(&format!(
+            "The encoding of position p, PE(p), consists of pairs of a sine and a cosine. Each pair has a \
+             wavelength, the number of positions per turn. Moving on by {k} rotates each pair by an angle of its \
+             own, wherever the move starts: R({k}) are these rotations, c and s their cosines and sines.",
+        ));
+        page.line("");
         let [a, b, c] = self.positions;
         page.wrap(
             "  ",
@@ -165,7 +171,7 @@ impl Section for SameShift {
                 if check.to == check.from + k {
                     "the same R"
                 } else {
-                    "one position too far"
+                    "control: one position too far"
                 }
             ));
         }

@@ -82,7 +82,12 @@ impl Trace {
 impl Section for Trace {
     fn print(&self, page: &mut Page, _: &[Sentence]) {
         page.heading("Encoding retained per layer");
-        page.line("                             with residuals         without residuals");
+        page.paragraph(
+            "The encoding is added once, before the first layer. Residual connections, which add the input of \
+             a layer to its output, carry it on. The control is the same encoder without them.",
+        );
+        page.line("");
+        page.line("                             with residuals       control: without them");
         page.line("                          correlation  read back  correlation  read back");
         let percent = |count: usize| 100.0 * count as f64 / self.tokens.max(1) as f64;
         for (depth, (with, without)) in self.residual.iter().zip(&self.no_residual).enumerate() {
@@ -102,21 +107,17 @@ impl Section for Trace {
         page.wrap(
             "correlation: ",
             "between the change that the encoding makes in the vectors and the encoding itself \
-             (the mean of each column removed).",
+             (the mean of each column removed); 1 is all of it, 0 none.",
         );
         page.wrap(
             "read back: ",
             &format!(
                 "of {} tokens, those whose position is that of the encoding most like their \
-                 vector, out of {} positions; guessing gives {:.0} %.",
+                 vector, out of {} positions. Control: guessing gives {:.0} %.",
                 self.tokens,
                 self.candidates,
                 100.0 / self.candidates.max(1) as f64
             ),
-        );
-        page.paragraph(
-            "The encoding is added once, before the first layer. The residual connections \
-             carry it on.",
         );
     }
 }

@@ -7,21 +7,8 @@ use super::{Layer, Source};
 use crate::terminal::numbers::{short, wavelength};
 use crate::terminal::page::Page;
 use crate::terminal::width::{clean, clean_path};
-use crate::words::lengths::{Rates, Set, Within, number};
+use crate::words::lengths::{Rates, Set, Within, number, ranges};
 use crate::words::rotary;
-
-/// `3, 5 to 7` of 3, 5, 6, 7.
-fn ranges(pairs: &[usize]) -> String {
-    pairs
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|run| match run {
-            [only] => only.to_string(),
-            [first, .., last] => format!("{first} to {last}"),
-            [] => String::new(),
-        })
-        .collect::<Vec<_>>()
-        .join(", ")
-}
 
 pub(super) fn page(source: &Source<'_>, model: &HfRotary, layers: &[Layer<'_>]) -> Page {
     let mut page = start(source, model.model_type.as_deref());
