@@ -84,16 +84,22 @@ impl<'a> Seeds<'a> {
         let (mut angles, one) = (at(0, true), at(1, false));
         let mut fine = vec![0.0; HALF * parts * pairs];
         for row in fine.chunks_exact_mut((parts * pairs).max(1)) {
-            arch.dispatch(Collect {
-                angles: &angles,
-                scale: scale.map(|_| 1.0),
-                factor: ((1.0, 0.0), 1.0),
-                row,
-            });
-            arch.dispatch(Advance {
-                angles: &mut angles,
-                step: &one,
-            });
+            run(
+                arch,
+                Collect {
+                    angles: &angles,
+                    scale: scale.map(|_| 1.0),
+                    factor: ((1.0, 0.0), 1.0),
+                    row,
+                },
+            );
+            run(
+                arch,
+                Advance {
+                    angles: &mut angles,
+                    step: &one,
+                },
+            );
         }
         Self {
             arch,
@@ -116,17 +122,23 @@ impl<'a> Seeds<'a> {
             let middle = self.position + HALF as u64 - 1;
             double_f64::angles(self.arch, self.frequencies, middle, true, &mut self.angles);
         } else {
-            self.arch.dispatch(Advance {
-                angles: &mut self.angles,
-                step: &self.step,
-            });
+            run(
+                self.arch,
+                Advance {
+                    angles: &mut self.angles,
+                    step: &self.step,
+                },
+            );
         }
-        self.arch.dispatch(Collect {
-            angles: &self.angles,
-            scale: self.scale,
-            factor: (self.factor.parts, self.factor.size),
-            row: &mut self.row,
-        });
+        run(
+            self.arch,
+            Collect {
+                angles: &self.angles,
+                scale: self.scale,
+                factor: (self.factor.parts, self.factor.size),
+                row: &mut self.row,
+            },
+        );
         // After a short block the next one does not begin a whole block later.
         self.age = if rows == BLOCK { self.age + 1 } else { 0 };
         self.position += rows as u64;
@@ -202,6 +214,12 @@ impl<'a, T: Lane> Recurrence<'a, T> {
 
 // The code for the chosen instruction set is in structures rather than closures. Only their
 // inlining is certain, and code that is not inlined is compiled for the baseline instruction set.
+
+/// Runs the work on an instruction set. It is not inlined, so that a work has one copy without lanes.
+#[inline(never)]
+fn run<W: WithSimd>(arch: Arch, work: W) -> W::Output {
+    arch.dispatch(work)
+}
 
 /// Advances angles by a step.
 struct Advance<'a> {
