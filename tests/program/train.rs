@@ -368,9 +368,11 @@ fn results_are_means_and_ranges_of_the_tests_of_each_seed() {
             assert_eq!(spread["least"], one.min(other));
             assert_eq!(spread["most"], one.max(other));
             for line in seeds {
+                // Shares of 400 answers, without rounding of their sum.
                 let shares = [5, 6, 7].map(|column| line[column].parse::<f64>().unwrap());
-                let [right, other, nobody] = shares;
-                assert_eq!(nobody, (1.0 - right - other).max(0.0), "{line:?}");
+                let counts = shares.map(|share| (share * 400.0).round());
+                assert_eq!(counts.iter().sum::<f64>(), 400.0, "{line:?}");
+                assert_eq!(counts.map(|count| count / 400.0), shares, "{line:?}");
             }
         }
     }

@@ -96,25 +96,38 @@ pub(crate) struct PlotArgs {
     )]
     pub(crate) figures: Vec<String>,
     /// Folder for the files, made if it does not exist; for one figure also a .png, .svg, or .pdf
-    #[arg(short, long, value_name = "DIR|FILE", default_value = "figures")]
+    #[arg(
+        help_heading = "Pictures",
+        short,
+        long,
+        value_name = "DIR|FILE",
+        default_value = "figures"
+    )]
     pub(crate) output: PathBuf,
     /// Kind of the pictures [default: png]; the rings come as a GIF as well
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(help_heading = "Pictures", long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<FormatArg>,
     /// Ground of the pictures; the GIF is never transparent
-    #[arg(long, value_enum, default_value_t, value_name = "THEME")]
+    #[arg(
+        help_heading = "Pictures",
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "THEME"
+    )]
     pub(crate) theme: ThemeArg,
     /// List the figures instead of drawing them
-    #[arg(long)]
+    #[arg(help_heading = "Pictures", long)]
     pub(crate) list: bool,
     /// Print the list as one JSON document
-    #[arg(long, requires = "list")]
+    #[arg(help_heading = "Pictures", long, requires = "list")]
     pub(crate) json: bool,
     /// Write the numbers of each figure, too
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(help_heading = "Pictures", long, value_enum, value_name = "FORMAT")]
     pub(crate) data: Option<DataArg>,
     /// Convention of a known library [default: each figure's own]
     #[arg(
+        help_heading = "Tables",
         long,
         value_parser = preset(),
         value_name = "NAME",
@@ -124,6 +137,7 @@ pub(crate) struct PlotArgs {
     pub(crate) preset: Option<Preset>,
     /// Width of the table [default: each figure's own]
     #[arg(
+        help_heading = "Tables",
         long,
         value_name = "N",
         value_parser = whole::<usize>(1, MAX_D_MODEL as u64),
@@ -132,6 +146,7 @@ pub(crate) struct PlotArgs {
     pub(crate) d_model: Option<usize>,
     /// Number of positions [default: each figure's own]
     #[arg(
+        help_heading = "Tables",
         long,
         value_name = "N",
         value_parser = whole::<u64>(1, POSITIONS),
@@ -140,6 +155,7 @@ pub(crate) struct PlotArgs {
     pub(crate) max_seq_len: Option<u64>,
     /// First position [default: 0]
     #[arg(
+        help_heading = "Tables",
         long,
         value_name = "P",
         value_parser = whole::<u64>(0, POSITIONS - 1),
@@ -148,6 +164,7 @@ pub(crate) struct PlotArgs {
     pub(crate) start: Option<u64>,
     /// Base of the frequencies [default: 10000]
     #[arg(
+        help_heading = "Tables",
         long,
         value_name = "B",
         value_parser = positive,
@@ -155,7 +172,7 @@ pub(crate) struct PlotArgs {
     )]
     pub(crate) base: Option<f64>,
     /// A model's config.json for the rotary figures; repeat it to compare
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Tables", long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 }
 

@@ -36,13 +36,13 @@ Examples:
 
 const EXAMPLES: &str = "\
 Examples:
-  pe-demo                                the built-in sentences; writes their table
+  pe-demo                                the built-in sentences; writes a table
   pe-demo \"To be or not to be\"           your own
   pe-demo --file text.txt --causal       one per line, with a look-ahead mask
   pe-demo - < text.txt                   from standard input
   pe-demo --tokenizer google-bert/bert-base-uncased --json
   pe-demo --scheme rotary                positions in the attention instead
-  pe-demo train                          with and without positions: four minutes
+  pe-demo train                          with and without positions: three minutes
   pe-demo encode --weights pe-demo-train/order-sinusoidal-0.safetensors
   pe-demo export --d-model 512 --max-seq-len 5000 -o pe.safetensors
   pe-demo inspect pe.safetensors
@@ -99,7 +99,7 @@ pub(crate) enum Command {
     /// Resize a learned grid of encodings in a safetensors file
     #[command(after_long_help = RESIZE_EXAMPLES)]
     Resize(ResizeArgs),
-    /// Train the encoder on a task of word order, with and without positions
+    /// Train the encoder on tasks of order and distance, with and without positions
     #[command(after_long_help = TRAIN_EXAMPLES)]
     Train(TrainArgs),
     /// Draw figures of encodings: rates, maps, distances, rings

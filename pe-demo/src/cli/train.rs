@@ -13,7 +13,7 @@ use crate::encoder::{DEFAULT_HEADS, DEFAULT_LAYERS, Scheme};
 
 pub(super) const TRAIN_EXAMPLES: &str = "\
 Examples:
-  pe-demo train                          all of it, about four minutes
+  pe-demo train                          all of it, about three minutes
   pe-demo train --scheme alibi,t5,rotary --task distance
   pe-demo train --scheme rotary --seeds 1 --steps 3000 -o long
   pe-demo train --test-lengths 24,100
@@ -107,6 +107,7 @@ impl ValueEnum for Schemes {
 pub(crate) struct TrainArgs {
     /// Positional encoding schemes, such as alibi,t5
     #[arg(
+        help_heading = "Experiment",
         long,
         value_enum,
         value_delimiter = ',',
@@ -116,6 +117,7 @@ pub(crate) struct TrainArgs {
     pub(crate) scheme: Vec<Schemes>,
     /// Tasks, such as distance
     #[arg(
+        help_heading = "Experiment",
         long,
         value_enum,
         value_delimiter = ',',
@@ -125,6 +127,7 @@ pub(crate) struct TrainArgs {
     pub(crate) task: Vec<Tasks>,
     /// Training runs of each scheme and task; the results are means, with the range
     #[arg(
+        help_heading = "Experiment",
         long,
         default_value_t = 3,
         value_name = "N",
@@ -134,6 +137,7 @@ pub(crate) struct TrainArgs {
     pub(crate) seeds: u64,
     /// Training steps
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 600,
         value_name = "N",
@@ -143,6 +147,7 @@ pub(crate) struct TrainArgs {
     pub(crate) steps: u64,
     /// Sentences per step
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 24,
         value_name = "N",
@@ -152,6 +157,7 @@ pub(crate) struct TrainArgs {
     pub(crate) batch: usize,
     /// Maximum sequence length in training
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 16,
         value_name = "N",
@@ -161,6 +167,7 @@ pub(crate) struct TrainArgs {
     pub(crate) length: usize,
     /// Sequence lengths of the tests, next to the trained one [default: 1.5, 2, 3, and 4 times that]
     #[arg(
+        help_heading = "Experiment",
         long,
         value_delimiter = ',',
         value_name = "N",
@@ -170,6 +177,7 @@ pub(crate) struct TrainArgs {
     pub(crate) test_lengths: Vec<usize>,
     /// Width of the token embeddings
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = 64,
         value_name = "N",
@@ -179,6 +187,7 @@ pub(crate) struct TrainArgs {
     pub(crate) d_model: usize,
     /// Attention heads per layer
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = DEFAULT_HEADS,
         value_name = "N",
@@ -188,6 +197,7 @@ pub(crate) struct TrainArgs {
     pub(crate) heads: usize,
     /// Number of layers
     #[arg(
+        help_heading = "Encoder",
         long,
         default_value_t = DEFAULT_LAYERS,
         value_name = "N",
@@ -197,6 +207,7 @@ pub(crate) struct TrainArgs {
     pub(crate) layers: usize,
     /// Peak learning rate, reached after 100 steps
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 0.002,
         value_name = "R",
@@ -206,6 +217,7 @@ pub(crate) struct TrainArgs {
     pub(crate) learning_rate: f64,
     /// Dropout probability, at least 0 and below 1
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 0.1,
         value_name = "P",
@@ -215,6 +227,7 @@ pub(crate) struct TrainArgs {
     pub(crate) dropout: f32,
     /// First seed of sentences, weights, and dropout
     #[arg(
+        help_heading = "Training",
         long,
         default_value_t = 0,
         value_name = "N",
@@ -223,15 +236,21 @@ pub(crate) struct TrainArgs {
     )]
     pub(crate) seed: u64,
     /// Directory for weights and losses, created if needed
-    #[arg(short, long, default_value = "pe-demo-train", value_name = "DIR")]
+    #[arg(
+        help_heading = "Output",
+        short,
+        long,
+        default_value = "pe-demo-train",
+        value_name = "DIR"
+    )]
     pub(crate) output: PathBuf,
     /// Resume the training run in the directory
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) resume: bool,
     /// Device: cpu, cuda, cuda:N, or metal
-    #[arg(long, value_name = "DEVICE", default_value_t)]
+    #[arg(help_heading = "Output", long, value_name = "DEVICE", default_value_t)]
     pub(crate) device: DeviceName,
     /// Print one JSON document instead of text
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) json: bool,
 }

@@ -20,7 +20,7 @@ pub(super) fn csv(results: &Results) -> String {
                 text += &format!("{task},{scheme},{scaling},{seed},{len}");
                 text += &match shares {
                     Some(shares) => {
-                        format!(",{},{},{}\n", shares.right, shares.other, shares.nobody())
+                        format!(",{},{},{}\n", shares.right, shares.other, shares.nobody)
                     }
                     None => ",,,\n".to_owned(),
                 };

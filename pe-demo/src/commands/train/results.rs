@@ -213,7 +213,7 @@ impl Row {
                 scaling,
                 spread: of(|shares| shares.right),
                 other: mean(|shares| shares.other).collect(),
-                nobody: mean(Shares::nobody).collect(),
+                nobody: mean(|shares| shares.nobody).collect(),
                 runs,
             }
         };

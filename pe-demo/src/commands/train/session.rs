@@ -82,20 +82,15 @@ pub(super) struct Test {
     pub(super) shares: Vec<Option<Shares>>,
 }
 
-/// The shares of answers that name one of the people of the sentence, right or wrong. The rest name
-/// somebody else.
+/// The shares of answers: the right person, the other person of the sentence, and nobody in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     pub(super) right: f64,
     pub(super) other: f64,
+    pub(super) nobody: f64,
 }
 
 impl Shares {
-    /// Returns the share of answers that name somebody else.
-    pub(super) fn nobody(&self) -> f64 {
-        (1.0 - self.right - self.other).max(0.0)
-    }
-
     /// Counts the answers to minimal pairs: the answer to one is the other person of the other.
     fn of(answers: &[u32], examples: &[Example]) -> Self {
         let pairs = answers.chunks(2).zip(examples.chunks(2));
@@ -109,11 +104,15 @@ impl Shares {
                 });
                 same.count()
             });
-            found.sum::<usize>() as f64 / examples.len().max(1) as f64
+            found.sum::<usize>()
         };
+        let (right, other) = (count(|at| at), count(|at| 1 - at));
+        let nobody = examples.len().saturating_sub(right + other);
+        let share = |count: usize| count as f64 / examples.len().max(1) as f64;
         Self {
-            right: count(|at| at),
-            other: count(|at| 1 - at),
+            right: share(right),
+            other: share(other),
+            nobody: share(nobody),
         }
     }
 }

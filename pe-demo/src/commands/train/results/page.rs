@@ -293,16 +293,17 @@ fn example(page: &mut Page, task: Task) {
     }
 }
 
+/// Writes the mean, and whole numbers around the range.
 fn cell(row: &Row, at: usize, seeds: u64) -> String {
     match row.spread.get(at).copied().flatten() {
         None => "no rows".to_owned(),
         Some(spread) if seeds == 1 => percent(spread.mean),
-        Some(spread) => format!(
-            "{} ({:.0}-{:.0})",
-            percent(spread.mean),
-            100.0 * spread.least,
-            100.0 * spread.most
-        ),
+        Some(spread) => {
+            // Tenths, so that a product a little above a whole number is that number.
+            let [least, most] = [spread.least, spread.most].map(|x| (1000.0 * x).round() / 10.0);
+            let (least, most) = (least.floor(), most.ceil());
+            format!("{} ({least:.0}-{most:.0})", percent(spread.mean))
+        }
     }
 }
 
