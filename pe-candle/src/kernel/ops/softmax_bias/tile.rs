@@ -28,6 +28,15 @@ pub(super) struct ByKey<'a> {
     pub(super) start: usize,
 }
 
+impl ByKey<'_> {
+    /// Returns the indices of the values of a key, one for each query, in their order.
+    #[inline(always)]
+    fn indices(&self, key: usize, queries: &Range<usize>) -> impl Iterator<Item = &u32> {
+        let end = self.start + key - queries.start + 1;
+        self.index[end - queries.len()..end].iter().rev()
+    }
+}
+
 impl<C: Real> Tile<C> {
     /// Creates a tile of no queries, with memory for numbers if values are read `by_key`.
     pub(super) fn new(by_key: bool, kv_len: usize) -> Self {
@@ -67,21 +76,11 @@ impl<C: Real> Tile<C> {
     }
 
     #[inline(always)]
-    fn gather(
-        &mut self,
-        ByKey {
-            width,
-            index,
-            start,
-        }: ByKey<'_>,
-        part: &[C],
-    ) {
-        let count = self.queries.len();
+    fn gather(&mut self, of: ByKey<'_>, part: &[C]) {
         for key in self.keys.clone() {
-            let row = &part[key * width..][..width];
-            let end = start + key - self.queries.start + 1;
+            let row = &part[key * of.width..][..of.width];
             let numbers = self.numbers[key..].iter_mut().step_by(self.stride);
-            for (number, index) in numbers.zip(index[end - count..end].iter().rev()) {
+            for (number, index) in numbers.zip(of.indices(key, &self.queries)) {
                 *number = row[*index as usize];
             }
         }
@@ -112,21 +111,12 @@ impl<C: Real> Tile<C> {
 
     /// Adds the gradients that it holds to those of the values, for each value in the order of the queries.
     #[inline(always)]
-    pub(super) fn empty(
-        &mut self,
-        ByKey {
-            width,
-            index,
-            start,
-        }: ByKey<'_>,
-        part: &mut [C],
-    ) {
-        let count = self.queries.len();
-        for key in self.keys.clone().take_while(|_| count > 0) {
-            let row = &mut part[key * width..][..width];
-            let end = start + key - self.queries.start + 1;
+    pub(super) fn empty(&mut self, of: ByKey<'_>, part: &mut [C]) {
+        let some = !self.queries.is_empty();
+        for key in self.keys.clone().take_while(|_| some) {
+            let row = &mut part[key * of.width..][..of.width];
             let numbers = self.numbers[key..].iter().step_by(self.stride);
-            for (number, index) in numbers.zip(index[end - count..end].iter().rev()) {
+            for (number, index) in numbers.zip(of.indices(key, &self.queries)) {
                 row[*index as usize] += *number;
             }
         }
