@@ -4,8 +4,9 @@ use anyhow::{Context, Result};
 use pe_core::{FourierFeatures, FourierPreset};
 
 use super::entry::Entry;
+use super::grids::square;
 use super::source::Settings;
-use crate::chart::{Axis, Colors, Content, Fact, Figure, Map, Panel, Shape};
+use crate::chart::{Fact, Figure, Panel, Shape};
 
 /// Pixels along each side of the picture.
 const SIDE: usize = 24;
@@ -159,21 +160,10 @@ pub(super) fn fourier_fit(entry: &Entry, _: &Settings) -> Result<Figure> {
         }
         maps.push((name, fitted));
     }
-    let places: Vec<f64> = (0..SIDE).map(|at| at as f64).collect();
     let range = (0.0, 1.0);
-    let panel = |(title, values): (String, Vec<f64>)| Panel {
+    let panel = |(title, values)| Panel {
         title: Some(title),
-        x: Axis::of_cells("", &places).with_ticks([]),
-        y: Axis::of_cells("", &places).with_ticks([]).backward(),
-        content: Content::Map(Map {
-            label: "brightness".to_owned(),
-            columns: places.clone(),
-            rows: places.clone(),
-            values,
-            colors: Colors::Sequential,
-            range,
-            ticks: crate::chart::ticks(range, 5),
-        }),
+        ..square(SIDE, "brightness", values, range)
     };
     Ok(Figure {
         name: entry.name,

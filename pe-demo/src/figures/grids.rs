@@ -11,6 +11,25 @@ use crate::chart::{Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel,
 const SIDE: usize = 7;
 const WIDTH: usize = 768;
 
+/// Draws a map of the cells of a square grid, without ticks and title.
+pub(super) fn square(side: usize, label: &str, values: Vec<f64>, range: (f64, f64)) -> Panel {
+    let places: Vec<f64> = (0..side).map(|at| at as f64).collect();
+    Panel {
+        title: None,
+        x: Axis::of_cells("", &places).with_ticks([]),
+        y: Axis::of_cells("", &places).with_ticks([]).backward(),
+        content: Content::Map(Map {
+            label: label.to_owned(),
+            columns: places.clone(),
+            rows: places,
+            values,
+            colors: Colors::Sequential,
+            range,
+            ticks: crate::chart::ticks(range, 5),
+        }),
+    }
+}
+
 /// Maps the cosine similarity of each cell of a grid with all others.
 pub(super) fn grid_similarity(entry: &Entry, _: &Settings) -> Result<Figure> {
     let config = pe_core::GridConfig {
@@ -25,25 +44,14 @@ pub(super) fn grid_similarity(entry: &Entry, _: &Settings) -> Result<Figure> {
         dot(rows[a], rows[b]) / lengths
     };
     let cells = SIDE * SIDE;
-    let places: Vec<f64> = (0..SIDE).map(|at| at as f64).collect();
     let least = (0..cells)
         .map(|cell| similarity(0, cell))
         .fold(1.0, f64::min);
     // Below the least one by any two cells, rounded for the ticks.
     let range = ((least * 10.0).floor() / 10.0, 1.0);
-    let panel = |cell: usize| Panel {
-        title: None,
-        x: Axis::of_cells("", &places).with_ticks([]),
-        y: Axis::of_cells("", &places).with_ticks([]).backward(),
-        content: Content::Map(Map {
-            label: "cosine similarity".to_owned(),
-            columns: places.clone(),
-            rows: places.clone(),
-            values: (0..cells).map(|other| similarity(cell, other)).collect(),
-            colors: Colors::Sequential,
-            range,
-            ticks: crate::chart::ticks(range, 5),
-        }),
+    let panel = |cell: usize| {
+        let values = (0..cells).map(|other| similarity(cell, other)).collect();
+        square(SIDE, "cosine similarity", values, range)
     };
     Ok(Figure {
         name: entry.name,
