@@ -27,8 +27,8 @@ const FEWEST: u64 = 512;
 /// Pieces per thread, so that a thread that is held up leaves work to the others.
 const SHARES: u64 = 4;
 
-/// Tables below this many bytes are computed by one thread: at 10 MiB two took 1.9 ms and one 1.4, at 32 MiB 14 and 19.
-const SMALLEST: usize = 16 << 20;
+/// Tables below this many bytes are computed by one thread.
+const SMALLEST: usize = 4 << 20;
 
 impl Threads {
     /// The rows of one piece, or `None` for a table of one piece.
@@ -37,7 +37,8 @@ impl Threads {
         let pieces = match self {
             Self::One => false,
             Self::Pool => cfg!(feature = "rayon"),
-            Self::Auto => bytes >= SMALLEST as u64 && pool_size() > 1,
+            // One piece would keep the others waiting.
+            Self::Auto => bytes >= SMALLEST as u64 && rows > FEWEST && pool_size() > 1,
         };
         if !pieces {
             return None;
@@ -149,8 +150,11 @@ mod tests {
         #[test]
         fn large_tables_are_shared_out_where_the_pool_has_several_threads() {
             let several = rayon::current_num_threads() > 1;
-            let sizes = [0, (16 << 20) - 1, 16 << 20, 1 << 30];
+            let sizes = [0, (4 << 20) - 1, 4 << 20, 1 << 30];
             assert_eq!(sizes.map(in_pieces), [false, false, several, several]);
+            // Rows for one piece alone are not shared out, however wide.
+            let pieces = [512, 513].map(|rows| Threads::Auto.piece(rows, 1 << 20, 32).is_some());
+            assert_eq!(pieces, [false, several]);
         }
 
         #[test]
