@@ -169,7 +169,7 @@ impl Assembly {
         unrotated: Unrotated,
     ) -> Result<CosSin<T>> {
         let lines = Lines::new(self, coordinates, sequences, unrotated)?;
-        let [cos, sin] = match lines.piece() {
+        let [cos, sin] = match Threads::Auto.piece_of_new(lines.total, lines.row_bytes(), 1) {
             None => {
                 let mut first = 0;
                 Table::build(lines.total, [self.width; 2], BLOCK, &mut |block| {
@@ -239,14 +239,13 @@ impl<'a, T: Element> Lines<'a, T> {
         })
     }
 
-    /// Returns the rows of one piece, or `None` for rows that one thread writes.
-    fn piece(&self) -> Option<usize> {
-        let row_bytes = 2 * self.assembly.width * size_of::<T>();
-        Threads::Auto.piece(self.total, row_bytes, 1)
+    /// Returns the bytes of a row of cosines and sines.
+    fn row_bytes(&self) -> usize {
+        2 * self.assembly.width * size_of::<T>()
     }
 
     fn write_all(&self, out: Out<'_, T>) {
-        match self.piece() {
+        match Threads::Auto.piece(self.total, self.row_bytes(), 1) {
             None => self.write(0, out),
             Some(piece) => for_each_piece(out, piece * self.assembly.width, |index, out| {
                 self.write(index * piece, out);
