@@ -1,8 +1,9 @@
 //! Fused kernels for the CPU: one pass over the activations.
 //!
-//! Each kernel has a reference composed of Candle's own operations (`layers/reference.rs`,
-//! `layers/rotary/reference.rs`, and the path of GPUs in `layers/dropout/op.rs`), and gives the same bits, on every
-//! instruction set and for any number of threads.
+//! Each kernel has a reference composed of Candle's own operations (`layers/reference.rs`, `reference.rs` in the folders of
+//! the other layers, and the path of GPUs in `layers/dropout/op.rs`), and gives the same bits, on every instruction set and
+//! for any number of threads. Two kernels differ from their references in the last bits: the softmax with a bias has an
+//! exponential of its own, and the rotation by angles has the exact cosines and sines.
 //!
 //! The instruction set is chosen at run time (`isa/level.rs`). All unsafe code is in `raw/`, which imports nothing of the
 //! crate.

@@ -125,7 +125,7 @@ impl Alibi {
     /// `flash_attn_alibi` and its variants. Computed slopes are the `f32` nearest to the true ones.
     ///
     /// # Errors
-    /// Returns an error if the device does.
+    /// Returns an error if the device reports one.
     pub fn flash_attn_slopes(&self) -> Result<Tensor> {
         if self.computed {
             Tensor::new(alibi_slopes::<f32>(&self.config)?, self.slopes.device())

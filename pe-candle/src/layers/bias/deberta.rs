@@ -67,7 +67,7 @@ impl DebertaBiasConfig {
         }
     }
 
-    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`, where `n` is 1 and 1 for each of the two kinds.
+    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`. `n` is 1, plus 1 for each of the two scores that are switched on.
     pub fn scale(&self, head_dim: usize) -> f64 {
         let kinds = [self.content_to_position, self.position_to_content].map(u8::from);
         let count = 1 + kinds.into_iter().sum::<u8>();

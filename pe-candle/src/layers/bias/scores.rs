@@ -46,7 +46,7 @@ pub fn softmax_with_bias(
     Call::new(scores, bias, scale.into(), mask, Outcome::Weights)?.fresh(scores)
 }
 
-/// Does the same as [`softmax_with_bias`] in the memory of contiguous scores on the CPU, without a gradient. Nothing is allocated but a
+/// Does the same as [`softmax_with_bias`] in the memory of contiguous scores on the CPU, without a gradient. It allocates only a
 /// row per thread. All tensors that share the memory change as well.
 ///
 /// # Errors
@@ -61,8 +61,8 @@ pub fn softmax_with_bias_inplace(
     Call::new(scores, bias, scale.into(), mask, Outcome::Weights)?.in_place(scores)
 }
 
-/// Computes `scale(scores) + bias`, with minus infinity for excluded keys, in one pass over the scores: what [`softmax_with_bias`] takes
-/// the softmax of.
+/// Computes `scale(scores) + bias`, with minus infinity for excluded keys, in one pass over the scores. [`softmax_with_bias`]
+/// computes the softmax of these sums.
 ///
 /// # Examples
 /// ```
