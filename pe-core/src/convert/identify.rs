@@ -38,7 +38,7 @@ pub struct Identification {
 }
 
 impl Identification {
-    /// Creates the result for a tensor that is no table of positions.
+    /// Creates the result for a tensor that is not a table of positions.
     pub const fn unknown(reason: &'static str) -> Self {
         Self {
             found: Identified::Unknown { reason },
@@ -109,7 +109,7 @@ pub enum Identified {
     },
     /// A table of numbers that follow none of these.
     Learned(LearnedStatistics),
-    /// No table of positions.
+    /// Not a table of positions.
     Unknown {
         /// The reason.
         reason: &'static str,
@@ -144,7 +144,7 @@ pub enum RotaryPart {
 /// Columns of the frequencies in a table of a rotary embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RotaryColumns {
-    /// One column each, as Candle's `rope` takes them.
+    /// One column each, as Candle's `rope` accepts them.
     Once,
     /// All columns, and again all columns: `cat((freqs, freqs))`, for half-split pairs.
     Concatenated,

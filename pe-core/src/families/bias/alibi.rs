@@ -103,7 +103,7 @@ impl AlibiSlopes {
     /// Checks the specification and computes the slopes.
     ///
     /// # Errors
-    /// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+    /// Returns an error if `num_heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
     pub fn new(config: AlibiConfig) -> Result<Self> {
         let slopes = slopes(&config)?.into();
         Ok(Self { config, slopes })

@@ -269,7 +269,7 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of sizes is another one,
+    /// - the number of sizes does not match the axes,
     /// - the grid has more than 2^28 tokens, or cannot be divided into the squares of its order,
     /// - a position exceeds 2^53 in magnitude.
     ///
