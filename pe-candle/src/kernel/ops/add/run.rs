@@ -322,6 +322,8 @@ fn replace_aligned<T: Activation, P: Copy + Default>(
 
 /// Replaces as many elements as there are entries, starting at index `first`, with the words of a mask.
 #[inline(always)]
+// Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
+#[allow(clippy::redundant_closure)]
 fn replace_masked<I: Isa, T: Activation, P: Pod + Default>(
     stream: &mut Stream<'_, T>,
     words: &mut Words<I>,
@@ -345,9 +347,7 @@ fn replace_masked<I: Isa, T: Activation, P: Pod + Default>(
                 #[inline(always)]
                 |x, (group, entries)| {
                     in_chunks(
-                        x,
-                        *entries,
-                        groups.words(group),
+                        (x, *entries, groups.words(group)),
                         #[inline(always)]
                         |x, entries, words| f(x, entries, words),
                     )
@@ -361,12 +361,10 @@ fn replace_masked<I: Isa, T: Activation, P: Pod + Default>(
                 lead => lead,
             };
             let words = words.from(first, wanted);
-            len = match wanted {
-                wanted if words.len() < wanted => words.len() / CHUNK * CHUNK,
-                wanted => wanted,
+            len = match words.len() {
+                fewer if fewer < wanted => fewer / CHUNK * CHUNK,
+                _ => wanted,
             };
-            // Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
-            #[allow(clippy::redundant_closure)]
             replace(
                 stream,
                 &entries[..len],
@@ -379,16 +377,15 @@ fn replace_masked<I: Isa, T: Activation, P: Pod + Default>(
     }
 }
 
-/// Applies `f` to the chunks of a group.
+/// Applies `f` to the chunks of a group: elements, entries, and words.
 #[inline(always)]
 fn in_chunks<T: Pod, P: Pod>(
-    x: [T; GROUP],
-    entries: [P; GROUP],
-    words: [u32; GROUP],
+    (x, entries, words): ([T; GROUP], [P; GROUP], [u32; GROUP]),
     f: impl Fn([T; CHUNK], [P; CHUNK], [u32; CHUNK]) -> [T; CHUNK],
 ) -> [T; GROUP] {
-    let (x, entries, words): ([[T; CHUNK]; 4], [[P; CHUNK]; 4], [[u32; CHUNK]; 4]) =
-        (cast(x), cast(entries), cast(words));
+    let x: [[T; CHUNK]; 4] = cast(x);
+    let entries: [[P; CHUNK]; 4] = cast(entries);
+    let words: [[u32; CHUNK]; 4] = cast(words);
     cast([
         f(x[0], entries[0], words[0]),
         f(x[1], entries[1], words[1]),
