@@ -92,7 +92,7 @@ impl FourierFeatures {
                 resolutions.iter().flat_map(axis).collect()
             }
         };
-        // The frequencies of one coordinate are those of all, unless there are as many as phases.
+        // All coordinates have the frequencies of one, unless each phase has its own.
         let again = config.phases() / frequencies.len();
         let all = (0..again).flat_map(|_| frequencies.iter().copied());
         let rational = matches!(config.bands, FourierBands::Linear { .. });

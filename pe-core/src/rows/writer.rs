@@ -67,7 +67,7 @@ impl Rows {
         }
     }
 
-    /// Creates the rows of f32 frequencies, whose angles are rounded to f32 and then multiplied by
+    /// Creates the rows of f32 frequencies. Their angles are rounded to f32 and then multiplied by
     /// `scale` in f32.
     pub(crate) fn recipe(inv_freq: Vec<f32>, scale: f32, columns: Columns) -> Self {
         Self {

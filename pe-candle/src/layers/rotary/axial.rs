@@ -245,7 +245,7 @@ impl AxialRotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the pairing is not a rotation, whose pairs have two angles each. Also returns the
+    /// Returns an error if the pairing is not a rotation, because its pairs have two angles each. Also returns the
     /// errors of [`apply`](Self::apply) about positions.
     pub fn cos_sin<'a>(
         &self,

@@ -379,7 +379,7 @@ fn counts(bytes: &mut Bytes<impl Read>) -> Result<(u64, u64)> {
     Ok((tensors, keys))
 }
 
-/// Returns the first byte of a tensor in the file, whose data begin at `data`.
+/// Returns the first byte of a tensor in a file with data that begin at `data`.
 fn begin(tensor: &GgufTensor, data: Option<u64>, alignment: u64, file_bytes: u64) -> Result<u64> {
     let what = quoted(&tensor.name);
     if !tensor.begin.is_multiple_of(alignment) {

@@ -51,7 +51,7 @@ pub(super) fn identify<T: Element>(
                 let turned = rate * last;
                 (rate, 8.0 * noise * (1.0 + 1.0 / (turned * turned)))
             }
-            // Cosines that hardly differ from 1 tell nothing.
+            // Cosines that hardly differ from 1 contain no information.
             _ => (1.0, f64::INFINITY),
         }
     });

@@ -124,7 +124,7 @@ fn for_pairs(patches: usize, width: usize, mut f: impl FnMut([usize; 2], [usize;
     }
 }
 
-/// Computes the coordinates that Swin v2's continuous bias is made of: `[(2 height - 1)(2 width - 1), 2]`, for each distance
+/// Computes the coordinates from which Swin v2's network computes its continuous bias: `[(2 height - 1)(2 width - 1), 2]`, for each distance
 /// `(dy, dx)`
 ///
 /// ```text

@@ -227,7 +227,7 @@ impl AxialRotary {
     /// hold the positions of all of them.
     ///
     /// # Errors
-    /// Returns an error if the lists cannot be divided into so many sequences. Also returns the errors of
+    /// Returns an error if the lists cannot be divided into `sequences` equal parts. Also returns the errors of
     /// [`tables_at_reals`](Self::tables_at_reals).
     pub fn batch_tables_at_reals<T: Element>(
         &self,

@@ -39,7 +39,7 @@ pub struct RotaryFrequencies {
 pub(crate) struct Inner {
     pub(crate) source: Source,
     pub(crate) rows: Rows,
-    /// Of dynamic scaling: the specification, and the sequence length, which determines the frequencies.
+    /// Specification and sequence length, which determine the frequencies of dynamic scaling.
     origin: Option<(Arc<Quick>, usize)>,
 }
 

@@ -12,7 +12,7 @@ pub enum PatchOrder {
     /// Row after row.
     #[default]
     RowMajor,
-    /// Squares of so many patches a side that become one token (`spatial_merge_size`), row after row
+    /// Squares of this many patches a side that become one token (`spatial_merge_size`), row after row
     /// (Qwen2-VL, Qwen3-VL, GLM-4V).
     MergeBlocks(u32),
     /// Windows of `window` x `window` such squares, row after row (the window attention of Qwen2.5-VL).

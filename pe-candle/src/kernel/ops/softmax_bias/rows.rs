@@ -1,4 +1,4 @@
-//! Rows of scores: biased, masked, and turned into weights.
+//! Rows of scores: biased, masked, and converted to weights.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::kernel::element::Activation;
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
 
-/// Elements from which on a second thread pays: an exponential costs more than an addition.
+/// Number of elements at which a second thread pays: an exponential costs more than an addition.
 const PARALLEL: usize = 1 << 17;
 
-/// What scores are multiplied by, and how they are bounded: `cap tanh(z / cap)`.
+/// Factor of the scores, and the bounds `cap tanh(z / cap)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<C> {
     pub(super) factor: C,
@@ -21,7 +21,7 @@ pub(super) struct Scale<C> {
     pub(super) caps: [Option<C>; 2],
 }
 
-/// What is done with every row.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The sum itself, and minus infinity for excluded keys.
@@ -270,13 +270,13 @@ fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
     }
 }
 
-/// Where rows are read and written.
+/// Source and destination of rows.
 pub(super) enum Target<'a, 's, T> {
     New(&'a [T], &'a mut Stream<'s, T>),
     InPlace(&'a mut [T]),
 }
 
-/// The rows from `first` on.
+/// The rows starting at `first`.
 struct Rows<'a, 's, T, C> {
     pass: &'a Pass<'a, C>,
     first: usize,
