@@ -181,7 +181,7 @@ pub fn read_file(reader: &mut (impl Read + Seek), unknown: UnknownKeys) -> Resul
 /// Returns an error if
 /// - the architecture is missing, or a value has the wrong type,
 /// - widths are missing or do not fit, or the type of the scaling is unknown,
-/// - the number of factors is not that of the pairs,
+/// - the number of factors is not the number of pairs,
 /// - the architecture is unknown, or a key about rotary embeddings has no effect, and `unknown` is
 ///   [`UnknownKeys::Reject`].
 pub fn read(

@@ -190,8 +190,8 @@ impl FourierFeatures {
     }
 
     /// Returns the frequencies in radians per unit of a coordinate (after
-    /// [`FourierConfig::coordinates`]), correctly rounded: one of each phase, or with a matrix those of
-    /// all coordinates for each phase.
+    /// [`FourierConfig::coordinates`]), correctly rounded: one for each phase, or with a matrix one
+    /// for each phase and coordinate.
     pub fn rates(&self) -> &[f64] {
         &self.inner.rates
     }

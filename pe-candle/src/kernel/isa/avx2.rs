@@ -276,7 +276,7 @@ impl pulp::NullaryFnOnce for Group<'_> {
 }
 
 impl Avx2 {
-    /// Computes the random words of the 16 blocks from that of the low and high word on.
+    /// Computes the random words of 16 blocks, starting at the block with the low and high word.
     #[inline(always)]
     fn group(self, keys: &Keys<__m256i>, low: u32, high: u32) -> [[__m256i; 2]; 4] {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);

@@ -187,7 +187,7 @@ impl Isa for V4 {
     }
 }
 
-/// Computes the random words of the 16 blocks from that of the low and high word on.
+/// Computes the random words of 16 blocks, starting at the block with the low and high word.
 #[inline(always)]
 fn group(isa: V4, keys: &Keys<__m512i>, low: u32, high: u32) -> [__m512i; 4] {
     let f = isa.avx512f;

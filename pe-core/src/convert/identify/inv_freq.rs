@@ -1,4 +1,4 @@
-//! Bases and scalings of rotary frequencies from their numbers.
+//! Bases and scalings of rotary frequencies from their values.
 
 use super::estimate::{exp, ln, pow, simplest, snapped};
 use super::view::{compare_with, precision};

@@ -1,4 +1,4 @@
-//! Tables of cosines or sines of rotary embeddings from their numbers. They begin at position 0.
+//! Tables of cosines or sines of rotary embeddings from their entries. They begin at position 0.
 
 use super::estimate::{cos_sin, rate_of_wave, snapped};
 use super::inv_freq::classify;

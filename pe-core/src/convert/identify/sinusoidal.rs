@@ -1,4 +1,4 @@
-//! Sinusoidal tables from their numbers.
+//! Sinusoidal tables from their entries.
 //!
 //! ```text
 //! columns that are on a circle ─► radians per row ─► ratio of neighboring pairs ─► base and spacing

@@ -17,7 +17,7 @@ const STEPS: usize = 3;
 /// The most pairs of tokens that are listed.
 const LISTED: usize = 12;
 
-/// Moving by k positions turns each (sin, cos) pair of an encoding by one angle, wherever the move
+/// Moving by k positions rotates each (sin, cos) pair of an encoding by one angle, wherever the move
 /// starts: PE(p + k) = R(k) PE(p) with `[[c, s], [-s, c]]` on each pair.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SameShift {

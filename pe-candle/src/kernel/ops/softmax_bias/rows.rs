@@ -174,7 +174,7 @@ impl<C: Real> Pass<'_, C> {
     }
 }
 
-/// Bounds numbers by a cap.
+/// Bounds values by a cap.
 #[inline(always)]
 fn bound<C: Real>(cap: Option<C>, z: &mut [C]) {
     if let Some(cap) = cap {
@@ -205,7 +205,7 @@ pub(super) fn scaled<I: Isa, T: Activation>(
     }
 }
 
-/// Returns the sum of the numbers, in lanes: the same additions in the same order on every instruction set.
+/// Returns the sum of the values, in lanes: the same additions in the same order on every instruction set.
 #[inline(always)]
 pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     let ops = C::ops(isa);
@@ -228,7 +228,7 @@ pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     lanes[0]
 }
 
-/// Returns the largest of the numbers that is not NaN, or minus infinity.
+/// Returns the largest of the values that is not NaN, or minus infinity.
 #[inline(always)]
 fn largest<C: Real>(z: &[C]) -> C {
     let (chunks, few) = z.as_chunks::<CHUNK>();
@@ -248,7 +248,7 @@ fn largest<C: Real>(z: &[C]) -> C {
     few.iter().fold(most, larger)
 }
 
-/// Replaces numbers by their softmax. Without a number above minus infinity the weights are zero. A NaN, and plus infinity, make
+/// Replaces values by their softmax. Without a value above minus infinity the weights are zero. A NaN, and plus infinity, make
 /// all of them NaN.
 #[inline(always)]
 fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {

@@ -70,7 +70,7 @@ impl Term {
         matches!(self.read, Read::Gate)
     }
 
-    /// Returns the numbers of sequences and heads that `count` values are those of.
+    /// Returns the numbers of sequences and heads that `count` values belong to.
     pub(crate) fn owners(&self, count: usize) -> [usize; 2] {
         let (parts, [batch, head]) = (count / self.len.max(1), self.steps);
         match (batch, head) {
