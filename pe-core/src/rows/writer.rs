@@ -57,7 +57,7 @@ impl Rows {
         Self::exact_later(frequencies, limbs, columns)
     }
 
-    /// The same with frequencies that are computed when they are needed.
+    /// Does the same with frequencies that are computed when they are needed.
     pub(crate) fn exact_later(frequencies: Frequencies, limbs: Limbs, columns: Columns) -> Self {
         Self {
             columns,

@@ -163,7 +163,7 @@ pub(super) fn unrotated_period(architecture: &str) -> Option<u64> {
     matches!(architecture, "llama4" | "smollm3").then_some(4)
 }
 
-/// Whether layers of full attention have no rotary embedding, if the model has a sliding window.
+/// Returns whether layers of full attention have no rotary embedding, if the model has a sliding window.
 pub(super) fn only_sliding_rotates(architecture: &str) -> bool {
     matches!(
         architecture,

@@ -147,7 +147,7 @@ impl Family {
         }
     }
 
-    /// A part of the head is for positions alone.
+    /// States that a part of the head is for positions alone.
     pub(super) const fn part(self, head_dim: usize) -> Self {
         Self {
             separate: true,

@@ -191,7 +191,7 @@ impl Section for SameShift {
     }
 }
 
-/// A sentence, the place of its second word (or the last place that leaves room), and a
+/// Returns a sentence, the place of its second word (or the last place that leaves room), and a
 /// number of steps.
 fn choose(sentences: &[Sentence]) -> Option<(usize, usize, usize)> {
     let start_of = |sentence: &Sentence| {

@@ -43,7 +43,7 @@ impl Real for f32 {
     const ONE: f32 = 1.0;
     const MINUS_INFINITY: f32 = f32::NEG_INFINITY;
 
-    /// Cephes' `expf`: x = n ln 2 + r, and a polynomial of degree 7 in r.
+    /// Does what Cephes' `expf` does: x = n ln 2 + r, and a polynomial of degree 7 in r.
     #[inline(always)]
     fn exp(x: f32) -> f32 {
         /// Added to a number below 2^22 it rounds to an integer, which is in the last bits.
@@ -71,7 +71,7 @@ impl Real for f32 {
         if x < LEAST { 0.0 } else { power }
     }
 
-    /// Cephes' `tanhf`.
+    /// Does what Cephes' `tanhf` does.
     #[inline(always)]
     fn tanh(x: f32) -> f32 {
         let size = x.abs();
@@ -98,7 +98,7 @@ impl Real for f64 {
     const ONE: f64 = 1.0;
     const MINUS_INFINITY: f64 = f64::NEG_INFINITY;
 
-    /// x = n ln 2 + r, and the Taylor polynomial of degree 13 in r, which omits less than 2^-57.
+    /// Evaluates x = n ln 2 + r, and the Taylor polynomial of degree 13 in r, which omits less than 2^-57.
     #[inline(always)]
     fn exp(x: f64) -> f64 {
         const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -130,7 +130,7 @@ impl Real for f64 {
         if x < LEAST { 0.0 } else { power }
     }
 
-    /// Cephes' `tanh`.
+    /// Does what Cephes' `tanh` does.
     #[inline(always)]
     fn tanh(x: f64) -> f64 {
         let size = x.abs();
