@@ -45,6 +45,7 @@ mod dispatch;
 mod element;
 mod half_bits;
 mod isa;
+mod join;
 mod mask;
 mod ops;
 pub(crate) mod philox;
@@ -56,10 +57,12 @@ mod words;
 
 pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
+pub(crate) use join::join;
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{
     AddEncoding, AddTrained, AngleRotation, Direction, GatherSum, Gathering, Outcome, Packed, Read,
     Rotation, Rules, ScaledDropout, Side, SoftmaxBias, Term, bias_dtype,
 };
 pub use plan::{Plan, Route};
+pub(crate) use raw::threads;
 pub(crate) use token_rows::TokenRows;

@@ -65,7 +65,8 @@ pub(crate) mod scores;
 pub(crate) mod sinusoid;
 pub(crate) mod t5;
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Error, Result, Tensor, bail};
+use pe_core::hf_config::HfBias;
 
 use crate::kernel::{Plan, Read, Term};
 use crate::tensors::memory;
@@ -79,6 +80,14 @@ pub use scores::{
 };
 pub use sinusoid::{RelativeDistances, RelativeSinusoid, RelativeSinusoidConfig};
 pub use t5::{T5Bias, T5BiasConfig};
+
+/// Returns the error about a `config.json` that states another bias than the wanted one, or none.
+fn other_bias(wanted: &str, found: Option<HfBias>) -> Error {
+    Error::msg(match found {
+        Some(found) => format!("the model has no {wanted}, but {found:?}"),
+        None => format!("the model has no {wanted}, nor another bias that its config.json states"),
+    })
+}
 
 /// Bias of the scores of one call: small tensors, and the rule by which each row of scores reads them.
 ///

@@ -7,8 +7,8 @@ use pe_core::{
     AlibiConfig, Element, alibi_distances, alibi_positions, alibi_slopes, relative_distances,
 };
 
-use super::AttentionBias;
 use super::by_distance::ByDistance;
+use super::{AttentionBias, other_bias};
 use crate::tensors::convert::table_to_tensor;
 
 /// Attention with linear biases (Press et al., 2021): `-slope x |query - key|`, symmetric.
@@ -85,8 +85,7 @@ impl Alibi {
     ) -> Result<Self> {
         match hf_config::read_bias(config)? {
             Some(HfBias::Alibi(config)) => Self::new(config, dtype, device),
-            Some(other) => bail!("the model has no ALiBi, but {other:?}"),
-            None => bail!("the model has no ALiBi, nor another bias that its config.json states"),
+            other => Err(other_bias("ALiBi", other)),
         }
     }
 

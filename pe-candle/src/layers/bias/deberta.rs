@@ -1,12 +1,14 @@
 //! The disentangled scores of DeBERTa: content to position, and position to content.
 
+mod weights;
+
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{DebertaBuckets, DebertaBucketsConfig, relative_distances};
 
-use super::AttentionBias;
+use super::{AttentionBias, other_bias};
 use crate::kernel::{Read, Term};
 
 /// Configuration of a [`DebertaBias`]: plain data, checked by the layer's constructor.
@@ -61,7 +63,7 @@ impl DebertaBiasConfig {
                 content_to_position,
                 position_to_content,
             }),
-            other => bail!("the model has no disentangled bias, but {other:?}"),
+            other => Err(other_bias("disentangled bias", other)),
         }
     }
 
@@ -76,7 +78,8 @@ impl DebertaBiasConfig {
 /// The disentangled scores of DeBERTa v2 and v3.
 ///
 /// The reference gathers `[batch, heads, q_len, kv_len]` twice, from indices that it repeats over the batch. Here both gathers are reads of the
-/// pass over the scores, by one list of rows per distance.
+/// pass over the scores, by one list of rows per distance. [`weights`](Self::weights) computes a whole layer, and [`bias`](Self::bias) is for
+/// scores of your own.
 ///
 /// # Examples
 /// ```

@@ -139,33 +139,7 @@ impl<'a> Call<'a> {
         if let Some(bias) = bias {
             bias.check(dims)?;
         }
-        let [batch, _, q_len, kv_len] = dims;
-        match mask.rules.padding {
-            Some((_, of)) if of != [batch, kv_len] => {
-                bail!(
-                    "a padding mask of shape {of:?} does not go with scores of shape {:?}",
-                    scores.dims()
-                )
-            }
-            _ => {}
-        }
-        match &mask.rules.packed {
-            Some(packed)
-                if packed.kv_len != kv_len
-                    || mask.rules.offset.saturating_add(q_len) > packed.keys.len() =>
-            {
-                let (queries, keys) = (packed.keys.len(), packed.kv_len);
-                let offset = mask.rules.offset;
-                let packed = match queries == keys {
-                    true => format!("{keys} packed tokens"),
-                    false => format!("{queries} packed queries and {keys} packed keys"),
-                };
-                bail!(
-                    "{packed} do not go with {q_len} queries from position {offset} on and {kv_len} keys"
-                )
-            }
-            _ => {}
-        }
+        mask.check(scores.dims(), dims)?;
         Ok(Self {
             bias,
             scale,

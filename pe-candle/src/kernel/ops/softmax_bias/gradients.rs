@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use candle_core::{Result, bail};
 
 use super::exp::Real;
-use super::rows::{Outcome, Scale, Terms, add, gate, place, scaled, share, sum, tiles, write};
+use super::rows::{Outcome, Scale, add, gate, place, scaled, share, sum, tiles, write};
 use super::rules::Rules;
-use super::terms::Term;
+use super::terms::{Term, Terms};
 use super::tile::Tile;
 use crate::kernel::element::Activation;
 use crate::kernel::isa::{Isa, Level, Work};

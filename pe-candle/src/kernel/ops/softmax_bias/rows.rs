@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::exp::Real;
+use super::image::Image;
 use super::rules::Rules;
-use super::terms::Term;
+use super::terms::Terms;
 use super::tile::Tile;
 use crate::kernel::element::Activation;
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
@@ -29,9 +30,6 @@ pub(crate) enum Outcome {
     /// The softmax, and zero for excluded keys. A row without keys is zero.
     Weights,
 }
-
-/// The terms with their values.
-pub(super) type Terms<'a, C> = [Option<(&'a Term, &'a [C])>; 2];
 
 /// Returns the factor of the terms in a row: the value of the term that is a gate, or 1.
 #[inline(always)]
@@ -158,10 +156,17 @@ impl<C: Real> Pass<'_, C> {
         z[..keys.start].fill(outside);
         z[keys.end..].fill(outside);
         let z = &mut z[keys.clone()];
-        scaled(isa, &xs[keys.clone()], self.scale.factor, z);
-        let [of_scores, of_sums] = self.scale.caps;
-        bound(of_scores, z);
-        add(&self.terms, tiles, (at, self.dims[2]), &keys, z);
+        let ([of_scores, of_sums], xs) = (self.scale.caps, &xs[keys.clone()]);
+        match Image::of(&self.terms, at) {
+            Some(image) if of_scores.is_none() => {
+                image.add_scaled(isa, xs, self.scale.factor, &keys, z);
+            }
+            _ => {
+                scaled(isa, xs, self.scale.factor, z);
+                bound(of_scores, z);
+                add(&self.terms, tiles, (at, self.dims[2]), &keys, z);
+            }
+        }
         bound(of_sums, z);
         if let Some(padding) = self.rules.padding(batch, width) {
             for (z, kept) in z.iter_mut().zip(&padding[keys]) {

@@ -48,6 +48,15 @@ impl Rules {
         Some(&all[batch * kv_len..][..kv_len])
     }
 
+    /// Returns the rules for one of the sequences.
+    pub(crate) fn of_sequence(&self, batch: usize, kv_len: usize) -> Self {
+        let padding = self.padding(batch, kv_len);
+        Self {
+            padding: padding.map(|kept| (kept.into(), [1, kv_len])),
+            ..self.clone()
+        }
+    }
+
     /// Returns 1 for each excluded key of scores `[batch, heads, q_len, kv_len]`, or `None` if nothing is excluded.
     pub(crate) fn excluded(&self, [batch, heads, q_len, kv_len]: [usize; 4]) -> Option<Vec<u8>> {
         let Self { before, after, .. } = self;

@@ -46,6 +46,9 @@ pub(crate) struct Term {
     pub(crate) read: Read,
 }
 
+/// The terms of a pass with their values.
+pub(super) type Terms<'a, C> = [Option<(&'a Term, &'a [C])>; 2];
+
 impl Term {
     /// Returns the term of contiguous values `[batch, heads, len]`, of which one sequence or head serves all.
     pub(crate) fn new([batch, heads]: [usize; 2], len: usize, read: Read) -> Self {
@@ -316,7 +319,10 @@ impl Term {
 
 /// Lists the runs of keys in one row of an image `width` wide: the row, the first column, and the place among the keys.
 #[inline(always)]
-fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
+pub(super) fn runs(
+    width: usize,
+    keys: Range<usize>,
+) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
     let (mut row, mut column, mut at, len) =
         (keys.start / width, keys.start % width, 0, keys.len());
     std::iter::from_fn(
