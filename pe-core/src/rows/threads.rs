@@ -31,7 +31,7 @@ const SHARES: u64 = 4;
 const SMALLEST: usize = 16 << 20;
 
 impl Threads {
-    /// The rows of one piece, or `None` for a table of one piece.
+    /// Returns the rows of one piece, or `None` for a table of one piece.
     pub(crate) fn piece(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {
         let bytes = rows.saturating_mul(row_bytes as u64);
         let pieces = match self {
@@ -48,7 +48,7 @@ impl Threads {
     }
 }
 
-/// The number of threads of the current pool.
+/// Returns the number of threads of the current pool.
 fn pool_size() -> usize {
     #[cfg(feature = "rayon")]
     return rayon::current_num_threads();

@@ -275,7 +275,7 @@ impl<I: Isa, T: Activation> Scale<I, T> {
         Self { factor, zero }
     }
 
-    /// Scales as Candle's `affine(scale, 0)` does, which turns -0 into +0.
+    /// Scales as Candle's `affine(scale, 0)` does, which changes -0 to +0.
     #[inline(always)]
     pub(super) fn of(&self, isa: I, x: Chunk<I, T>) -> Chunk<I, T> {
         let ops = T::Compute::ops(isa);
