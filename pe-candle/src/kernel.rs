@@ -1,8 +1,9 @@
 //! Fused kernels for the CPU: one pass over the activations.
 //!
-//! Each kernel has a reference composed of Candle's own operations (`layers/reference.rs`,
-//! `layers/rotary/reference.rs`, and the path of GPUs in `layers/dropout/op.rs`), and gives the same bits, on every
-//! instruction set and for any number of threads.
+//! Each kernel has a reference composed of Candle's own operations (`layers/reference.rs`, `reference.rs` in the folders of
+//! the other layers, and the path of GPUs in `layers/dropout/op.rs`), and gives the same bits, on every instruction set and
+//! for any number of threads. Two kernels differ from their references in the last bits: the softmax with a bias has an
+//! exponential of its own, and the rotation by angles has the exact cosines and sines.
 //!
 //! The instruction set is chosen at run time (`isa/level.rs`). All unsafe code is in `raw/`, which imports nothing of the
 //! crate.
@@ -44,6 +45,7 @@ mod dispatch;
 mod element;
 mod half_bits;
 mod isa;
+mod join;
 mod mask;
 mod ops;
 pub(crate) mod philox;
@@ -55,10 +57,12 @@ mod words;
 
 pub(crate) use dispatch::Fused;
 pub(crate) use isa::Level;
+pub(crate) use join::join;
 pub(crate) use mask::{Mask, Masking};
 pub(crate) use ops::{
     AddEncoding, AddTrained, AngleRotation, Direction, GatherSum, Gathering, Outcome, Packed, Read,
     Rotation, Rules, ScaledDropout, Side, SoftmaxBias, Term, bias_dtype,
 };
 pub use plan::{Plan, Route};
+pub(crate) use raw::threads;
 pub(crate) use token_rows::TokenRows;

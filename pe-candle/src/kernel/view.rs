@@ -16,7 +16,7 @@ const BLOCK: usize = 1024;
 const SHORT: usize = 64;
 
 /// Number of elements at which a second thread starts to pay, if each is only loaded, added to, and stored.
-/// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
+/// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the L2 cache take 33 us on
 /// one thread and 43 or more on two, 1024 Ki some 140 on either.
 pub(crate) const PARALLEL: usize = 1 << 20;
 

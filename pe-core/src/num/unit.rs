@@ -1,8 +1,8 @@
-//! Fractions of 128 bits, for frequencies that are needed at once: a logarithm, an exponential, and
-//! powers with errors far below 2^-100.
+//! Fractions of 128 bits: a logarithm, an exponential, and powers with errors far below 2^-100. They give
+//! the frequencies of a new length sooner than [`Real`] numbers do.
 //!
-//! A fraction `u128` means its bits divided by 2^128. Tables are computed from [`Real`] numbers when an
-//! entry is first needed.
+//! A fraction `u128` means its bits divided by 2^128. The logarithms and exponentials of a few steps are
+//! computed from [`Real`] numbers, each when it is first needed.
 
 use std::sync::OnceLock;
 

@@ -32,7 +32,7 @@ const SHARES: u64 = 4;
 const SMALLEST: usize = 4 << 20;
 
 impl Threads {
-    /// The rows of one piece, or `None` for a table of one piece.
+    /// Returns the rows of one piece, or `None` for a table of one piece.
     pub(crate) fn piece(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {
         let bytes = rows.saturating_mul(row_bytes as u64);
         let pieces = match self {
@@ -51,14 +51,14 @@ impl Threads {
 }
 
 impl Threads {
-    /// The same for tables in memory that is still to be allocated. One thread would write blocks into the cache, and
+    /// Does the same for tables in memory that is still to be allocated. One thread would write blocks into the cache, and
     /// several need all of it cleared before: at 4 MiB two take 1.2 to 1.5 times as long as one, and at 8 MiB as long.
     pub(crate) fn piece_of_new(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {
         self.piece(rows, row_bytes / 2, block)
     }
 }
 
-/// The number of threads of the current pool.
+/// Returns the number of threads of the current pool.
 fn pool_size() -> usize {
     #[cfg(feature = "rayon")]
     return rayon::current_num_threads();

@@ -57,7 +57,7 @@ impl Rows {
         Self::exact_later(frequencies, limbs, columns)
     }
 
-    /// The same with frequencies that are computed when they are needed.
+    /// Does the same with frequencies that are computed when they are needed.
     pub(crate) fn exact_later(frequencies: Frequencies, limbs: Limbs, columns: Columns) -> Self {
         Self {
             columns,
@@ -67,7 +67,7 @@ impl Rows {
         }
     }
 
-    /// Creates the rows of f32 frequencies, whose angles are rounded to f32 and then multiplied by
+    /// Creates the rows of f32 frequencies. Their angles are rounded to f32 and then multiplied by
     /// `scale` in f32.
     pub(crate) fn recipe(inv_freq: Vec<f32>, scale: f32, columns: Columns) -> Self {
         Self {

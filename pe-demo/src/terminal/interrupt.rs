@@ -45,7 +45,7 @@ impl Interrupt {
         Ok(Self { signal })
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     pub(crate) fn asked(&self) -> bool {
         self.signal.asked.load(Ordering::SeqCst)
     }

@@ -104,7 +104,7 @@ impl LearnedGrid {
     /// or computed from one, gradients flow to it.
     ///
     /// # Errors
-    /// Returns an error if the shape of the table is not that of the configuration, or if its type is
+    /// Returns an error if the shape of the table differs from the configuration, or if its type is
     /// not a float type. Also returns the errors of [`new`](Self::new) about the configuration.
     pub fn from_table(config: LearnedGridConfig, table: Tensor) -> Result<Self> {
         config.check()?;

@@ -26,9 +26,9 @@ use crate::tensors::memory;
 ///
 /// On the CPU cosines and sines are those nearest to the real ones of the given angles, computed once per
 /// call and kept for the backward pass. Forward and backward passes are one pass over the activations each.
-/// Gradients of angles are summed in f64 over the heads and sequences that share them. They have no
-/// gradients of their own, those of the input have, to any order. On other devices, Candle's operations
-/// compute all of it.
+/// Gradients of angles are summed in f64 over the heads and sequences that share them. The gradient of the
+/// input can be differentiated again, to any order; that of the angles cannot. On other devices, Candle's
+/// operations compute all of it.
 ///
 /// # Examples
 /// ```

@@ -1,5 +1,5 @@
-//! Packed calls, as servers make them: queries and keys of many sequences side by side, without a
-//! batch, with a position for each token.
+//! Packed calls of servers: queries and keys of many sequences one after the other, without a batch, with
+//! a position for each token.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 

@@ -217,7 +217,7 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of lists is not that of the axes, or their lengths differ,
+    /// - the number of lists is not the number of axes, or their lengths differ,
     /// - a position is not finite or exceeds 2^53 in magnitude,
     /// - a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
     pub fn tables_at_reals<T: Element>(&self, positions: &[&[f64]]) -> Result<AxialTables<T>> {
@@ -228,7 +228,7 @@ impl AxialRotary {
     /// hold the positions of all of them.
     ///
     /// # Errors
-    /// Returns an error if the lists cannot be divided into so many sequences. Also returns the errors of
+    /// Returns an error if the lists cannot be divided into `sequences` equal parts. Also returns the errors of
     /// [`tables_at_reals`](Self::tables_at_reals).
     pub fn batch_tables_at_reals<T: Element>(
         &self,
@@ -270,7 +270,7 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of sizes is another one,
+    /// - the number of sizes does not match the axes,
     /// - the grid has more than 2^28 tokens, or cannot be divided into the squares of its order,
     /// - a position exceeds 2^53 in magnitude.
     ///

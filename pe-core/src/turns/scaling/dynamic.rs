@@ -32,7 +32,7 @@ const TERMS: usize = 16;
 const FROM_BEFORE: usize = 32;
 
 impl Quick {
-    /// Returns `None` for settings whose frequencies may rise, for factors that are not fractions of 64 bits, and for
+    /// Returns `None` for settings with frequencies that may rise, for factors that are not fractions of 64 bits, and for
     /// settings that [`exact`] rejects.
     pub(crate) fn new(factor: f64, context: &Context) -> Option<Self> {
         let (trained, _) = lengths(factor, context).ok()?;

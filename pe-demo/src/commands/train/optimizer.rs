@@ -63,7 +63,7 @@ impl AdamW {
         }
     }
 
-    /// The learning rate of a step, counted from 1.
+    /// Returns the learning rate of a step, counted from 1.
     pub(super) fn learning_rate(config: &AdamWConfig, step: u64) -> f64 {
         let (step, warm_up) = (step.max(1) as f64, config.warm_up.max(1) as f64);
         config.learning_rate * (step / warm_up).min((warm_up / step).sqrt())
@@ -101,7 +101,7 @@ impl AdamW {
         Ok(norm)
     }
 
-    /// The moments, as tensors for a file.
+    /// Returns the moments, as tensors for a file.
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let mut state = Vec::new();
         for Weight { name, var, moments } in &self.weights {
@@ -135,7 +135,7 @@ impl AdamW {
 /// Before the names of the moments in files.
 const PREFIXES: [&str; 2] = ["adam.mean.", "adam.square."];
 
-/// 1 - beta^(n + 1) from 1 - beta^n.
+/// Computes 1 - beta^(n + 1) from 1 - beta^n.
 fn advance(corrections: [f64; 2]) -> [f64; 2] {
     let [mean, square] = corrections;
     [

@@ -77,7 +77,7 @@ impl Sentences {
         })
     }
 
-    /// A sentence of training: of `SHORTEST..=longest` tokens.
+    /// Draws a sentence of training: of `SHORTEST..=longest` tokens.
     pub(super) fn train(&self, index: u64, longest: usize) -> Example {
         let mut draws = Draws::new(self.seed, Stream::Train, index);
         let len = SHORTEST + draws.below(longest.saturating_sub(SHORTEST) + 1);

@@ -244,7 +244,7 @@ impl Results {
         chart::draw(page, &curves);
     }
 
-    /// Every file that was written.
+    /// Lists every file that was written.
     fn files(&self, page: &mut Page) {
         page.heading("Files");
         for (kind, files) in [

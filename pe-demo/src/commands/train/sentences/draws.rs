@@ -31,7 +31,7 @@ impl Draws {
         }
     }
 
-    /// A number below `bound`, which is small: all equally likely up to `bound / 2^32`.
+    /// Draws a number below `bound`, which is small: all equally likely up to `bound / 2^32`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         if self.words.is_empty() {
             let (low, high) = (self.index as u32, (self.index >> 32) as u32);
