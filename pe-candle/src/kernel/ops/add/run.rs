@@ -2,9 +2,12 @@
 
 use std::mem::take;
 
+use pulp::bytemuck::Pod;
+use pulp::cast;
+
 use crate::kernel::element::{Activation, Chunk, Compute, Entry};
 use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
-use crate::kernel::mask::Mask;
+use crate::kernel::mask::{GROUP, Mask};
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
 use crate::kernel::words::Words;
@@ -319,7 +322,9 @@ fn replace_aligned<T: Activation, P: Copy + Default>(
 
 /// Replaces as many elements as there are entries, starting at index `first`, with the words of a mask.
 #[inline(always)]
-fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
+// Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
+#[allow(clippy::redundant_closure)]
+fn replace_masked<I: Isa, T: Activation, P: Pod + Default>(
     stream: &mut Stream<'_, T>,
     words: &mut Words<I>,
     mut first: usize,
@@ -332,28 +337,61 @@ fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
         lead = (first.next_multiple_of(4) - first).min(entries.len());
     }
     while !entries.is_empty() {
-        let wanted = match take(&mut lead) {
-            0 => entries.len(),
-            lead => lead,
-        };
-        let words = words.from(first, wanted);
-        let len = if words.len() < wanted {
-            words.len() / CHUNK * CHUNK
-        } else {
-            wanted
-        };
-        let (now, later) = entries.split_at(len);
-        // Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
-        #[allow(clippy::redundant_closure)]
-        replace(
-            stream,
-            now,
-            &words[..len],
-            #[inline(always)]
-            |x, entries, words| f(x, entries, words),
-        );
-        (first, entries) = (first + len, later);
+        let mut len = 0;
+        if I::GROUPS && lead == 0 {
+            let (groups, count) = words.groups(first);
+            let (whole, _) = entries.as_chunks();
+            let whole = &whole[..count.min(whole.len())];
+            stream.replace(
+                whole.iter().enumerate(),
+                #[inline(always)]
+                |x, (group, entries)| {
+                    in_chunks(
+                        (x, *entries, groups.words(group)),
+                        #[inline(always)]
+                        |x, entries, words| f(x, entries, words),
+                    )
+                },
+            );
+            len = GROUP * whole.len();
+        }
+        if len == 0 {
+            let wanted = match take(&mut lead) {
+                0 => entries.len(),
+                lead => lead,
+            };
+            let words = words.from(first, wanted);
+            len = match words.len() {
+                fewer if fewer < wanted => fewer / CHUNK * CHUNK,
+                _ => wanted,
+            };
+            replace(
+                stream,
+                &entries[..len],
+                &words[..len],
+                #[inline(always)]
+                |x, entries, words| f(x, entries, words),
+            );
+        }
+        (first, entries) = (first + len, &entries[len..]);
     }
+}
+
+/// Applies `f` to the chunks of a group: elements, entries, and words.
+#[inline(always)]
+fn in_chunks<T: Pod, P: Pod>(
+    (x, entries, words): ([T; GROUP], [P; GROUP], [u32; GROUP]),
+    f: impl Fn([T; CHUNK], [P; CHUNK], [u32; CHUNK]) -> [T; CHUNK],
+) -> [T; GROUP] {
+    let x: [[T; CHUNK]; 4] = cast(x);
+    let entries: [[P; CHUNK]; 4] = cast(entries);
+    let words: [[u32; CHUNK]; 4] = cast(words);
+    cast([
+        f(x[0], entries[0], words[0]),
+        f(x[1], entries[1], words[1]),
+        f(x[2], entries[2], words[2]),
+        f(x[3], entries[3], words[3]),
+    ])
 }
 
 /// Replaces as many elements as there are entries and words, a chunk at a time. Where less than a chunk is left, its
