@@ -64,7 +64,7 @@ pub(super) fn write(
                 totals = Some(done);
                 return Ok(());
             }
-            // An error, so that nothing is replaced; nobody sees it.
+            // An error, so that nothing is replaced. Nobody sees it.
             Ok(None) => {}
             Err(error) => failure = Some(error),
         }
