@@ -17,6 +17,7 @@ mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod patches;
+mod steps;
 pub(crate) mod tables;
 mod temperature;
 mod xpos;
