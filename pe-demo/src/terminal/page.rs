@@ -190,7 +190,7 @@ mod tests {
         let family = "👨\u{200d}👩\u{200d}👧";
         let lines = wrapped("", &family.repeat(41));
         assert_eq!(lines, [family.repeat(40), family.to_owned()]);
-        // So does a flag of two letters; an accent takes none.
+        // So does a flag of two letters. An accent takes none.
         assert_eq!(wrapped("", &"🇫🇷".repeat(41))[1], "🇫🇷");
         assert_eq!(wrapped("", &"e\u{301}".repeat(81))[1], "e\u{301}");
     }

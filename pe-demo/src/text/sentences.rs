@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 /// Sentences of different lengths. The first two consist of the same words in
-/// another order; in the first, "Hopkins" is as far before "Bay" as "Bay" before "great".
+/// another order. In the first, "Hopkins" is as far before "Bay" as "Bay" before "great".
 pub const BUILT_IN: [&str; 4] = [
     "Anthony Hopkins admired Michael Bay as a great director.",
     "Michael Bay admired Anthony Hopkins as a great director.",
@@ -182,7 +182,7 @@ impl<'a> Lines<'a> {
                 return Ok(None);
             };
             self.number += 1;
-            // A last line may have no end; that is one byte too many then.
+            // A last line may have no end. That is one byte too many then.
             bytes += line.len() as u64 + 1;
             let line = std::str::from_utf8(&line).with_context(|| self.here())?;
             let line = line.trim();

@@ -5,7 +5,7 @@
 //!              (memory is bounded)     └───────── one thread per worker ─────────┘
 //! ```
 //!
-//! A batch holds sentences of one length, so that nothing is filled up and a sentence's vector has
+//! A batch holds sentences of one length, so that nothing is padded and a sentence's vector has
 //! the bits that it has alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};

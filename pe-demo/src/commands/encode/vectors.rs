@@ -64,7 +64,7 @@ pub(super) fn write(
                 totals = Some(done);
                 return Ok(());
             }
-            // An error, so that nothing is replaced; nobody sees it.
+            // An error, so that nothing is replaced. Nobody sees it.
             Ok(None) => {}
             Err(error) => failure = Some(error),
         }
@@ -163,7 +163,7 @@ fn safetensors(
     Ok(Some(totals))
 }
 
-/// Returns the length of the header and the header, filled up so that the tensor begins at a multiple of 8.
+/// Returns the length of the header and the header, padded so that the tensor begins at a multiple of 8.
 fn header(about: &About, rows: u64, width: u64) -> Result<Vec<u8>> {
     let header = json!({
         "__metadata__": { METADATA_KEY: serde_json::to_string(about)? },

@@ -11,7 +11,7 @@ use crate::text::tokenizer::Sentence;
 
 /// The trace that the encoding leaves in the vectors of each layer.
 ///
-/// The encoding is added once, before the first layer. Residual connections carry it on; without
+/// The encoding is added once, before the first layer. Residual connections carry it on. Without
 /// them it is gone after a layer or two.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {

@@ -13,7 +13,7 @@ use crate::encoder::trained::classifier::Example;
 use crate::encoder::trained::task::Task;
 use crate::text::tokenizer::Tokenizer;
 
-/// The people, one token each; the answer is one of them.
+/// The people, one token each. The answer is one of them.
 pub(super) const PEOPLE: [&str; 16] = [
     "baker", "doctor", "driver", "dwarf", "farmer", "giant", "judge", "king", "lawyer", "painter",
     "queen", "sailor", "singer", "teacher", "thief", "witch",

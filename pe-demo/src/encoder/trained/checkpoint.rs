@@ -1,6 +1,6 @@
 //! Weights in safetensors files.
 //!
-//! A file of weights has the best weights of a training; a file of a state has all that is
+//! A file of weights has the best weights of a training. A file of a state has all that is
 //! needed to continue. Neither has a table that can be computed. Both describe the model in
 //! one JSON object under one metadata key.
 

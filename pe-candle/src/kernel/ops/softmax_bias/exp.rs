@@ -160,7 +160,7 @@ impl Real for f64 {
 mod tests {
     use super::*;
 
-    /// Returns the error of a result in units in the last place of the true value, which `f64` holds well enough.
+    /// Returns the error of a result in ulp of the true value, which `f64` holds well enough.
     fn ulp(found: f32, wanted: f64) -> f64 {
         let near = wanted.abs().max(f64::from(f32::MIN_POSITIVE)) as f32;
         let unit = f64::from(f32::from_bits(near.to_bits() + 1)) - f64::from(near);
