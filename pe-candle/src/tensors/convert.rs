@@ -118,26 +118,18 @@ pub(crate) fn cos_sin_tensors(
     by_dtype!(dtype, of(frequencies, positions, device))
 }
 
-/// Computes the cosines and sines of steps of decoding as tensors of shape `[positions, pairs]`: [`Rotary::step_tables`].
+/// Computes the cosines and sines of steps of decoding as tensors of `f32`, of shape `[positions, pairs]`:
+/// [`Rotary::step_tables`].
 ///
 /// # Errors
-/// Returns an error if `dtype` is not `f32`, `f64`, `f16`, or `bf16`. Also returns the errors of
-/// [`Rotary::step_tables`].
+/// Returns the errors of [`Rotary::step_tables`].
 pub(crate) fn step_tensors(
     rotary: &Rotary,
     positions: Range<u64>,
-    dtype: DType,
     device: &Device,
 ) -> Result<[Tensor; 2]> {
-    fn of<T: Element + WithDType>(
-        rotary: &Rotary,
-        positions: Range<u64>,
-        device: &Device,
-    ) -> Result<[Tensor; 2]> {
-        let CosSin { cos, sin } = rotary.step_tables::<T>(positions)?;
-        Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
-    }
-    by_dtype!(dtype, of(rotary, positions, device))
+    let CosSin { cos, sin } = rotary.step_tables::<f32>(positions)?;
+    Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
 }
 
 /// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`

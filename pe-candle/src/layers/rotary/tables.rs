@@ -228,7 +228,7 @@ impl Tables {
             ..
         } = self.rotary.config();
         let trained = max_position_embeddings.filter(|_| is_step(positions, seq_len))?;
-        let exact = *recipe == RotaryRecipe::Exact && self.dtype != DType::F64;
+        let exact = *recipe == RotaryRecipe::Exact && self.dtype == DType::F32;
         let own = matches!(scaling, RopeScaling::Dynamic { .. }) && exact && seq_len > trained;
         let next = |set: &Set| set.seq_lens.end().checked_add(1) == Some(seq_len);
         kept.iter().position(|set| own && next(set))
@@ -239,7 +239,7 @@ impl Tables {
         let start = seq_len.saturating_sub(1);
         let end = start.saturating_add(STEPS).min(self.limit);
         let range = start as u64..end as u64;
-        let [cos, sin] = step_tensors(&self.rotary, range, self.dtype, &self.device)?;
+        let [cos, sin] = step_tensors(&self.rotary, range, &self.device)?;
         Ok(Set {
             seq_lens: seq_len..=end,
             frequencies: None,
