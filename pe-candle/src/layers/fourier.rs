@@ -98,7 +98,7 @@ pub struct FourierFeatures {
 #[derive(Debug)]
 struct Shared {
     config: FourierFeaturesConfig,
-    /// `None` for features with a matrix, which are those of its values at the time of a call.
+    /// `None` for features with a matrix, which use its values at the time of a call.
     fixed: Option<Features>,
     dtype: DType,
     device: Device,

@@ -282,7 +282,7 @@ impl LearnedPositional {
         self.row(offset, time)
     }
 
-    /// Returns the row of position `offset`, if `len` positions from there on have rows.
+    /// Returns the row of position `offset`, if `len` positions starting there have rows.
     fn row(&self, offset: usize, len: usize) -> Result<usize> {
         let positions = self.max_seq_len();
         match offset.checked_add(len) {

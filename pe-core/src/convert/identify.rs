@@ -1,4 +1,4 @@
-//! The convention of a table from its numbers alone.
+//! The convention of a table from its entries alone.
 //!
 //! ```text
 //! entries, shape ─► vector ─► ALiBi slopes | inverse frequencies
@@ -64,7 +64,7 @@ pub enum Identified {
     /// Sines and cosines of positions in one table.
     Sinusoidal {
         /// The convention, with the recipe that most entries agree with. Where several give the same
-        /// numbers, the base is the one with the fewest digits.
+        /// entries, the base is the one with the fewest digits.
         config: SinusoidalConfig,
         /// Position of the first row.
         start: f64,
@@ -107,7 +107,7 @@ pub enum Identified {
         /// Sides of the grid.
         sides: Vec<usize>,
     },
-    /// A table of numbers that follow none of these.
+    /// A table with entries that follow none of these.
     Learned(LearnedStatistics),
     /// Not a table of positions.
     Unknown {
@@ -170,7 +170,7 @@ pub struct LearnedStatistics {
 
 /// Recognizes the convention of a table from its entries.
 ///
-/// `shape` is that of the tensor, the last axis fastest. Axes of length 1 do not count. Tables of `[rows,
+/// `shape` is the shape of the tensor, the last axis fastest. Axes of length 1 do not count. Tables of `[rows,
 /// columns]`, grids of `[height, width, columns]`, and vectors are recognized in all element types, exact or
 /// with the errors of `f32` arithmetic.
 ///
@@ -187,7 +187,7 @@ pub struct LearnedStatistics {
 /// ```
 ///
 /// # Errors
-/// Returns an error if the number of entries is not that of the shape.
+/// Returns an error if the number of entries does not match the shape.
 pub fn identify<T: Element>(values: &[T], shape: &[usize]) -> Result<Identification> {
     let count = shape
         .iter()

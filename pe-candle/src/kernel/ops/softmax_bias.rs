@@ -29,7 +29,7 @@ pub(crate) use rows::Outcome;
 pub(crate) use rules::{Packed, Rules};
 pub(crate) use terms::{Read, Term};
 
-/// `factor s + bias`, one of them bounded by `cap tanh(z / cap)`, without the keys that the rules exclude, and the softmax of it.
+/// `factor s + bias` without the keys that the rules exclude, and its softmax. `cap tanh(z / cap)` bounds the scores or the sums.
 #[derive(Debug, Clone)]
 pub(crate) struct SoftmaxBias {
     pub(crate) level: Level,
@@ -39,7 +39,7 @@ pub(crate) struct SoftmaxBias {
     /// The cap of the scores, and that of their sums with the bias.
     pub(crate) caps: [Option<f64>; 2],
     pub(crate) rules: Rules,
-    /// How the second and the third operand are read.
+    /// The terms that the second and the third operand hold.
     pub(crate) terms: [Option<Term>; 2],
     pub(crate) outcome: Outcome,
 }

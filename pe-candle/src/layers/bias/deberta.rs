@@ -221,7 +221,7 @@ impl DebertaBias {
     }
 }
 
-/// Returns the sum of both biases, or the one that there is.
+/// Returns the sum of both biases, or the only one.
 fn both(c2p: Option<AttentionBias>, p2c: Option<AttentionBias>) -> Result<AttentionBias> {
     match (c2p, p2c) {
         (Some(c2p), Some(p2c)) => c2p.and(&p2c),

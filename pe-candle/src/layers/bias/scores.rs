@@ -17,7 +17,7 @@ use crate::tensors::memory;
 ///
 /// On the CPU nothing of the shape of the scores is built but the result: the bias is read by distance, key, or grid. The exponential has
 /// an error below 1 ulp, and the bits are the same on every instruction set and for any number of threads. Gradients flow to the scores
-/// and to everything that the bias was made of. On other devices, the same is composed of Candle's operations.
+/// and to all tensors of the bias. On other devices, Candle's operations compute the same.
 ///
 /// # Examples
 /// ```

@@ -47,8 +47,8 @@ impl XposConfig {
 /// A rotary embedding with scores that decay with the distance (Y. Sun et al.: "A Length-Extrapolatable
 /// Transformer", 2022).
 ///
-/// Pair `i` of a query is rotated as usual and multiplied by a power of its `zeta`, that of a key by the
-/// inverse:
+/// Pair `i` of a query is rotated as usual and multiplied by a power of its `zeta`, and pair `i` of a key
+/// by the inverse:
 ///
 /// ```text
 /// zeta_i = (2 i / d + gamma) / (1 + gamma)                     d = rotary_dim

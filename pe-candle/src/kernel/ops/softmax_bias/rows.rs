@@ -1,4 +1,4 @@
-//! Rows of scores: biased, masked, and turned into weights.
+//! Rows of scores: biased, masked, and converted to weights.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use crate::kernel::element::Activation;
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
 
-/// Elements from which on a second thread pays: an exponential costs more than an addition.
+/// Number of elements at which a second thread pays: an exponential costs more than an addition.
 const PARALLEL: usize = 1 << 17;
 
-/// What scores are multiplied by, and how they are bounded: `cap tanh(z / cap)`.
+/// Factor of the scores, and the bounds `cap tanh(z / cap)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<C> {
     pub(super) factor: C,
@@ -22,7 +22,7 @@ pub(super) struct Scale<C> {
     pub(super) caps: [Option<C>; 2],
 }
 
-/// What is done with every row.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The sum itself, and minus infinity for excluded keys.
@@ -179,7 +179,7 @@ impl<C: Real> Pass<'_, C> {
     }
 }
 
-/// Bounds numbers by a cap.
+/// Bounds values by a cap.
 #[inline(always)]
 fn bound<C: Real>(cap: Option<C>, z: &mut [C]) {
     if let Some(cap) = cap {
@@ -210,7 +210,7 @@ pub(super) fn scaled<I: Isa, T: Activation>(
     }
 }
 
-/// Returns the sum of the numbers, in lanes: the same additions in the same order on every instruction set.
+/// Returns the sum of the values, in lanes: the same additions in the same order on every instruction set.
 #[inline(always)]
 pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     let ops = C::ops(isa);
@@ -233,7 +233,7 @@ pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     lanes[0]
 }
 
-/// Returns the largest of the numbers that is not NaN, or minus infinity.
+/// Returns the largest of the values that is not NaN, or minus infinity.
 #[inline(always)]
 fn largest<C: Real>(z: &[C]) -> C {
     let (chunks, few) = z.as_chunks::<CHUNK>();
@@ -253,7 +253,7 @@ fn largest<C: Real>(z: &[C]) -> C {
     few.iter().fold(most, larger)
 }
 
-/// Replaces numbers by their softmax. Without a number above minus infinity the weights are zero. A NaN, and plus infinity, make
+/// Replaces values by their softmax. Without a value above minus infinity the weights are zero. A NaN, and plus infinity, make
 /// all of them NaN.
 #[inline(always)]
 fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
@@ -275,13 +275,13 @@ fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
     }
 }
 
-/// Where rows are read and written.
+/// Source and destination of rows.
 pub(super) enum Target<'a, 's, T> {
     New(&'a [T], &'a mut Stream<'s, T>),
     InPlace(&'a mut [T]),
 }
 
-/// The rows from `first` on.
+/// The rows starting at `first`.
 struct Rows<'a, 's, T, C> {
     pass: &'a Pass<'a, C>,
     first: usize,

@@ -1,4 +1,4 @@
-//! Which keys a query may attend to, as rules.
+//! Rules for the keys that a query may attend to.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -18,8 +18,8 @@ impl DebertaBias {
     /// Computes the weights of a whole layer, `softmax(scale (q k^T + c2p + p2c))`, `[batch, heads, q_len, kv_len]`.
     ///
     /// These are the weights of [`softmax_with_bias`] with [`bias`](Self::bias), and the arguments are those of `bias`. A product of queries
-    /// and keys and two with the embeddings are as large as the weights. On the CPU they are computed here for a few heads at a time
-    /// and not kept, for gradients neither. Gradients flow to all four tensors.
+    /// and keys and two with the embeddings are as large as the weights. On the CPU this method computes them for a few heads at a
+    /// time and keeps none of them, not even for gradients. Gradients flow to all four tensors.
     ///
     /// # Examples
     /// ```
