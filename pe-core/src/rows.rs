@@ -1,4 +1,8 @@
 //! Many entries at once: rows, written by the method that suits their number.
+//!
+//! [`writer`] writes tables, single positions, and blocks. It chooses by [`plan`]: consecutive rows come from the [`recurrence`], and
+//! others from polynomials ([`single`]). Either way [`lane`] rounds the values and tests them, and
+//! [`sincos`](crate::sincos) computes the hard cases again. [`columns`] are the places of a pair in a row.
 
 pub(crate) mod angles;
 pub(crate) mod columns;

@@ -181,7 +181,7 @@ pub fn read_file(reader: &mut (impl Read + Seek), unknown: UnknownKeys) -> Resul
 /// Returns an error if
 /// - the architecture is missing, or a value has the wrong type,
 /// - widths are missing or do not fit, or the type of the scaling is unknown,
-/// - the number of factors is not that of the pairs,
+/// - the number of factors is not the number of pairs,
 /// - the architecture is unknown, or a key about rotary embeddings has no effect, and `unknown` is
 ///   [`UnknownKeys::Reject`].
 pub fn read(
@@ -275,7 +275,7 @@ fn layers(
     let base = keys.float("rope.freq_base", "the base of the frequencies")?;
     let base = base.unwrap_or(10_000.0);
     let longest = keys.count("context_length", "the longest sequence")?;
-    let scaling = scaling(keys, architecture, rotary_dim, factors, longest)?;
+    let scaling = scaling(keys, architecture, rotary_dim / 2, factors, longest)?;
     let mrope = mrope(keys, pairs, rotary_dim)?;
     let layer = |layer_type: Option<&str>, head_dim, rotary_dim, base, scaling| HfLayer {
         layer_type: layer_type.map(str::to_owned),
@@ -374,100 +374,85 @@ fn mrope(keys: &mut Keys<'_>, pairs: Pairs, rotary_dim: usize) -> Result<Option<
 fn scaling(
     keys: &mut Keys<'_>,
     architecture: &str,
-    rotary_dim: usize,
+    pairs: usize,
     factors: &GgufFactors,
     longest: Option<usize>,
 ) -> Result<RopeScaling> {
-    let pairs = rotary_dim / 2;
     let kind = keys.text("rope.scaling.type", "chooses the scaling")?;
     let kind = kind.unwrap_or("linear");
-    let factor = keys.float("rope.scaling.factor", "divides frequencies")?;
-    let factor = match factor {
-        Some(factor) => Some(factor),
-        None => keys.float("rope.scale_linear", "divides frequencies; the older name")?,
-    };
-    // 0 means none. Files without a type have a factor of their own.
-    let factor = factor
-        .filter(|factor| *factor != 0.0 && kind != "none")
-        .unwrap_or(1.0);
-    let original = keys.count(
-        "rope.scaling.original_context_length",
-        "the original training length",
-    )?;
-    let original = original.filter(|original| *original > 0).or(longest);
-    let attention = keys.float("rope.scaling.attn_factor", "multiplies cosines and sines")?;
-    let attention = attention.unwrap_or(1.0);
-    keys.ignore(
-        "rope.scaling.finetuned",
-        "describes how the model was trained; no effect",
-    );
-    let ramp = match kind {
-        "yarn" => yarn(keys, architecture, factor, original)?,
-        _ => None,
-    };
     if !["none", "linear", "longrope", "yarn"].contains(&kind) {
         let why = format!("rope.scaling.type is \"{kind}\"; known: none, linear, longrope, yarn");
         return Err(problem(why));
     }
-    // YaRN divides by the factor itself.
-    let factor = if ramp.is_some() { 1.0 } else { factor };
-    // The product of two f32 values is exact.
-    let divisors = |list: &[f32]| -> Result<Vec<f64>> {
-        if list.len() != pairs {
-            let why = format!("{} factors are given for {pairs} pairs", list.len());
-            return Err(problem(why));
-        }
-        Ok(list
-            .iter()
-            .map(|value| f64::from(*value) * factor)
-            .collect())
+    let factor = match keys.float("rope.scaling.factor", "divides frequencies")? {
+        Some(factor) => Some(factor),
+        None => keys.float("rope.scale_linear", "divides frequencies; the older name")?,
     };
-    Ok(match factors {
-        GgufFactors {
-            freqs: Some(_),
-            short_long: Some(_),
-        } => {
-            return Err(problem(
-                "has both rope_freqs.weight and rope_factors_long.weight",
-            ));
-        }
-        GgufFactors {
-            short_long: Some(_),
-            ..
-        } if ramp.is_some() => {
-            let why = "rope.scaling.type is \"yarn\" and rope_factors_long.weight is there: llama.cpp \
-                       would apply YaRN's ramp to frequencies that depend on the length, which no \
-                       released model has; factors by length need the type \"longrope\"";
-            return Err(problem(why));
-        }
-        GgufFactors {
-            short_long: Some((short, long)),
-            ..
-        } => {
+    // 0 means none. Files without a type have a factor of their own.
+    let factor = factor.filter(|factor| *factor != 0.0 && kind != "none");
+    let factor = factor.unwrap_or(1.0);
+    let key = "rope.scaling.original_context_length";
+    let original = keys.count(key, "the original training length")?;
+    let original = original.filter(|original| *original > 0).or(longest);
+    let attention_factor =
+        keys.float("rope.scaling.attn_factor", "multiplies cosines and sines")?;
+    let attention_factor = attention_factor.unwrap_or(1.0);
+    let key = "rope.scaling.finetuned";
+    keys.ignore(key, "describes how the model was trained; no effect");
+    let yarn = match kind {
+        "yarn" => yarn(keys, architecture, factor, original)?,
+        _ => None,
+    };
+    // YaRN divides by the factor itself.
+    let factor = if yarn.is_some() { 1.0 } else { factor };
+    match (&factors.freqs, &factors.short_long) {
+        (Some(_), Some(_)) => Err(problem(
+            "has both rope_freqs.weight and rope_factors_long.weight",
+        )),
+        (None, Some(_)) if yarn.is_some() => Err(problem(
+            "rope.scaling.type is \"yarn\" and rope_factors_long.weight is there: llama.cpp would apply \
+             YaRN's ramp to frequencies that depend on the length, which no released model has; factors \
+             by length need the type \"longrope\"",
+        )),
+        (None, Some((short, long))) => {
             let original = original.ok_or_else(|| problem("context_length is missing"))?;
-            RopeScaling::LongRope(LongRopeScaling {
-                attention_factor: Some(attention),
-                ..LongRopeScaling::new(divisors(short)?, divisors(long)?, original)
-            })
+            let (short, long) = (
+                divisors(short, factor, pairs)?,
+                divisors(long, factor, pairs)?,
+            );
+            Ok(RopeScaling::LongRope(LongRopeScaling {
+                attention_factor: Some(attention_factor),
+                ..LongRopeScaling::new(short, long, original)
+            }))
         }
-        GgufFactors {
-            freqs: Some(freqs), ..
-        } => RopeScaling::Divided {
-            divisors: divisors(freqs)?,
-            attention_factor: attention,
-            yarn: ramp,
-        },
-        _ if attention != 1.0 => RopeScaling::Divided {
+        (Some(freqs), None) => Ok(RopeScaling::Divided {
+            divisors: divisors(freqs, factor, pairs)?,
+            attention_factor,
+            yarn,
+        }),
+        (None, None) if attention_factor != 1.0 => Ok(RopeScaling::Divided {
             divisors: vec![factor; pairs],
-            attention_factor: attention,
-            yarn: ramp,
-        },
-        _ => match ramp {
+            attention_factor,
+            yarn,
+        }),
+        (None, None) => Ok(match yarn {
             Some(yarn) => RopeScaling::Yarn(yarn),
             None if factor != 1.0 => RopeScaling::Linear { factor },
             None => RopeScaling::Default,
-        },
-    })
+        }),
+    }
+}
+
+/// Returns the products of a factor and those of the pairs. The product of two f32 values is exact.
+fn divisors(list: &[f32], factor: f64, pairs: usize) -> Result<Vec<f64>> {
+    if list.len() != pairs {
+        let why = format!("{} factors are given for {pairs} pairs", list.len());
+        return Err(problem(why));
+    }
+    Ok(list
+        .iter()
+        .map(|value| f64::from(*value) * factor)
+        .collect())
 }
 
 /// Returns the ramp of YaRN, or `None` for a file without one, which divides all frequencies alike.
@@ -500,14 +485,14 @@ fn yarn(
         "is computed from the factor; no effect",
     );
     let part = "part of the attention factor";
-    let multiplier = match architectures::reads_log_multiplier(architecture) {
+    let multiplier = match architectures::log_multiplier_factor(architecture) {
         None => None,
         Some(times) => keys
             .float("rope.scaling.yarn_log_multiplier", part)?
             .map(|stated| stated * times)
             .filter(|multiplier| *multiplier != 0.0),
     };
-    // llama.cpp takes the numerator of DeepSeek 2 to be the denominator.
+    // llama.cpp uses the numerator of DeepSeek 2 as the denominator.
     let numerator = match architecture {
         "deepseek2" => multiplier,
         _ => multiplier.map(|_| 1.0),

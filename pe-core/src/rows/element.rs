@@ -9,9 +9,11 @@ use crate::round::Float;
 use crate::rows::columns::Out;
 use crate::rows::lane::Lane;
 use crate::rows::plan::Plan;
+use crate::rows::single;
 use crate::rows::writer::{Positions, Rows, Writer};
 use crate::sincos::Rungs;
 use crate::table::{Memory, Table};
+use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
 /// Element type of a table: `f32`, `f64`, `f16`, or `bf16`.
@@ -56,6 +58,14 @@ pub(crate) trait Compiled: Lane {
     /// Writes the rows of the given positions.
     fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()>;
 
+    /// Does the same as [`single::fill_angles`] with the best instruction set.
+    fn fill_angles(
+        angles: &[u64],
+        frequencies: &dyn Fn() -> Vec<Frequency>,
+        position: u32,
+        row: Out<'_, Self>,
+    );
+
     /// Does the same as [`Writer::new`].
     fn writer(rows: &Rows, positions: Range<u64>) -> Writer<'_, Self>;
 
@@ -84,6 +94,17 @@ macro_rules! compiled {
             #[inline(never)]
             fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()> {
                 rows.fill_at(positions, out)
+            }
+
+            #[inline(never)]
+            fn fill_angles(
+                angles: &[u64],
+                frequencies: &dyn Fn() -> Vec<Frequency>,
+                position: u32,
+                row: Out<'_, Self>,
+            ) {
+                let arch = Plan::default().backend.arch();
+                single::fill_angles(arch, angles, frequencies, position, row);
             }
 
             #[inline(never)]

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::round::SINGLE_ERROR;
 use crate::rows::columns::{Columns, Out, PairSlices};
 use crate::rows::lane::Lane;
 use crate::sincos::double_f64::{self, RUN, Reduced};
@@ -161,6 +162,33 @@ pub(crate) fn fill_row<T: Lane>(
         }
     }
     true
+}
+
+/// Writes one row of cosines and sines from the angles of its pairs at a position, in units of 2^-64 turns, with errors
+/// below 4 units. `frequencies` computes the frequencies in full width, for entries that fail the rounding test.
+pub(crate) fn fill_angles<T: Lane>(
+    arch: Arch,
+    angles: &[u64],
+    frequencies: &dyn Fn() -> Vec<Frequency>,
+    position: u32,
+    row: Out<'_, T>,
+) {
+    let [cosines, sines] = row.0;
+    let mut pairs = PairSlices::Halves { sines, cosines };
+    for (index, angles) in angles.chunks(RUN).enumerate() {
+        let (first, count) = (index * RUN, angles.len());
+        let failed = arch.dispatch(Run {
+            angles,
+            factor: 1.0,
+            error: SINGLE_ERROR,
+            out: pairs.run(first, count),
+        });
+        if failed {
+            let (run, position) = (first..first + count, Position::Integer(position));
+            let out = pairs.run(first, count);
+            fill_by_ladder(&frequencies()[run], &Factor::ONE, position, out);
+        }
+    }
 }
 
 /// The angles of a run of pairs, in units of 2^-64 turns, at a position that is an integer (`rows::recurrence` explains why

@@ -57,7 +57,7 @@ impl Rows {
         Self::exact_later(frequencies, limbs, columns)
     }
 
-    /// The same with frequencies that are computed when they are needed.
+    /// Does the same with frequencies that are computed when they are needed.
     pub(crate) fn exact_later(frequencies: Frequencies, limbs: Limbs, columns: Columns) -> Self {
         Self {
             columns,
@@ -67,7 +67,7 @@ impl Rows {
         }
     }
 
-    /// Creates the rows of f32 frequencies, whose angles are rounded to f32 and then multiplied by
+    /// Creates the rows of f32 frequencies. Their angles are rounded to f32 and then multiplied by
     /// `scale` in f32.
     pub(crate) fn recipe(inv_freq: Vec<f32>, scale: f32, columns: Columns) -> Self {
         Self {
@@ -92,7 +92,8 @@ impl Rows {
         check_range(&positions)?;
         let (start, rows) = (positions.start, positions.end - positions.start);
         let widths = self.columns.widths();
-        if self.piece::<T>(plan, rows).is_none() {
+        let row_bytes = self.row_bytes::<T>();
+        if plan.threads.piece_of_new(rows, row_bytes, BLOCK).is_none() {
             let mut writer = Writer::new(self, plan, start, rows);
             return Table::build(rows, widths, BLOCK, &mut |block| writer.write(Out(block)));
         }
@@ -121,7 +122,8 @@ impl Rows {
                 writer.write(block);
             }
         };
-        match self.piece::<T>(plan, (out.len() / width) as u64) {
+        let rows = (out.len() / width) as u64;
+        match plan.threads.piece(rows, self.row_bytes::<T>(), BLOCK) {
             None => write(start, out),
             Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
                 write(start + (index * piece) as u64, out);
@@ -129,10 +131,10 @@ impl Rows {
         }
     }
 
-    /// Returns the rows of one piece, or `None` for rows that one thread writes.
-    fn piece<T>(&self, plan: Plan, rows: u64) -> Option<usize> {
+    /// Returns the bytes of a row of all tables.
+    fn row_bytes<T>(&self) -> usize {
         let columns: usize = self.columns.widths().iter().sum();
-        plan.threads.piece(rows, columns * size_of::<T>(), BLOCK)
+        columns * size_of::<T>()
     }
 
     /// Returns the number of rows that `out` holds, if they are complete and, starting at `start`, end
@@ -178,8 +180,7 @@ impl Rows {
             }
         };
         // A row on its own takes as long as four by recurrence.
-        let columns: usize = self.columns.widths().iter().sum();
-        let row_bytes = 4 * columns * size_of::<T>();
+        let row_bytes = 4 * self.row_bytes::<T>();
         match plan.threads.piece(rows as u64, row_bytes, BLOCK) {
             None => write(0, out),
             Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {

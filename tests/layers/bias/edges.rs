@@ -370,7 +370,7 @@ fn configurations_name_what_they_lack() -> Result<()> {
     assert_eq!((t5.num_heads, t5.buckets.max_distance), (6, 64));
     assert_eq!(direction, BucketDirection::Unidirectional);
     let error = error_of(DebertaBiasConfig::from_hf_config(json));
-    assert!(error.starts_with("the model has no disentangled bias, but Some(Buckets"));
+    assert!(error.starts_with("the model has no disentangled bias, but Buckets"));
     let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
         "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": ["c2p"]}"#;
     let deberta = DebertaBiasConfig::from_hf_config(json)?;
@@ -387,7 +387,7 @@ fn configurations_name_what_they_lack() -> Result<()> {
         "the model has no ALiBi, nor another bias that its config.json states"
     );
     let error = error_of(T5BiasConfig::from_hf_config(json, direction));
-    assert!(error.starts_with("the model has no bias by buckets of distances, but Some(Dis"));
+    assert!(error.starts_with("the model has no bias by buckets of distances, but Dis"));
     let rows = RelativeRows::Clipped {
         before: 4,
         after: 2,

@@ -83,8 +83,9 @@ fn step(
                 continue;
             };
             let norm = number(&gradient.sqr()?.sum_all()?)?.sqrt();
-            // Keys' biases have gradients of zero: sums of terms as large as the gradients of the keys' weights, which are 0.3 to 0.5.
-            let scale = numbers[0].as_f64().unwrap().max(1e-2);
+            // Gradients of keys' biases are zero: sums of terms as large as the gradients of the keys' weights, which are 0.3 to 0.5.
+            let size = numbers[0].as_f64().unwrap();
+            let scale = if size < 1e-12 { 1e-2 } else { size };
             near(norm, &numbers[0], scale, key);
             let product = number(&(gradient * pattern(gradient)?)?.sum_all()?)?;
             near(product, &numbers[1], 10.0 * scale, key);

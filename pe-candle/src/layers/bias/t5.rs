@@ -5,8 +5,8 @@ use candle_nn::VarBuilder;
 use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{BucketDirection, T5Buckets, T5BucketsConfig};
 
-use super::AttentionBias;
 use super::by_distance::ByDistance;
+use super::{AttentionBias, other_bias};
 
 /// Configuration of a [`T5Bias`]: plain data, checked by the layer's constructors.
 ///
@@ -56,7 +56,7 @@ impl T5BiasConfig {
                 },
                 ..Self::new(num_heads, direction)
             }),
-            other => bail!("the model has no bias by buckets of distances, but {other:?}"),
+            other => Err(other_bias("bias by buckets of distances", other)),
         }
     }
 }

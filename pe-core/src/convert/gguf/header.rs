@@ -243,7 +243,7 @@ fn block(kind: u32) -> Option<(u64, u64)> {
     })
 }
 
-/// Whether a key is about the model and not about its tokenizer.
+/// Returns whether a key is about the model and not about its tokenizer.
 fn is_kept(key: &str) -> bool {
     const NAMES: [&str; 5] = [
         ".context_length",
@@ -260,7 +260,7 @@ fn is_kept(key: &str) -> bool {
         || NAMES.iter().any(|name| key.ends_with(name))
 }
 
-/// Whether a tensor holds factors of the frequencies.
+/// Returns whether a tensor holds factors of the frequencies.
 pub(super) fn is_factors(name: &str) -> bool {
     let name = name.rsplit_once("blk.").map_or(name, |(_, rest)| {
         rest.split_once('.').map_or(rest, |(_, name)| name)
@@ -308,35 +308,10 @@ impl GgufHeader {
             read: 0,
             left: file_bytes,
         };
-        if &bytes.array::<4>()? != b"GGUF" {
-            return Err(problem("does not begin with the magic GGUF"));
-        }
-        let version = bytes.u32()?;
-        if !(2..=3).contains(&version) {
-            let why = match version.swap_bytes() {
-                2 | 3 => "the file is big-endian, which is not supported".to_owned(),
-                _ => format!("version {version} is not 2 or 3"),
-            };
-            return Err(problem(why));
-        }
-        let (tensors, keys) = (bytes.u64()?, bytes.u64()?);
-        for (what, count, most) in [("tensors", tensors, MAX_TENSORS), ("keys", keys, MAX_KEYS)] {
-            if count > most {
-                return Err(problem(format!("{count} {what} are above {most}")));
-            }
-        }
-        // A key takes at least 13 bytes, and a tensor 24.
-        let least = keys
-            .saturating_mul(13)
-            .saturating_add(tensors.saturating_mul(24));
-        if least > bytes.left {
-            return Err(problem(format!(
-                "{keys} keys and {tensors} tensors need {least} bytes, but {} are left",
-                bytes.left
-            )));
-        }
-        let mut metadata = Vec::new();
+        let version = version(&mut bytes)?;
+        let (tensors, keys) = counts(&mut bytes)?;
         let mut names = HashSet::new();
+        let mut metadata = Vec::new();
         for _ in 0..keys {
             let key = bytes.text("a key")?;
             let what = quoted(&key);
@@ -347,9 +322,8 @@ impl GgufHeader {
                 return Err(problem(format!("the key {what} occurs twice")));
             }
         }
-        let alignment = alignment(&metadata)?;
-        let mut described = Vec::new();
         names.clear();
+        let mut described = Vec::new();
         for _ in 0..tensors {
             let tensor = tensor(&mut bytes)?;
             if !names.insert(tensor.name.clone()) {
@@ -358,29 +332,10 @@ impl GgufHeader {
             }
             described.push(tensor);
         }
-        let begin = bytes.read.checked_next_multiple_of(alignment);
+        let alignment = alignment(&metadata)?;
+        let data = bytes.read.checked_next_multiple_of(alignment);
         for tensor in &mut described {
-            let what = quoted(&tensor.name);
-            if !tensor.begin.is_multiple_of(alignment) {
-                let begin = tensor.begin;
-                return Err(problem(format!(
-                    "the tensor {what} begins at {begin}, not aligned"
-                )));
-            }
-            let size = block(tensor.kind).map_or(Some(0), |(elements, size)| {
-                tensor.elements.div_ceil(elements).checked_mul(size)
-            });
-            let begins = begin.and_then(|begin| begin.checked_add(tensor.begin));
-            let end = begins
-                .zip(size)
-                .and_then(|(begin, size)| begin.checked_add(size));
-            match (begins, end) {
-                (Some(begin), Some(end)) if end <= file_bytes => tensor.begin = begin,
-                _ => {
-                    let why = format!("the tensor {what} extends past the end of the file");
-                    return Err(problem(why));
-                }
-            }
+            tensor.begin = begin(tensor, data, alignment, file_bytes)?;
         }
         Ok(Self {
             version,
@@ -388,6 +343,63 @@ impl GgufHeader {
             tensors: described,
         })
     }
+}
+
+/// Reads the magic and the version.
+fn version(bytes: &mut Bytes<impl Read>) -> Result<u32> {
+    if &bytes.array::<4>()? != b"GGUF" {
+        return Err(problem("does not begin with the magic GGUF"));
+    }
+    let version = bytes.u32()?;
+    match (version, version.swap_bytes()) {
+        (2..=3, _) => Ok(version),
+        (_, 2..=3) => Err(problem("the file is big-endian, which is not supported")),
+        _ => Err(problem(format!("version {version} is not 2 or 3"))),
+    }
+}
+
+/// Reads the numbers of tensors and of keys.
+fn counts(bytes: &mut Bytes<impl Read>) -> Result<(u64, u64)> {
+    let (tensors, keys) = (bytes.u64()?, bytes.u64()?);
+    for (what, count, most) in [("tensors", tensors, MAX_TENSORS), ("keys", keys, MAX_KEYS)] {
+        if count > most {
+            return Err(problem(format!("{count} {what} are above {most}")));
+        }
+    }
+    // A key takes at least 13 bytes, and a tensor 24.
+    let least = keys
+        .saturating_mul(13)
+        .saturating_add(tensors.saturating_mul(24));
+    if least > bytes.left {
+        return Err(problem(format!(
+            "{keys} keys and {tensors} tensors need {least} bytes, but {} are left",
+            bytes.left
+        )));
+    }
+    Ok((tensors, keys))
+}
+
+/// Returns the first byte of a tensor in a file with data that begin at `data`.
+fn begin(tensor: &GgufTensor, data: Option<u64>, alignment: u64, file_bytes: u64) -> Result<u64> {
+    let what = quoted(&tensor.name);
+    if !tensor.begin.is_multiple_of(alignment) {
+        let begin = tensor.begin;
+        let why = format!("the tensor {what} begins at {begin}, not aligned");
+        return Err(problem(why));
+    }
+    let begin = data.and_then(|data| data.checked_add(tensor.begin));
+    let size = block(tensor.kind).map_or(Some(0), |(elements, size)| {
+        tensor.elements.div_ceil(elements).checked_mul(size)
+    });
+    let end = begin.zip(size);
+    let end = end.and_then(|(begin, size)| begin.checked_add(size));
+    begin
+        .filter(|_| end.is_some_and(|end| end <= file_bytes))
+        .ok_or_else(|| {
+            problem(format!(
+                "the tensor {what} extends past the end of the file"
+            ))
+        })
 }
 
 /// Returns the alignment of the tensors' data.
@@ -406,7 +418,7 @@ fn alignment(metadata: &[(String, GgufValue)]) -> Result<u64> {
 }
 
 /// Reads the description of a tensor. Its first byte counts from the beginning of the data.
-fn tensor<R: Read>(bytes: &mut Bytes<R>) -> Result<GgufTensor> {
+fn tensor(bytes: &mut Bytes<impl Read>) -> Result<GgufTensor> {
     let name = bytes.text("the name of a tensor")?;
     let rank = bytes.u32()?;
     if rank > MAX_RANK {

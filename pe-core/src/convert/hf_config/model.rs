@@ -1,7 +1,5 @@
 //! The settings of a model, translated to its sets of frequencies.
 
-use serde_json::Value;
-
 use super::HfLayer;
 use super::common::{Common, chatglm, common};
 use super::families;
@@ -64,6 +62,7 @@ pub(super) fn layers(reader: &mut Reader, model_type: Option<&str>) -> Result<La
 }
 
 fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Result<HfLayer> {
+    let family = &common.family;
     let mut parameters = Parameters::new(set.path.clone(), &set.map);
     let base = parameters.number(reader, "rope_theta", "the base of the frequencies")?;
     // The warning about an unknown model type speaks of the base too.
@@ -71,6 +70,7 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         let path = reader.path("rope_theta");
         reader.warn(&path, "is missing, and so is the model type: 10000 assumed");
     }
+    let base = base.unwrap_or(set.theta);
     let own = parameters.number(
         reader,
         "partial_rotary_factor",
@@ -78,42 +78,74 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
     )?;
     let stated = own.or(set.partial).or(common.partial);
     let around = Surroundings {
-        longest: common.longest.or(common.family.positions),
+        longest: common.longest.or(family.positions),
         original: common.original,
     };
     let mut scaling = parameters.scaling(reader, &around, stated)?;
-    if let (RopeScaling::Yarn(yarn), Sets::Compressed(_)) = (&mut scaling, common.family.sets) {
+    if let (RopeScaling::Yarn(yarn), Sets::Compressed(_)) = (&mut scaling, family.sets) {
         // transformers sets it in this model type.
         yarn.attention_factor = yarn.attention_factor.or(Some(1.0));
     }
     let alpha = match scaling {
-        RopeScaling::Dynamic { .. } if common.family.ntk_alpha => parameters.ntk_alpha(reader)?,
+        RopeScaling::Dynamic { .. } if family.ntk_alpha => parameters.ntk_alpha(reader)?,
         _ => None,
     };
     if alpha.is_some() {
         scaling = RopeScaling::Default;
     }
-    let mrope = parameters.mrope(reader, common.family.mrope)?;
-    let family = &common.family;
+    let mrope = parameters.mrope(reader, family.mrope)?;
     let temperatures = temperature::rotated(reader, &mut parameters, family, &scaling, &around)?;
     parameters.finish(reader);
-    // The functions of the other scalings use it in all model types.
-    let stated = match scaling {
+    let (rotary_dim, exponent_dim) = width(reader, common, set, &scaling, stated)?;
+    let pairs = rotary_dim / 2;
+    if let Some(stated) = &mrope {
+        stated.check(pairs)?;
+    }
+    let layer = HfLayer {
+        layer_type: set.layer_type.clone(),
+        head_dim: set.head_dim,
+        layout: common.layout,
+        rotary: RotaryConfig {
+            rotary_dim,
+            base: alpha.map_or(Ok(base), |alpha| ntk_base(base, alpha, rotary_dim))?,
+            // The length of the class matters only to scalings that need one.
+            max_position_embeddings: match scaling.depends_on_seq_len() {
+                true => around.longest,
+                false => common.longest,
+            },
+            scaling,
+            recipe: RotaryRecipe::Exact,
+            direction: family.direction,
+            exponent_dim,
+        },
+        mrope: mrope.or_else(|| family.mrope.filter(|own| own.check(pairs).is_ok())),
+        temperatures,
+    };
+    unread::tell_of_fraction(reader, common, &set.path, own, &layer);
+    Ok(layer)
+}
+
+/// Returns the number of columns that rotate, and that of the exponents where it differs.
+fn width(
+    reader: &Reader,
+    common: &Common,
+    set: &Set,
+    scaling: &RopeScaling,
+    stated: Option<f64>,
+) -> Result<(usize, Option<usize>)> {
+    let family = &common.family;
+    let partial = match scaling {
+        // The functions of the other scalings use that of the dictionary in all model types.
         RopeScaling::Default if !family.uses("rope_parameters.partial_rotary_factor") => {
             common.partial
         }
         _ => stated,
     };
-    // The length of the class matters only to scalings that need one.
-    let longest = match scaling.depends_on_seq_len() {
-        true => around.longest,
-        false => common.longest,
-    };
-    let rotary_dim = match scaling {
+    let partial = partial.unwrap_or(family.partial);
+    let dim = match scaling {
         RopeScaling::Proportional { .. } => set.head_dim,
         _ if common.separate => set.head_dim,
         _ => {
-            let partial = stated.unwrap_or(common.family.partial);
             let dim = set.head_dim as f64 * partial;
             if !(dim >= 0.0 && dim < set.head_dim as f64 + 1.0) {
                 let problem = format!("{partial} is not within 0..=1");
@@ -123,68 +155,14 @@ fn layer(reader: &mut Reader, common: &Common, set: &Set, has_type: bool) -> Res
         }
     };
     // transformers' tables have a pair for the last column of an odd width. Some models use it.
-    let exponent_dim = (common.family.odd && !rotary_dim.is_multiple_of(2)).then_some(rotary_dim);
-    let rotary_dim = rotary_dim.saturating_add(usize::from(exponent_dim.is_some()));
-    if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) {
+    let exponent_dim = (family.odd && !dim.is_multiple_of(2)).then_some(dim);
+    let dim = dim.saturating_add(usize::from(exponent_dim.is_some()));
+    if dim == 0 || !dim.is_multiple_of(2) {
         let problem = format!(
-            "{rotary_dim} is not an even number above 0 (head_dim {}, partial_rotary_factor {})",
-            set.head_dim,
-            stated.unwrap_or(common.family.partial),
+            "{dim} is not an even number above 0 (head_dim {}, partial_rotary_factor {partial})",
+            set.head_dim
         );
         return Err(error("rotary_dim", problem));
     }
-    let pairs = rotary_dim / 2;
-    let mrope = match mrope {
-        Some(stated) => {
-            stated.check(pairs)?;
-            Some(stated)
-        }
-        None => common.family.mrope.filter(|own| own.check(pairs).is_ok()),
-    };
-    let layer = HfLayer {
-        layer_type: set.layer_type.clone(),
-        head_dim: set.head_dim,
-        layout: common.layout,
-        rotary: RotaryConfig {
-            rotary_dim,
-            base: match alpha {
-                Some(alpha) => ntk_base(base.unwrap_or(set.theta), alpha, rotary_dim)?,
-                None => base.unwrap_or(set.theta),
-            },
-            scaling,
-            max_position_embeddings: longest,
-            recipe: RotaryRecipe::Exact,
-            direction: common.family.direction,
-            exponent_dim,
-        },
-        mrope,
-        temperatures,
-    };
-    let part = unread::own_fraction(family);
-    let whole_heads = match set.path.as_str() {
-        "rope_scaling" => own.is_none() || layer.rotary.scaling == RopeScaling::Default,
-        "rope_parameters" => layer.rotary.scaling == RopeScaling::Default,
-        _ => false,
-    };
-    let whole_heads = match family.sets {
-        Sets::Compressed(_) => own.is_none() && set.path.contains('.'),
-        _ => part.is_some() && whole_heads,
-    };
-    if common.separate && whole_heads {
-        let path = reader.path(&set.path);
-        let why =
-            "transformers computes the frequencies of whole heads then, of which a part rotates";
-        reader.warn(&path, why);
-    }
-    let whole = reader.peek("head_dim").and_then(Value::as_f64);
-    let whole = whole.filter(|_| common.separate);
-    if let Some(own) = own
-        && !unread::rotates(&layer, own, whole)
-        && !(common.separate && part == Some(own))
-    {
-        let path = reader.path(&format!("{}.partial_rotary_factor", set.path));
-        let used = unread::rotated(&layer);
-        reader.warn(&path, &format!("{own} has no effect: {used}"));
-    }
-    Ok(layer)
+    Ok((dim, exponent_dim))
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::HfLayer;
-use super::family::Family;
+use super::common::Common;
+use super::family::{Family, Sets};
 use super::reader::Reader;
 use crate::turns::scaling::RopeScaling;
 
@@ -17,7 +18,7 @@ const BASES: [&str; 6] = [
 ];
 
 /// Returns whether a fraction of the head, or of a head of `whole` columns, is what rotates.
-pub(super) fn rotates(layer: &HfLayer, fraction: f64, whole: Option<f64>) -> bool {
+fn rotates(layer: &HfLayer, fraction: f64, whole: Option<f64>) -> bool {
     if let RopeScaling::Proportional {
         partial_rotary_factor,
         ..
@@ -30,7 +31,7 @@ pub(super) fn rotates(layer: &HfLayer, fraction: f64, whole: Option<f64>) -> boo
 }
 
 /// Returns how much of a head rotates, in words.
-pub(super) fn rotated(layer: &HfLayer) -> String {
+fn rotated(layer: &HfLayer) -> String {
     format!(
         "{} of {} columns rotate",
         layer.rotary.rotary_dim, layer.head_dim
@@ -38,8 +39,41 @@ pub(super) fn rotated(layer: &HfLayer) -> String {
 }
 
 /// Returns the rotated fraction that the dictionary of the model type has.
-pub(super) fn own_fraction(family: &Family) -> Option<f64> {
+fn own_fraction(family: &Family) -> Option<f64> {
     family.own().get("partial_rotary_factor")?.as_f64()
+}
+
+/// Warns if a fraction of the head in the dictionary at `path` is not what transformers uses.
+pub(super) fn tell_of_fraction(
+    reader: &mut Reader,
+    common: &Common,
+    path: &str,
+    own: Option<f64>,
+    layer: &HfLayer,
+) {
+    let part = own_fraction(&common.family);
+    let plain = layer.rotary.scaling == RopeScaling::Default;
+    let whole_heads = match (common.family.sets, path) {
+        (Sets::Compressed(_), path) => own.is_none() && path.contains('.'),
+        (_, "rope_scaling") => part.is_some() && (own.is_none() || plain),
+        (_, "rope_parameters") => part.is_some() && plain,
+        _ => false,
+    };
+    if common.separate && whole_heads {
+        let why =
+            "transformers computes the frequencies of whole heads then, of which a part rotates";
+        reader.warn(&reader.path(path), why);
+    }
+    let whole = reader.peek("head_dim").and_then(Value::as_f64);
+    let whole = whole.filter(|_| common.separate);
+    if let Some(own) = own
+        && !rotates(layer, own, whole)
+        && !(common.separate && part == Some(own))
+    {
+        let path = reader.path(&format!("{path}.partial_rotary_factor"));
+        let used = rotated(layer);
+        reader.warn(&path, &format!("{own} has no effect: {used}"));
+    }
 }
 
 /// Warns of each key with a value that no layer has.

@@ -291,21 +291,35 @@ fn in_turns(rounds: usize, run: impl Fn(bool) -> Result<()>) -> Result<[Duration
     }))
 }
 
-/// Memory of tables: those of two layers of `quantized_gemma3.rs`, and a quarter of the length of `jina_bert.rs`.
+/// Peaks of memory: the tables of the 26 layers of `quantized_gemma3.rs` after a prompt of 2048, and the bias of `jina_bert.rs` with a step.
 fn memory() -> Result<()> {
     println!("| tables | here | Candle |\n|---|---|---|");
-    let mib = |kept: &dyn Fn() -> Result<Vec<Tensor>>| {
-        let before = resident();
-        let kept = kept()?;
-        let grown = resident().saturating_sub(before) as f64 / 1024.0;
-        drop(kept);
-        Ok::<_, candle_core::Error>(grown)
-    };
-    // Each layer of Gemma 3 has its own tables of 131,072 rows.
-    let candle = mib(&|| {
+    // Each sixth layer of Gemma 3 sees all keys, with a base of its own.
+    let bases = [1e4, 1e4, 1e4, 1e4, 1e4, 1e6];
+    let rotary = [1e4, 1e6].map(|base| RotaryEmbeddingConfig::with_base(256, base));
+    let rotary = rotary.map(|config| RotaryEmbedding::new(config, DType::F32, CPU));
+    let [local, global] = rotary;
+    let (local, global) = (local?, global?);
+    let ours = peak(|| {
+        (0..26)
+            .map(|layer| {
+                let layer = if bases[layer % 6] == 1e4 {
+                    &local
+                } else {
+                    &global
+                };
+                layer.cos_sin(0, 2048)?; // what `apply` reads
+                Ok(layer.clone())
+            })
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let candle = peak(|| {
         let mut tables = Vec::new();
-        for base in [10_000f32, 1_000_000.0] {
-            let inv_freq: Vec<_> = (0..128).map(|i| 1.0 / base * (i + 1) as f32).collect();
+        for layer in 0..26 {
+            let base: f32 = bases[layer % 6] as f32;
+            let inv_freq: Vec<_> = (0..128)
+                .map(|i| 1.0 / base.powf(i as f32 / 128.0))
+                .collect();
             let inv_freq = Tensor::from_vec(inv_freq, (1, 128), CPU)?;
             let t = Tensor::arange(0, 131_072u32, CPU)?
                 .to_dtype(DType::F32)?
@@ -315,54 +329,43 @@ fn memory() -> Result<()> {
         }
         Ok(tables)
     })?;
-    let ours = mib(&|| {
-        let mut tables = Vec::new();
-        for base in [10_000.0, 1_000_000.0] {
-            let rotary =
-                RotaryEmbedding::new(RotaryEmbeddingConfig::with_base(256, base), DType::F32, CPU)?;
-            let q = Tensor::zeros((1, 4, 2048, 256), DType::F32, CPU)?;
-            tables.push(rotary.apply(&q, 0)?.narrow(2, 0, 1)?.contiguous()?);
-            let (cos, sin) = rotary.cos_sin(0, 2048)?;
-            tables.extend([cos, sin]);
-        }
-        Ok(tables)
-    })?;
     println!(
-        "| quantized_gemma3: 2 of 26 layers, after a prompt of 2048 | {ours:.1} MiB | {candle:.0} MiB |"
+        "| `quantized_gemma3.rs` (1B): 26 layers, after a prompt of 2048 | {ours:.1} MiB | {candle:.0} MiB |"
     );
-    let (heads, len) = (12, 2048);
-    let candle = mib(&|| {
+    let (heads, len) = (12, 8192);
+    let ours = peak(|| {
+        let alibi = Alibi::new(AlibiConfig::new(heads), DType::F32, CPU)?;
+        let scores = Tensor::zeros((1, heads, 1, len), DType::F32, CPU)?;
+        let step = alibi.bias(1, len, len - 1)?;
+        softmax_with_bias(&scores, Some(&step), 1.0, &ScoreMask::none())
+    })?;
+    let candle = peak(|| {
         let positions = Tensor::arange(0, len as i64, CPU)?.to_dtype(DType::F32)?;
         let distance = positions
             .reshape((1, len))?
             .broadcast_sub(&positions.reshape((len, 1))?)?
             .abs()?;
         let slopes = Tensor::ones((1, heads, 1, 1), DType::F32, CPU)?;
-        Ok(vec![
-            distance.broadcast_left(heads)?.broadcast_mul(&slopes)?,
-        ])
+        distance.broadcast_left(heads)?.broadcast_mul(&slopes)
     })?;
-    let ours = mib(&|| {
-        let alibi = Alibi::new(AlibiConfig::new(heads), DType::F32, CPU)?;
-        let bias = alibi.bias(len, len, 0)?;
-        let scores = Tensor::zeros((1, heads, 1, len), DType::F32, CPU)?;
-        let step = alibi.bias(1, len, len - 1)?;
-        drop(bias);
-        Ok(vec![softmax_with_bias(
-            &scores,
-            Some(&step),
-            1.0,
-            &ScoreMask::none(),
-        )?])
-    })?;
-    println!("| jina_bert: 2048 of 8192 positions | {ours:.1} MiB | {candle:.0} MiB |");
+    println!("| `jina_bert.rs`: 8192 positions, one step | {ours:.1} MiB | {candle:.0} MiB |");
     Ok(())
 }
 
-/// Resident memory in KiB.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
-        .unwrap_or(0)
+/// How far the resident memory rises, in MiB, while `make` works and its result is held.
+fn peak<T>(make: impl FnOnce() -> Result<T>) -> Result<f64> {
+    std::fs::write("/proc/self/clear_refs", "5")?; // starts the peak anew
+    let before = status("VmRSS:")?;
+    let kept = make()?;
+    let grown = status("VmHWM:")?.saturating_sub(before) as f64 / 1024.0;
+    drop(kept);
+    Ok(grown)
+}
+
+/// A field of this process' status, in KiB.
+fn status(name: &str) -> Result<usize> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with(name));
+    let found = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    found.ok_or_else(|| candle_core::Error::msg(format!("no {name} in /proc/self/status")))
 }
