@@ -4,7 +4,7 @@
 //! cargo run --release -p pe-candle --example jina_alibi
 //! ```
 //!
-//! The queries go in blocks of 256, so that the scores stay small as well: each block is at an offset of its own. The bias of all blocks is
+//! The queries are processed in blocks of 256, so that the scores stay small as well. Each block has an offset of its own. The bias of all blocks is
 //! one list of values by distance, which the layer keeps. The program prints its size, and the most memory that the process had.
 
 use std::fs;

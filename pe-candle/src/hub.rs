@@ -68,7 +68,7 @@ impl Hub {
     /// Returns an error if
     ///
     /// * a name is not allowed, or the network is unavailable or forbidden;
-    /// * the answer is not the file, or is shorter, longer, or other than the hub says;
+    /// * the response is not the file, or differs in length or content from what the hub states;
     /// * a file of that name is not a safetensors or JSON file;
     /// * the cache cannot be written, or holds a link, a pipe, a device, or a hard link where a content,
     ///   a part, a reference, or a folder has its place;

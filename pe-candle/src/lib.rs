@@ -94,7 +94,7 @@
 //! # Bias attention scores
 //!
 //! [`bias`] has the biases of BLOOM, MPT, T5, DeBERTa, Swin, BEiT, SAM, and Transformer-XL. They are read in the pass that computes the
-//! softmax, and never have the shape of the scores.
+//! softmax, so most of them are never expanded to the shape of the scores.
 //!
 //! ```
 //! # use candle_core::{DType, Device, Tensor};

@@ -30,7 +30,7 @@ impl InstructionSet {
     }
 }
 
-/// A layer whose calls can be computed in another way.
+/// A layer with calls that can be computed in another way.
 pub trait Planned: Clone {
     /// Returns the layer's plan.
     fn plan(&mut self) -> &mut Plan;
@@ -105,7 +105,7 @@ impl Planned for AxialRotaryEmbedding {
     }
 }
 
-/// A layer whose tables grow.
+/// A layer with tables that grow.
 pub trait Grown {
     /// Returns the number of rows built until now.
     fn rows_built(&self) -> usize;

@@ -245,7 +245,7 @@ pub enum Error {
         /// Width of the axis.
         width: usize,
     },
-    /// The coordinates of a grid with padding are counts of its cells.
+    /// A mask of padding was given for a grid with coordinates that are not counts of its cells.
     #[error("coordinates of a mask are counts: the grid's own are not")]
     MaskedCoordinates,
     /// Nearest neighbors have neither antialiasing nor aligned corners.

@@ -1,4 +1,7 @@
 //! Sine and cosine of one phase.
+//!
+//! [`ladder`] computes single entries by its three rungs, [`single_f64`] and the two of [`fixed`]. [`double_f64`] computes the
+//! seeds of a recurrence, and [`summed`] entries with a phase that is a sum of products.
 
 pub(crate) mod backend;
 pub(crate) mod double_f64;

@@ -68,7 +68,7 @@ pub use terminal::outcome::Outcome;
 /// Runs the program: `args` as the system hands them over, the program's name first.
 ///
 /// Results and help go to `stdout`. A failure while running is one line on `stderr` that
-/// begins with `pe-demo: `; bad usage is a message of several lines in clap's form, the first of
+/// begins with `pe-demo: `. Bad usage is a message of several lines in clap's form, the first of
 /// which begins with `error: `. A `stdout` whose reader has gone away ends the run quietly.
 pub fn run<I, A>(
     args: I,

@@ -1,4 +1,4 @@
-//! `pe-demo`: shows what positional encodings do; exports and inspects exact tables.
+//! `pe-demo`: shows what positional encodings do, and exports and inspects exact tables.
 
 #![forbid(unsafe_code)]
 

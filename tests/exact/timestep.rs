@@ -241,7 +241,7 @@ fn scales_multiply_exactly() {
     );
 }
 
-/// 16 MiB and more are written by several threads.
+/// 4 MiB and more are written by several threads.
 #[test]
 fn large_batches_have_the_rows_of_small_ones() {
     let timestep = Timestep::new(TimestepPreset::StableDiffusion.config(1024)).unwrap();

@@ -10,14 +10,14 @@ pub const EIGHT_DECIMALS: f64 = 5e-9;
 /// Figures recomputed by NumPy in f64 from sums of some 500 terms.
 pub const NUMPY_F64_SUM: f64 = 5e-13;
 
-/// Sum of d squared f64 entries: d half units in the last place.
+/// Sum of d squared f64 entries: d half ulps.
 pub const F64_SUM_PER_TERM: f64 = 1.2e-16;
 
 /// An entry computed by a reference in f64 from `base ** x` at positions below
 /// 5000: the relative error of the power, about 2e-16, times the angle.
 pub const REFERENCE_F64: f64 = 4e-12;
 
-/// References that compute in f32 at positions up to 100: the angle errs by
+/// References that compute in f32 at positions up to 100: the angle has an error of
 /// about 100 x 1e-7 (exp or pow) and once more by the product.
 pub const REFERENCE_F32_TO_100: f64 = 1.3e-5;
 
@@ -28,7 +28,7 @@ pub const REFERENCE_F32_TO_5000: f64 = 6e-4;
 /// in the last place of 1.
 pub const REFERENCE_F64_CAST_TO_F32: f64 = 3.1e-8;
 
-/// inv_freq of a recipe against torch: units in the last place.
+/// inv_freq of a recipe against torch, in ulp.
 pub const RECIPE_INV_FREQ_ULP_TORCH: u32 = 1;
 
 /// ... and NumPy, whose vectorized exp and power are a little coarser.
@@ -42,7 +42,7 @@ pub const RECIPE_FUNCTION_ULP: u32 = 1;
 /// 3e-4, which may round to the next f32 of an angle up to 5000, 4.9e-4 away.
 pub const RECIPE_TABLE_TORCH: f64 = 5e-4;
 
-/// ... where none of the frequencies differs: the functions' unit in the last place of
+/// ... where none of the frequencies differs: the functions' ulp of
 /// numbers below 1, 2^-24.
 pub const RECIPE_TABLE_SAME_FREQUENCIES: f64 = 6e-8;
 
@@ -110,7 +110,7 @@ pub const AXIAL_LTX: f64 = 4e-3;
 /// Scores of xPos from f64 entries, four pairs of sizes up to 2: some roundings of 2^-53.
 pub const XPOS_SCORE: f64 = 1e-13;
 
-/// Sums of f32 attention weights: a softmax over some tens of keys errs by a few units of
+/// Sums of f32 attention weights: a softmax over some tens of keys has an error of a few units of
 /// 2^-24 per weight.
 pub const F32_SOFTMAX_SUM: f64 = 1e-6;
 
@@ -118,7 +118,7 @@ pub const F32_SOFTMAX_SUM: f64 = 1e-6;
 /// f32 sums of 256 to 1024 terms of size one, twice through a layer norm.
 pub const F32_ENCODER: f64 = 2e-5;
 
-/// Rows of an f32 table after a rotation: half a unit in the last place of the
+/// Rows of an f32 table after a rotation: half an ulp of the
 /// input's and of the result's entries, sizes up to one.
 pub const F32_ROTATION: f64 = 1.2e-7;
 
@@ -126,18 +126,18 @@ pub const F32_ROTATION: f64 = 1.2e-7;
 pub const SIX_DECIMALS_CUT: f64 = 1e-6;
 
 /// Numbers of figures against the formulas at 200 bits, relative above one: sums of up to 500
-/// f64 terms, a square root and a quotient after them.
+/// f64 terms, a square root and a division after them.
 pub const FIGURE_F64: f64 = 2e-14;
 
 /// A fit of 288 given pixels in f64: the rounding of sums of 288 terms, times a condition number of at most 288 / 0.01.
 pub const FIGURE_FIT: f64 = 1e-11;
 
 /// Angles in degrees below 2808: the product of a position and a rate, and its conversion,
-/// each within half a unit in the last place of 4.5e-13.
+/// each within half an ulp of 4.5e-13.
 pub const FIGURE_DEGREES: f64 = 1e-12;
 
 /// Lengths of vectors of eight numbers, and their mean over six of them, relative: f64 sums in
-/// another order, a square root and a quotient.
+/// another order, a square root and a division.
 pub const NORMS_F64: f64 = 1e-14;
 
 /// Grids resized by torch in f32, entries within -1..=1, sides up to 16: coordinates with an error of
@@ -176,7 +176,7 @@ pub const TWO_DECIMALS: f64 = 5e-3;
 /// ... with seven significant digits, relative.
 pub const SEVEN_DIGITS: f64 = 1e-6;
 
-/// A rate just below 1 against the power of NumPy in f64: one unit in the last place.
+/// A rate just below 1 against the power of NumPy in f64: one ulp.
 pub const RATE_NUMPY: f64 = 2e-16;
 
 /// ... and near 1e-4: 15 units.
@@ -188,13 +188,13 @@ pub const RATE_OF_A_DECIMAL: f64 = 4e-16;
 /// Entries at an angle that was converted to degrees and back: units of an angle of 49.
 pub const SINE_OF_DEGREES: f64 = 1e-14;
 
-/// Entries against NumPy in f64 at positions below 4: one unit in the last place.
+/// Entries against NumPy in f64 at positions below 4: one ulp.
 pub const ENTRY_NUMPY: f64 = 1.2e-16;
 
 /// The longest wavelength, 60611, against NumPy in f64: a few units of a power times 2 pi.
 pub const WAVELENGTH_NUMPY: f64 = 1e-10;
 
-/// ... against 2 pi 10000: one unit in the last place.
+/// ... against 2 pi 10000: one ulp.
 pub const WAVELENGTH_END: f64 = 1e-11;
 
 /// Ratios of wavelengths and frequencies in f64: a few roundings.
@@ -347,7 +347,7 @@ pub const BF16_SUM_OF_EIGHT: f64 = 0.02;
 /// half a unit of 2^-21 each, and another exponential.
 pub const BIAS_F32: f64 = 4e-6;
 
-/// Biases of SAM with tables that torch resizes in f32: the place of a tap errs by 2^-22 rows, of values up to 2 and queries up to 2.
+/// Biases of SAM with tables that torch resizes in f32: the place of a tap has an error of 2^-22 rows, of values up to 2 and queries up to 2.
 pub const BIAS_RESIZED_F32: f64 = 2e-5;
 
 /// Sinusoids of distances below 10 by transformers in f32: the angle's rounding.

@@ -1,6 +1,7 @@
 //! Biases of attention: the fused softmax equals its reference, and biases those of transformers.
 
 mod attention;
+mod deberta;
 mod edges;
 mod golden;
 mod parity;

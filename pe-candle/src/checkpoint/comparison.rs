@@ -17,8 +17,8 @@ pub struct Comparison {
     pub wrong: u64,
     /// The first wrong entry: in the constants, or else by row and column.
     pub first_wrong: Option<WrongEntry>,
-    /// Largest distance of wrong entries in units in the last place: the number of representable
-    /// values from one to the other. `u64::MAX` with a NaN, 0 between the two zeros.
+    /// Largest distance of wrong entries in ulp: the number of representable values from one to the
+    /// other. `u64::MAX` with a NaN, 0 between the two zeros.
     pub max_ulps: u64,
     /// Largest absolute difference of all entries. NaN with a NaN.
     pub max_difference: f64,
@@ -40,7 +40,7 @@ pub struct WrongEntry {
     pub found: f64,
     /// The entry that the specification gives.
     pub expected: f64,
-    /// The distance in units in the last place: `u64::MAX` if `found` is NaN, 0 if only the sign of a
+    /// The distance in ulp: `u64::MAX` if `found` is NaN, 0 if only the sign of a
     /// zero differs.
     pub ulps: u64,
 }

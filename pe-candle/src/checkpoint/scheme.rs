@@ -30,7 +30,7 @@ pub const FORMAT: u32 = 1;
 /// `schemes/sinusoidal.rs` and `schemes/rotary.rs`, with
 ///
 /// 1. the checked value: one that pe-core has, or a struct around one;
-/// 2. its JSON object: that of `schemes/fields.rs`, or, if a configuration does not say all, a struct
+/// 2. its JSON object: that of `schemes/fields.rs`, or, if a configuration does not state everything, a struct
 ///    with `deny_unknown_fields` that begins with `format` and `scheme`;
 /// 3. this implementation: names, width, and the [`writer`](Scheme::writer) of blocks of rows;
 ///

@@ -50,7 +50,7 @@ pub enum TableOrigin {
 ///
 /// of the exact one. `p` is the number of significant bits of the entry that has most of
 /// them, within 4 and 24: 24 in a table stored in f32 or f64, 11 in f16, 8 in bf16, 4 in
-/// F8_E4M3. So the first term is half a unit in the last place below 1. The second
+/// F8_E4M3. So the first term is half an ulp below 1. The second
 /// bounds the few roundings of a sine in f32. The third bounds the error of an angle
 /// with a frequency computed in f32: a frequency `e^-x` is off by up to
 /// `(x + 1) / 2^23` of itself, position and product add `1 / 2^23`, and

@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 
 use crate::checkpoint::file::open::open_regular;
 
-/// The hash so far, in hexadecimal digits.
+/// Returns the hash so far, in hexadecimal digits.
 pub(super) fn digits(hash: Sha256) -> String {
     let bytes = hash.finalize();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hash of all that is left to read.
+/// Returns the hash of all that is left to read.
 pub(super) fn of(reader: &mut impl Read) -> io::Result<Sha256> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

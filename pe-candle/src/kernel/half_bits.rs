@@ -1,4 +1,4 @@
-//! Conversions between `f32` and the bits of half types, one by one.
+//! Conversions between `f32` and the bits of 16-bit float types, one by one.
 //!
 //! They have no branches, so loops over them become vector code on every instruction set, and they are the reference of
 //! the conversions that an instruction set has. Those of `half` ask the CPU for F16C for each element, or take branches:
@@ -36,7 +36,7 @@ pub(super) fn widen_f16(bits: u16) -> f32 {
     // Infinity and NaN have the largest exponent in either type.
     let special = normal + SHIFT;
     let subnormal = (size as i32 as f32 * SUBNORMAL_UNIT).to_bits();
-    // As processors do, a NaN becomes quiet.
+    // A NaN becomes quiet, as on CPUs.
     let special = if size > 0x7c00 {
         special | QUIET
     } else {

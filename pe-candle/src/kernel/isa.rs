@@ -16,7 +16,7 @@ mod level;
 #[cfg(target_arch = "x86_64")]
 mod philox;
 
-use super::mask::{GROUP, Mask};
+use super::mask::{GROUP, LANES, Mask};
 pub(crate) use baseline::each;
 pub(crate) use level::Level;
 
@@ -49,6 +49,36 @@ impl<I: Isa, W: Work> pulp::NullaryFnOnce for Call<I, W> {
     }
 }
 
+/// The random words of the elements `4 * block ..`, to be written where code is compiled for the instruction set.
+#[cfg(target_arch = "x86_64")]
+struct Group<'a, I: Isa> {
+    isa: I,
+    mask: &'a Mask,
+    keys: &'a I::Keys,
+    block: u64,
+    words: &'a mut [u32; GROUP],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<I: Isa> pulp::NullaryFnOnce for Group<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let (low, high) = (self.block as u32, (self.block >> 32) as u32);
+        *self.words = match groups_before_carry(low) {
+            0 => self.mask.group(self.block),
+            _ => self.isa.group(self.keys, low, high),
+        };
+    }
+}
+
+/// Returns the number of groups, starting at a block with this low word, within which the high word does not change.
+#[inline(always)]
+pub(crate) fn groups_before_carry(low: u32) -> usize {
+    (u32::MAX - low) as usize / LANES
+}
+
 /// The operations of an instruction set on chunks of one type.
 pub(crate) trait Ops<C>: Copy {
     /// [`CHUNK`] values.
@@ -69,7 +99,10 @@ type Singles<I> = <I as Ops<f32>>::Chunk;
 /// An instruction set that this machine has. A value of the type is the proof.
 pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
     /// The values that the random words of a mask are computed with.
-    type Keys;
+    type Keys: Copy;
+
+    /// Whether passes compute the random words of whole groups in registers, by a second copy of [`group`](Self::group).
+    const GROUPS: bool = false;
 
     /// Whether passes with dropout have a loop of their own for inputs without a scale. Only AVX-512 is so fast that the scale of 1
     /// shows.
@@ -89,8 +122,9 @@ pub(crate) trait Isa: Ops<f32> + Ops<f64> + Send + Sync + 'static {
 
     /// Prepares the keys of the words of a mask.
     fn keys(self, mask: &Mask) -> Self::Keys;
-    /// Writes the random words of the elements `4 * block ..`. AVX-512 does so in each pass; the others by a function of
-    /// its own, so that its code is in no pass.
+    /// Computes the random words of the elements `4 * block ..`, where `high` is the high word of all their blocks.
+    fn group(self, keys: &Self::Keys, low: u32, high: u32) -> [u32; GROUP];
+    /// Writes the random words of the elements `4 * block ..` by a function of its own, so that its code is in no pass.
     fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]);
 }
 

@@ -1,4 +1,5 @@
-//! One pass over activations each: the sum with its dropout, the rotation, and the softmax with a bias.
+//! A file for each pass: the sum with its dropout, the rotation, the rotation by angles, weighted sums of rows, and the
+//! softmax with a bias.
 
 mod add;
 mod angles;

@@ -1,4 +1,4 @@
-//! The way of a pass through the elements of a tensor: of any strides, in blocks that stay in the nearest cache, on as
+//! The way of a pass through the elements of a tensor: of any strides, in blocks that stay in the L1 cache, on as
 //! many threads as pay.
 
 use std::mem::take;
@@ -16,7 +16,7 @@ const BLOCK: usize = 1024;
 const SHORT: usize = 64;
 
 /// Number of elements at which a second thread starts to pay, if each is only loaded, added to, and stored.
-/// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the second-level cache take 33 us on
+/// Waking it takes 12 to 40 us: 256 Ki elements of `f32` in the L2 cache take 33 us on
 /// one thread and 43 or more on two, 1024 Ki some 140 on either.
 pub(crate) const PARALLEL: usize = 1 << 20;
 
@@ -30,7 +30,7 @@ pub(crate) trait Pass<T>: Sync {
     fn parallel_from(&self) -> usize;
 
     /// Returns the number of elements after which the same entries of a table are read again, if those are too many to
-    /// stay in a near cache until then.
+    /// stay in the L2 cache until then.
     fn period(&self) -> Option<usize>;
 
     /// Replaces the run of the stream. Its first element has the index `first` in row-major order.
@@ -154,7 +154,7 @@ impl View {
 /// pages, and is to read ahead in all walks at once.
 const TILE: usize = 2048;
 
-/// Walks that are interleaved. One alone keeps too few cache lines in flight, and with more than four the nearest cache, of
+/// Walks that are interleaved. One alone keeps too few cache lines in flight, and with more than four the L1 cache, of
 /// eight ways, has none left for the table.
 const ABREAST: usize = 4;
 
@@ -175,7 +175,7 @@ impl<T: Activation> Walk<'_, T> {
 }
 
 /// Passes over memory in which the same entries are read again after each period: several periods are interleaved, so that
-/// these entries are in the nearest cache for all but the first of them. Threads share out the elements of a period.
+/// these entries are in the L1 cache for all but the first of them. Threads share out the elements of a period.
 fn side_by_side<T: Activation>(xs: &mut [T], period: usize, piece: usize, pass: &dyn Pass<T>) {
     let mut shares: Vec<Vec<_>> = (0..period.div_ceil(piece)).map(|_| Vec::new()).collect();
     for (index, xs) in xs.chunks_mut(period).enumerate() {

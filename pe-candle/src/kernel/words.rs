@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::isa::Isa;
-use super::mask::{GROUP, Mask};
+use super::isa::{Isa, groups_before_carry};
+use super::mask::{GROUP, LANES, Mask};
 
 /// The random words of a mask on an instruction set, for any run of elements.
 pub(crate) struct Words<I: Isa> {
@@ -41,6 +41,37 @@ impl<I: Isa> Words<I> {
         }
         &self.words[first - self.kept.start..]
     }
+
+    /// Returns the groups of words starting at element `first`, a multiple of four, and how many there are at least.
+    #[inline(always)]
+    pub(crate) fn groups(&self, first: usize) -> (Groups<I>, usize) {
+        let block = first as u64 / 4;
+        let (low, high) = (block as u32, (block >> 32) as u32);
+        let groups = Groups {
+            isa: self.isa,
+            keys: self.keys,
+            low,
+            high,
+        };
+        (groups, groups_before_carry(low))
+    }
+}
+
+/// Groups of words that follow one another, and are computed in registers.
+pub(crate) struct Groups<I: Isa> {
+    isa: I,
+    keys: I::Keys,
+    low: u32,
+    high: u32,
+}
+
+impl<I: Isa> Groups<I> {
+    /// Computes the words of the group with this number.
+    #[inline(always)]
+    pub(crate) fn words(&self, group: usize) -> [u32; GROUP] {
+        let low = self.low + (group * LANES) as u32;
+        self.isa.group(&self.keys, low, self.high)
+    }
 }
 
 #[cfg(test)]
@@ -48,7 +79,7 @@ mod tests {
     use super::*;
     use crate::kernel::isa::{Level, Work};
 
-    /// The words of some runs that begin behind an element.
+    /// The words of some runs that begin behind an element, and of the first whole groups.
     struct Read(Mask, usize);
 
     impl Work for Read {
@@ -71,20 +102,26 @@ mod tests {
                 assert!(found.len() >= len.min(61), "{len}");
                 read.push((self.1 + skipped, found.to_vec()));
             }
+            let start = self.1.next_multiple_of(4);
+            let (groups, count) = words.groups(start);
+            for group in 0..count.min(5) {
+                read.push((start + group * GROUP, groups.words(group).to_vec()));
+            }
             read
         }
     }
 
     #[test]
     fn every_set_gives_the_words_of_the_definition() {
-        let far = (1usize << 34) - 4 * 5; // The high word of a block changes within a group.
+        let end = 1usize << 34;
+        let far = end - 4 * 5; // The high word of a block changes within a group.
         for (seed, step) in [(0, 0), (1, 2), (u64::MAX, u64::MAX), (1 << 32, 1 << 32)] {
             let mask = Mask {
                 seed,
                 step,
                 threshold: 0,
             };
-            for first in [0, 4, 64, 6, 1 << 34, far] {
+            for first in [0, 4, 64, 6, end, far, end - 2 * GROUP, end - 3 * GROUP + 4] {
                 for level in Level::available() {
                     for (from, words) in level.run(Read(mask, first)) {
                         for (index, word) in (from as u64..).zip(words) {

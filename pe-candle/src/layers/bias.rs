@@ -1,9 +1,9 @@
 //! Biases of attention: positions in the scores.
 //!
 //! A layer ([`Alibi`], [`T5Bias`], [`RelativeTable`], [`DecomposedBias`], [`DebertaBias`], [`RelativeSinusoid`]) returns an
-//! [`AttentionBias`] for a call, and [`softmax_with_bias`] or [`add_to_scores`] reads it in their pass over the scores.
+//! [`AttentionBias`] for a call, and [`softmax_with_bias`] or [`add_to_scores`] reads it in its pass over the scores.
 //!
-//! | models | bias | `config.json` says so by |
+//! | models | bias | keys of `config.json` |
 //! |---|---|---|
 //! | BLOOM, Falcon-RW, Jina-BERT v2 | [`Alibi`] | `model_type: bloom`; `alibi: true`; `position_embedding_type: alibi` |
 //! | MPT | [`Alibi`] | `attn_config: {alibi, alibi_bias_max}` |
@@ -19,7 +19,7 @@
 //! [`hf_config::read_bias`](pe_core::hf_config::read_bias) reads the keys of ALiBi, T5 and its relatives, and DeBERTa.
 //!
 //! # Other kernels
-//! candle-flash-attn takes [`Alibi::flash_attn_slopes`]. [`AttentionBias::to_mask`] builds the additive mask of `candle_nn` and Metal's
+//! candle-flash-attn accepts [`Alibi::flash_attn_slopes`]. [`AttentionBias::to_mask`] builds the additive mask of `candle_nn` and Metal's
 //! `sdpa`. A kernel with a function of its own for each score computes, for query `i` at position `p` and key `j`:
 //!
 //! | bias | function of a scaled score `s` |
@@ -65,7 +65,8 @@ pub(crate) mod scores;
 pub(crate) mod sinusoid;
 pub(crate) mod t5;
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Error, Result, Tensor, bail};
+use pe_core::hf_config::HfBias;
 
 use crate::kernel::{Plan, Read, Term};
 use crate::tensors::memory;
@@ -79,6 +80,14 @@ pub use scores::{
 };
 pub use sinusoid::{RelativeDistances, RelativeSinusoid, RelativeSinusoidConfig};
 pub use t5::{T5Bias, T5BiasConfig};
+
+/// Returns the error about a `config.json` that states another bias than the wanted one, or none.
+fn other_bias(wanted: &str, found: Option<HfBias>) -> Error {
+    Error::msg(match found {
+        Some(found) => format!("the model has no {wanted}, but {found:?}"),
+        None => format!("the model has no {wanted}, nor another bias that its config.json states"),
+    })
+}
 
 /// Bias of the scores of one call: small tensors, and the rule by which each row of scores reads them.
 ///

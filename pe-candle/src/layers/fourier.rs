@@ -70,8 +70,8 @@ impl FourierFeaturesConfig {
 /// [`FourierPreset`](crate::FourierPreset) lists the forms of other libraries: Segment Anything, the
 /// noise levels of score-based models, Perceiver, GLIGEN, and NeRF. Coordinates and matrices are the
 /// exact values of their numbers, and every entry is the value of the result's type nearest to the true
-/// value (see [`pe_core::FourierFeatures`]). An f32 phase of `2^9 pi x` has lost a tenth of its digits, a
-/// bf16 one all of them.
+/// value (see [`pe_core::FourierFeatures`]). Computed in f32, the angle `2^9 pi x` has an error of about
+/// 1e-4, and computed in bf16, of more than a radian.
 ///
 /// # Gradients
 /// Gradients flow to the coordinates, and to the matrix if it is trained, computed from the entries of
@@ -98,7 +98,7 @@ pub struct FourierFeatures {
 #[derive(Debug)]
 struct Shared {
     config: FourierFeaturesConfig,
-    /// `None` for features with a matrix, which are those of its values at the time of a call.
+    /// `None` for features with a matrix, which use its values at the time of a call.
     fixed: Option<Features>,
     dtype: DType,
     device: Device,
@@ -159,15 +159,13 @@ impl FourierFeatures {
     }
 
     /// Loads the matrix `config.tensor` of shape `[axes, columns]` from a checkpoint, or creates it as a
-    /// variable of a `VarMap` with normally distributed values of standard deviation `config.init_std` that depend
-    /// on `config.init_seed` alone.
-    /// Results have the type of the `VarBuilder`. The weight of a `GaussianFourierProjection` has shape
-    /// `[columns]`.
+    /// variable of a `VarMap`. New values are normally distributed with standard deviation `config.init_std`
+    /// and depend on `config.init_seed` alone. Results have the type of the `VarBuilder`. The weight of a
+    /// `GaussianFourierProjection` has shape `[columns]`.
     ///
     /// # Errors
     /// Returns an error if the `VarBuilder` has no tensor of this name and shape, or if `init_std` is negative or
-    /// not finite. Also returns the errors of
-    /// [`from_matrix`](Self::from_matrix).
+    /// not finite. Also returns the errors of [`from_matrix`](Self::from_matrix).
     pub fn new_trainable(config: FourierFeaturesConfig, vb: VarBuilder<'_>) -> Result<Self> {
         let (axes, columns) = (config.fourier.axes, config.fourier.bands());
         check_size(axes, columns, vb.dtype())?;

@@ -99,8 +99,8 @@ impl LearnedPositional {
     /// Creates a layer with a caller-supplied table of shape `[rows, d_model]` or `[1, rows, d_model]`.
     ///
     /// The layer shares the table's memory, and gradients flow to it if it is a variable or was computed
-    /// from one. `max_seq_len` becomes the number of rows from that of position 0 on, whatever the config
-    /// contains.
+    /// from one. `max_seq_len` becomes the number of rows starting at that of position 0, whatever the
+    /// config contains.
     ///
     /// # Examples
     /// ```
@@ -207,7 +207,7 @@ impl LearnedPositional {
     }
 
     /// Adds the rows of tokens that are numbered as in fairseq and RoBERTa: tokens other than `padding_idx`
-    /// use the rows from `padding_idx + 1` on, padding uses row `padding_idx`.
+    /// use the rows starting at `padding_idx + 1`, and padding uses row `padding_idx`.
     ///
     /// # Examples
     /// ```
@@ -282,7 +282,7 @@ impl LearnedPositional {
         self.row(offset, time)
     }
 
-    /// Returns the row of position `offset`, if `len` positions from there on have rows.
+    /// Returns the row of position `offset`, if `len` positions starting there have rows.
     fn row(&self, offset: usize, len: usize) -> Result<usize> {
         let positions = self.max_seq_len();
         match offset.checked_add(len) {

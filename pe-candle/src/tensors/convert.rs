@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{CosSin, Element, MAX_TABLE_BYTES, RotaryFrequencies, Sinusoidal, Table};
+use pe_core::{CosSin, Element, MAX_TABLE_BYTES, Rotary, RotaryFrequencies, Sinusoidal, Table};
 
-use crate::kernel::raw::{LARGE, Zeros, zeros};
+pub(crate) use crate::kernel::raw::Zeros;
+use crate::kernel::raw::{LARGE, zeros};
 
 /// Calls a function for the type that the entries of a table are to have.
 macro_rules! by_dtype {
@@ -117,9 +118,31 @@ pub(crate) fn cos_sin_tensors(
     by_dtype!(dtype, of(frequencies, positions, device))
 }
 
+/// Computes the cosines and sines of steps of decoding as tensors of shape `[positions, pairs]`: [`Rotary::step_tables`].
+///
+/// # Errors
+/// Returns an error if `dtype` is not `f32`, `f64`, `f16`, or `bf16`. Also returns the errors of
+/// [`Rotary::step_tables`].
+pub(crate) fn step_tensors(
+    rotary: &Rotary,
+    positions: Range<u64>,
+    dtype: DType,
+    device: &Device,
+) -> Result<[Tensor; 2]> {
+    fn of<T: Element + WithDType>(
+        rotary: &Rotary,
+        positions: Range<u64>,
+        device: &Device,
+    ) -> Result<[Tensor; 2]> {
+        let CosSin { cos, sin } = rotary.step_tables::<T>(positions)?;
+        Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
+    }
+    by_dtype!(dtype, of(rotary, positions, device))
+}
+
 /// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`
 /// for smaller tables, and if [`Sinusoidal::table`] has an error to report.
-fn large_zeros<T: Zeros>(width: usize, positions: &Range<u64>) -> Option<Vec<T>> {
+pub(crate) fn large_zeros<T: Zeros>(width: usize, positions: &Range<u64>) -> Option<Vec<T>> {
     let rows = positions.end.checked_sub(positions.start)?;
     let entries = rows.checked_mul(width as u64)?;
     let bytes = entries.checked_mul(size_of::<T>() as u64)?;

@@ -19,12 +19,12 @@ const TRIAL: usize = 1 << 30;
 /// Returns an error if the product of the nonzero axes exceeds the address space. An axis of size 0 is
 /// no exception, because Candle multiplies in order.
 pub(crate) fn declared(what: &str, tensor: &Tensor) -> Result<usize> {
-    bytes(what, tensor.dims(), tensor.dtype())
+    size(what, tensor.dims(), tensor.dtype())
 }
 
 /// Checks that memory can hold a copy of a tensor in another type.
 pub(crate) fn for_copy(what: &str, tensor: &Tensor, dtype: DType) -> Result<()> {
-    let size = bytes(what, tensor.dims(), dtype)?;
+    let size = size(what, tensor.dims(), dtype)?;
     let empty = tensor.dims().contains(&0);
     if !empty && size >= TRIAL && !has_memory::<u8>(size) {
         let dims = tensor.dims();
@@ -61,7 +61,11 @@ pub(crate) fn own(work: &str, xs: &Tensor) -> Result<()> {
     Ok(())
 }
 
-fn bytes(what: &str, dims: &[usize], dtype: DType) -> Result<usize> {
+/// Returns the bytes that elements of a shape need.
+///
+/// # Errors
+/// Returns the error of [`declared`].
+pub(crate) fn size(what: &str, dims: &[usize], dtype: DType) -> Result<usize> {
     let size = dims
         .iter()
         .try_fold(dtype.size_in_bytes().max(1), |size, dim| {

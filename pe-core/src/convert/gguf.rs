@@ -181,7 +181,7 @@ pub fn read_file(reader: &mut (impl Read + Seek), unknown: UnknownKeys) -> Resul
 /// Returns an error if
 /// - the architecture is missing, or a value has the wrong type,
 /// - widths are missing or do not fit, or the type of the scaling is unknown,
-/// - the number of factors is not that of the pairs,
+/// - the number of factors is not the number of pairs,
 /// - the architecture is unknown, or a key about rotary embeddings has no effect, and `unknown` is
 ///   [`UnknownKeys::Reject`].
 pub fn read(
@@ -485,14 +485,14 @@ fn yarn(
         "is computed from the factor; no effect",
     );
     let part = "part of the attention factor";
-    let multiplier = match architectures::reads_log_multiplier(architecture) {
+    let multiplier = match architectures::log_multiplier_factor(architecture) {
         None => None,
         Some(times) => keys
             .float("rope.scaling.yarn_log_multiplier", part)?
             .map(|stated| stated * times)
             .filter(|multiplier| *multiplier != 0.0),
     };
-    // llama.cpp takes the numerator of DeepSeek 2 to be the denominator.
+    // llama.cpp uses the numerator of DeepSeek 2 as the denominator.
     let numerator = match architecture {
         "deepseek2" => multiplier,
         _ => multiplier.map(|_| 1.0),

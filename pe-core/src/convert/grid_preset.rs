@@ -17,7 +17,7 @@ use crate::spec::layout::SinusoidLayout;
 /// | `rt-detr` | height, width; sines, then cosines of each | index | RT-DETR, D-FINE |
 /// | `omdet` | as `rt-detr` | index | OmDet-Turbo: its sides are width and height |
 /// | `timm` | sines of height and width, then cosines | index | timm's `build_sincos2d_pos_embed` |
-/// | `positional-encodings-1d`, `-2d`, `-3d` | side by side; sine and cosine alternate | index | the package positional-encodings |
+/// | `positional-encodings-1d`, `-2d`, `-3d` | one side after the other; sine and cosine alternate | index | the package positional-encodings |
 ///
 /// The width is a multiple of 4 (`cogvideox`: of 16), except for positional-encodings, which computes
 /// more columns and leaves out the last ones. Its widths 7 and 8 never encode the third side.
@@ -26,7 +26,7 @@ use crate::spec::layout::SinusoidLayout;
 /// For widths up to 96 and sides up to 30, entries differ from the exact ones by at most 3e-8 (`vit-mae`
 /// and `rt-detr`, which compute angles in `f64` and round to `f32`), 1e-7 (`cogvideox`), 3.8e-7 (`dit`, with
 /// coordinates in `f32`), 4.8e-7 (`detr`), 1.4e-6 (`detr-count`), and 6.6e-7 (the others). In `f64` DETR's differ by at most
-/// 1e-15. In `bf16` it has 165 distinct coordinates out of 300.
+/// 1e-15. In `bf16` only 245 of the 300 coordinates of a side are distinct.
 ///
 /// ```
 /// use pe_core::{Grid, GridPreset};

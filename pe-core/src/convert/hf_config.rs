@@ -122,7 +122,7 @@ pub struct HfLayer {
 pub struct HfKey {
     /// Path of the key, such as `rope_scaling.factor`.
     pub path: String,
-    /// Its value, verbatim.
+    /// Its value, shortened if it is long.
     pub value: String,
     /// Its effect.
     pub meaning: String,

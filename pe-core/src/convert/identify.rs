@@ -1,4 +1,4 @@
-//! The convention of a table from its numbers alone.
+//! The convention of a table from its entries alone.
 //!
 //! ```text
 //! entries, shape ─► vector ─► ALiBi slopes | inverse frequencies
@@ -38,7 +38,7 @@ pub struct Identification {
 }
 
 impl Identification {
-    /// Creates the result for a tensor that is no table of positions.
+    /// Creates the result for a tensor that is not a table of positions.
     pub const fn unknown(reason: &'static str) -> Self {
         Self {
             found: Identified::Unknown { reason },
@@ -64,7 +64,7 @@ pub enum Identified {
     /// Sines and cosines of positions in one table.
     Sinusoidal {
         /// The convention, with the recipe that most entries agree with. Where several give the same
-        /// numbers, the base is the one with the fewest digits.
+        /// entries, the base is the one with the fewest digits.
         config: SinusoidalConfig,
         /// Position of the first row.
         start: f64,
@@ -107,9 +107,9 @@ pub enum Identified {
         /// Sides of the grid.
         sides: Vec<usize>,
     },
-    /// A table of numbers that follow none of these.
+    /// A table with entries that follow none of these.
     Learned(LearnedStatistics),
-    /// No table of positions.
+    /// Not a table of positions.
     Unknown {
         /// The reason.
         reason: &'static str,
@@ -144,7 +144,7 @@ pub enum RotaryPart {
 /// Columns of the frequencies in a table of a rotary embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RotaryColumns {
-    /// One column each, as Candle's `rope` takes them.
+    /// One column each, as Candle's `rope` accepts them.
     Once,
     /// All columns, and again all columns: `cat((freqs, freqs))`, for half-split pairs.
     Concatenated,
@@ -170,7 +170,7 @@ pub struct LearnedStatistics {
 
 /// Recognizes the convention of a table from its entries.
 ///
-/// `shape` is that of the tensor, the last axis fastest. Axes of length 1 do not count. Tables of `[rows,
+/// `shape` is the shape of the tensor, the last axis fastest. Axes of length 1 do not count. Tables of `[rows,
 /// columns]`, grids of `[height, width, columns]`, and vectors are recognized in all element types, exact or
 /// with the errors of `f32` arithmetic.
 ///
@@ -187,7 +187,7 @@ pub struct LearnedStatistics {
 /// ```
 ///
 /// # Errors
-/// Returns an error if the number of entries is not that of the shape.
+/// Returns an error if the number of entries does not match the shape.
 pub fn identify<T: Element>(values: &[T], shape: &[usize]) -> Result<Identification> {
     let count = shape
         .iter()

@@ -92,7 +92,7 @@ impl FourierFeatures {
                 resolutions.iter().flat_map(axis).collect()
             }
         };
-        // The frequencies of one coordinate are those of all, unless there are as many as phases.
+        // All coordinates have the frequencies of one, unless each phase has its own.
         let again = config.phases() / frequencies.len();
         let all = (0..again).flat_map(|_| frequencies.iter().copied());
         let rational = matches!(config.bands, FourierBands::Linear { .. });
@@ -190,8 +190,8 @@ impl FourierFeatures {
     }
 
     /// Returns the frequencies in radians per unit of a coordinate (after
-    /// [`FourierConfig::coordinates`]), correctly rounded: one of each phase, or with a matrix those of
-    /// all coordinates for each phase.
+    /// [`FourierConfig::coordinates`]), correctly rounded: one for each phase, or with a matrix one
+    /// for each phase and coordinate.
     pub fn rates(&self) -> &[f64] {
         &self.inner.rates
     }

@@ -210,7 +210,7 @@ impl Grid {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of sides is not that of the specification, or a side is 0 or above
+    /// - the number of sides differs from the specification, or a side is 0 or above
     ///   [`MAX_GRID_SIDE`],
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
     pub fn table<T: Element>(&self, sides: &[usize]) -> Result<Table<T>> {
@@ -319,7 +319,7 @@ impl Grid {
     /// Computes the encodings of cells at any real coordinates, one row each, without rows of zeros.
     /// `coordinates` has a list for each side. Rows are computed once for each value in a list.
     ///
-    /// DETR's encoding of boxes is that of the coordinates `2 pi x` and `2 pi y`, with `y` first.
+    /// DETR encodes boxes by the coordinates `2 pi x` and `2 pi y`, with `y` first.
     ///
     /// ```
     /// use pe_core::{Grid, GridPreset};
@@ -332,7 +332,7 @@ impl Grid {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of lists is not that of the sides, or they differ in length,
+    /// - the number of lists is not the number of sides, or they differ in length,
     /// - a coordinate is not finite or exceeds 2^53 in magnitude,
     /// - the table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
     pub fn table_at_reals<T: Element>(&self, coordinates: &[&[f64]]) -> Result<Table<T>> {
@@ -387,7 +387,7 @@ impl Grid {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of sides is not that of the specification, or a side is 0 or above
+    /// - the number of sides differs from the specification, or a side is 0 or above
     ///   [`MAX_GRID_SIDE`],
     /// - the rows are more than 2^28.
     pub fn rows(&self, sides: &[usize]) -> Result<u64> {

@@ -103,7 +103,7 @@ impl ResizeBy {
                 value: factor,
             });
         }
-        // Convergents of the continued fraction, whose denominators grow at least as Fibonacci numbers.
+        // Convergents of the continued fraction. Their denominators grow at least as fast as Fibonacci numbers.
         let (mut before, mut now, mut rest) = ([0u64, 1], [1u64, 0], factor);
         for _ in 0..40 {
             let whole = rest.floor();

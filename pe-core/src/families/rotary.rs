@@ -17,6 +17,7 @@ mod blocks;
 pub(crate) mod frequencies;
 pub(crate) mod mrope;
 pub(crate) mod patches;
+mod steps;
 pub(crate) mod tables;
 mod temperature;
 mod xpos;
@@ -228,7 +229,7 @@ impl Rotary {
     /// If they do not, keys that were rotated at one length do not fit queries rotated at the
     /// other, and a cache of keys must be dropped and computed again. With LongRoPE that is so
     /// where `original_max_position_embeddings` lies between the two, with dynamic NTK between any two
-    /// lengths of which one exceeds `max_position_embeddings`, and with other scalings never.
+    /// lengths if one exceeds `max_position_embeddings`, and with other scalings never.
     ///
     /// ```
     /// use pe_core::{LongRopeScaling, RopeScaling, Rotary, RotaryConfig};

@@ -1,8 +1,8 @@
-//! Fractions of 128 bits, for frequencies that are needed at once: a logarithm, an exponential, and
-//! powers with errors far below 2^-100.
+//! Fractions of 128 bits: a logarithm, an exponential, and powers with errors far below 2^-100. They give
+//! the frequencies of a new length sooner than [`Real`] numbers do.
 //!
-//! A fraction `u128` means its bits divided by 2^128. Tables are computed from [`Real`] numbers when an
-//! entry is first needed.
+//! A fraction `u128` means its bits divided by 2^128. The logarithms and exponentials of a few steps are
+//! computed from [`Real`] numbers, each when it is first needed.
 
 use std::sync::OnceLock;
 
@@ -21,11 +21,21 @@ pub(crate) fn mul(a: u128, b: u128) -> u128 {
     a1 * b1 + (cross >> 64) + (other >> 64) + (middle >> 64)
 }
 
-/// Returns `numerator` / `denominator` as a fraction, rounded down.
+/// Returns the product of two fractions, at most two units below it, without the product of the low halves.
+#[inline]
+pub(crate) fn mul_nearly(a: u128, b: u128) -> u128 {
+    const LOW: u128 = u64::MAX as u128;
+    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let (cross, other) = (a1 * b0, a0 * b1);
+    let middle = (cross & LOW) + (other & LOW);
+    a1 * b1 + (cross >> 64) + (other >> 64) + (middle >> 64)
+}
+
+/// Returns `numerator` / `denominator`, which must be below 1, as a fraction, rounded down.
 pub(crate) const fn ratio(numerator: u64, denominator: u64) -> u128 {
     // Two digits of 64 bits.
     let first = ((numerator as u128) << 64) / denominator as u128;
-    let rest = ((numerator as u128) << 64) % denominator as u128;
+    let rest = ((numerator as u128) << 64) - first * denominator as u128;
     (first << 64) | ((rest << 64) / denominator as u128)
 }
 
@@ -152,7 +162,20 @@ mod tests {
         ] {
             assert_eq!((mul(a, b), mul(b, a)), (product, product), "{a:#x} {b:#x}");
         }
+        for a in [
+            1,
+            u128::MAX,
+            1 << 127,
+            (1 << 64) - 1,
+            0x1234_5678_9abc_def0 << 60,
+        ] {
+            for b in [1, u128::MAX, (1 << 64) + 1, (1 << 64) - 1, u128::MAX / 3] {
+                let below = mul(a, b) - mul_nearly(a, b);
+                assert!(below < 2, "{a:#x} {b:#x}: {below}");
+            }
+        }
         assert_eq!(ratio(1, 3), u128::MAX / 3);
+        assert_eq!(ratio(u64::MAX - 1, u64::MAX), u128::MAX - (1 << 64) - 1);
         assert_eq!(ratio(64, 128), 1 << 127);
     }
 

@@ -52,7 +52,7 @@ impl RotaryFrequencies {
     /// Returns an error if
     /// - `steps` exceeds 2^32 - 1 in magnitude,
     /// - the frequencies have the recipe `hf-f32`. Its rows at different positions are not
-    ///   rotations of each other by one angle; use [`RotaryFrequencies::rerotate`].
+    ///   rotations of each other by one angle. Use [`RotaryFrequencies::rerotate`].
     pub fn shift(&self, steps: i64) -> Result<Rerotation> {
         if matches!(self.inner.source, Source::F32(_)) {
             let operation = "the shift operator";

@@ -9,9 +9,11 @@ use crate::round::Float;
 use crate::rows::columns::Out;
 use crate::rows::lane::Lane;
 use crate::rows::plan::Plan;
-use crate::rows::writer::{Positions, Rows, Writer};
+use crate::rows::single;
+use crate::rows::writer::{Rows, Writer};
 use crate::sincos::Rungs;
 use crate::table::{Memory, Table};
+use crate::turns::frequency::Frequency;
 use crate::turns::position::Position;
 
 /// Element type of a table: `f32`, `f64`, `f16`, or `bf16`.
@@ -54,7 +56,18 @@ pub(crate) trait Compiled: Lane {
     fn fill(rows: &Rows, plan: Plan, start: u64, out: Out<'_, Self>) -> Result<()>;
 
     /// Writes the rows of the given positions.
-    fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()>;
+    fn fill_at(rows: &Rows, positions: &[u32], out: Out<'_, Self>) -> Result<()>;
+
+    /// Writes the rows of the given real positions.
+    fn fill_at_reals(rows: &Rows, positions: &[f64], out: Out<'_, Self>) -> Result<()>;
+
+    /// Does the same as [`single::fill_angles`] with the best instruction set.
+    fn fill_angles(
+        angles: &[u64],
+        frequencies: &dyn Fn() -> Vec<Frequency>,
+        position: u32,
+        row: Out<'_, Self>,
+    );
 
     /// Does the same as [`Writer::new`].
     fn writer(rows: &Rows, positions: Range<u64>) -> Writer<'_, Self>;
@@ -82,8 +95,24 @@ macro_rules! compiled {
             }
 
             #[inline(never)]
-            fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()> {
+            fn fill_at(rows: &Rows, positions: &[u32], out: Out<'_, Self>) -> Result<()> {
                 rows.fill_at(positions, out)
+            }
+
+            #[inline(never)]
+            fn fill_at_reals(rows: &Rows, positions: &[f64], out: Out<'_, Self>) -> Result<()> {
+                rows.fill_at_reals(positions, out)
+            }
+
+            #[inline(never)]
+            fn fill_angles(
+                angles: &[u64],
+                frequencies: &dyn Fn() -> Vec<Frequency>,
+                position: u32,
+                row: Out<'_, Self>,
+            ) {
+                let arch = Plan::default().backend.arch();
+                single::fill_angles(arch, angles, frequencies, position, row);
             }
 
             #[inline(never)]

@@ -56,10 +56,12 @@ impl Angles {
         let cosines = self.cos_high.iter().zip(&self.cos_low);
         if let Some(scale) = scale {
             let (of_sines, of_cosines) = out.split_at_mut(pairs);
-            let values = sines.zip(of_sines).chain(cosines.zip(of_cosines));
-            for ((high, low), out) in values {
-                let (high, low) = times((*high, *low), factor);
-                *out = (high + low) * scale;
+            // Not one loop over a chain: that would have no vectors.
+            for (values, out) in [(sines, of_sines), (cosines, of_cosines)] {
+                for ((high, low), out) in values.zip(out) {
+                    let (high, low) = times((*high, *low), factor);
+                    *out = (high + low) * scale;
+                }
             }
             return;
         }

@@ -126,7 +126,7 @@ fn wide(terms: &(impl Iterator<Item = Term> + Clone)) -> WideReduced {
 /// Computes the sine and the cosine of a sum of terms, in turns, each as the nearest `T`.
 ///
 /// If `rational` is set, the sum is a rational number with a denominator below 2^100, so that a distance
-/// of less than 2^-150 turns from a quarter turn is a rounding of its wide terms, and is taken for 0. The
+/// of less than 2^-150 turns from a quarter turn is a rounding of its wide terms, and counts as 0. The
 /// values there are 0, 1, and -1 exactly. No value is a tie otherwise: the sine of a rational multiple of
 /// pi is rational at these values and at 1/2 only (Niven), and any other one is irrational.
 pub(crate) fn sin_cos_summed<T: Float>(

@@ -94,7 +94,7 @@ pub(crate) fn reduce_wide(frequency: BigFloat, mantissa: u64, exponent: i32) -> 
             remainder: (fraction != Fixed::ZERO).then(|| BigFloat::normalized(fraction, scale)),
         };
     }
-    // The error of a product is at most 2^-230. What is smaller is the error of a complete quarter turn,
+    // The error of a product is at most 2^-230. A smaller remainder is the error of a complete quarter turn,
     // which a rational number of turns may be. Other numbers do not come so close.
     reduce(fraction.shl(scale.unsigned_abs())).exact_below(-225)
 }

@@ -52,7 +52,7 @@ impl Figure {
 pub(crate) struct Shape {
     /// Width of the whole in pixels.
     pub(crate) width: u32,
-    /// Panels in a row; half of them where the page is narrow.
+    /// Panels in a row. Narrow pages have half as many.
     pub(crate) columns: usize,
     /// Height of a panel with its labels, in widths.
     pub(crate) aspect: f64,
@@ -112,7 +112,7 @@ pub(crate) struct Axis {
     pub(crate) spacing: Spacing,
     #[serde(skip)]
     pub(crate) range: (f64, f64),
-    /// Values of the ticks; with none, the drawing chooses.
+    /// Values of the ticks. With none, the drawing chooses.
     #[serde(skip)]
     pub(crate) ticks: Option<Vec<f64>>,
     /// Words at the ticks instead of their values, one for each cell of a map.

@@ -81,7 +81,7 @@ pub struct Scaling {
     pub keys: Map<String, Value>,
 }
 
-/// Reads `TYPE[:KEY=VALUE,...]`; commas inside brackets do not separate keys.
+/// Reads `TYPE[:KEY=VALUE,...]`. Commas inside brackets do not separate keys.
 ///
 /// # Errors
 /// Returns an error for any other text. It states the expected form.

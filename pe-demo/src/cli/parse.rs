@@ -51,7 +51,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Parsed, clap::Error> {
 /// The command of a line that names none.
 const DEFAULT: &str = "encode";
 
-/// Whether the first word after `--quiet` and `--verbose` is a command, or asks for the help or the
+/// Returns whether the first word after `--quiet` and `--verbose` is a command, or asks for the help or the
 /// version of the program.
 fn names_a_command(args: &[OsString]) -> bool {
     let quiet_or_verbose = |arg: &&OsString| {

@@ -43,7 +43,7 @@ The page needs no network and no other file.
 
 Exit codes: 0 written, 1 not written (files, memory), 2 bad usage.";
 
-/// The figures by name, then examples.
+/// Lists the figures by name, then examples.
 pub(super) fn plot_help() -> String {
     let mut text = "Figures:\n".to_owned();
     for entry in CATALOG {

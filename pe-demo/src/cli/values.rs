@@ -78,7 +78,7 @@ pub(crate) enum RecipeArg {
 }
 
 impl RecipeArg {
-    /// The recipe of an additive table, if it is one.
+    /// Returns the recipe of an additive table, if it is one.
     pub(crate) const fn additive(self) -> Option<Recipe> {
         match self {
             Self::Exact => Some(Recipe::Exact),
@@ -89,7 +89,7 @@ impl RecipeArg {
         }
     }
 
-    /// The recipe of a rotary table, if it is one.
+    /// Returns the recipe of a rotary table, if it is one.
     pub(crate) const fn rotary(self) -> Option<RotaryRecipe> {
         match self {
             Self::Exact => Some(RotaryRecipe::Exact),

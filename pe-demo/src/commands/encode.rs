@@ -1,6 +1,6 @@
 //! `pe-demo encode`, the default command: sentences through the toy encoder.
 //!
-//! Some sentences are looked at closely; any number of them can become vectors in a file.
+//! Some sentences are looked at closely. Any number of them can become vectors in a file.
 
 mod answers;
 mod batches;

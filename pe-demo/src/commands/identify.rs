@@ -50,7 +50,7 @@ pub(crate) fn run(
     Ok(Outcome::Success)
 }
 
-/// The tensors of a file that follow a convention, without those that do not and those above 64 MiB.
+/// Returns the tensors of a file that follow a convention, without those that do not and those above 64 MiB.
 pub(super) fn conventions(file: &Path) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
     let wanted = Wanted {
@@ -111,7 +111,7 @@ impl Report {
         })
     }
 
-    /// The preset that the convention belongs to, if it has one.
+    /// Returns the preset that the convention belongs to, if it has one.
     pub(crate) fn preset(&self) -> Option<&'static str> {
         match &self.identification.found {
             Identified::Sinusoidal { presets, .. } => presets.first().map(|preset| preset.name()),

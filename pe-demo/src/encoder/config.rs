@@ -55,7 +55,7 @@ pub(crate) const MAX_TOKENS: usize = 2048;
 pub struct EncoderConfig {
     /// Entries of the vocabulary.
     pub vocab_size: usize,
-    /// Heads of each layer; they share the width evenly.
+    /// Heads of each layer. They share the width evenly.
     pub heads: usize,
     /// Number of layers.
     pub layers: usize,

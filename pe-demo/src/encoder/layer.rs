@@ -70,7 +70,7 @@ impl Layer {
     }
 }
 
-/// The residual connection.
+/// Adds the residual connection.
 fn connect(xs: &Tensor, ys: Tensor, residual: Residual) -> Result<Tensor> {
     match residual {
         Residual::Added => xs + ys,

@@ -18,7 +18,7 @@ pub(super) struct Positions {
     pub(super) sinusoidal: PositionalEncoding,
     /// Its table is a weight.
     learned: Option<LearnedPositional>,
-    /// Shared by all layers; its tables are not weights.
+    /// Shared by all layers. Its tables are not weights.
     rotary: Option<RotaryEmbedding>,
     /// Shared by all layers.
     bias: Option<Bias>,

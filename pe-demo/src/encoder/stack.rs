@@ -70,7 +70,7 @@ impl Encoder {
 
     /// Returns the same weights with other choices: the positional encoding scheme, where the layers
     /// normalize, whether they add their input. The schemes available are the one that the encoder
-    /// was built for, [`Scheme::Sinusoidal`] and [`Scheme::None`]; running another one is an error.
+    /// was built for, [`Scheme::Sinusoidal`] and [`Scheme::None`]. Running another one is an error.
     pub fn variant(&self, scheme: Scheme, norm: Norm, residual: Residual) -> Self {
         let mut other = self.clone();
         other.config.scheme = scheme;

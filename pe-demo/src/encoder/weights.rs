@@ -213,7 +213,7 @@ fn check_shape(name: &str, tensor: &Tensor, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
-/// The 64-bit FNV-1a hash.
+/// Computes the 64-bit FNV-1a hash.
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -9,7 +9,7 @@ use pe_core::hf_config::{self, HfModel, HfRotary, UnknownKeys};
 use super::file;
 use crate::terminal::width::{clean, clean_path};
 
-/// The largest file read; those of released models have some ten kilobytes, or a megabyte where
+/// The largest file read. Those of released models have some ten kilobytes, or a megabyte where
 /// they list labels.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 16 << 20;
 ///
 /// A safetensors file begins with the length of its header in eight bytes, of which the upper
 /// ones are zero: readers accept no headers above 100 MB. JSON holds no zero bytes. So a zero
-/// among the first eight bytes means safetensors; without one, `{` as the first character or a
+/// among the first eight bytes means safetensors. Without one, `{` as the first character or a
 /// name that ends in `.json` means JSON. A file that cannot be opened is left to the reader of
 /// safetensors files, who says why.
 pub(crate) fn is_json(path: &Path) -> bool {

@@ -13,7 +13,7 @@ use crate::terminal::width::clean_path;
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, is a directory, a pipe or a device, or has more
-/// bytes; the message names it and `what` it should be.
+/// bytes. The message names it and `what` it should be.
 pub(crate) fn bytes(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     let name = || clean_path(path);
     check(&std::fs::metadata(path).with_context(name)?, path)?;

@@ -29,8 +29,8 @@ pub struct HubName {
 }
 
 impl Origin {
-    /// A file if there is one of that name; else a repository if it looks like one, and of that
-    /// the file named, or `default`.
+    /// Returns an existing file of that name, or else a repository if the text looks like one, with the file
+    /// that it names or `default`.
     ///
     /// ```
     /// use pe_demo::origin::Origin;
@@ -57,7 +57,7 @@ impl Origin {
         }
     }
 
-    /// A file as [`Origin::parse`] has it, and after another colon the name of a tensor in it.
+    /// Reads a file as [`Origin::parse`] has it, and after another colon the name of a tensor in it.
     /// Without a file's name, which ends in `.safetensors` or `.json` (an index of shards), what
     /// follows a repository is a tensor's.
     ///

@@ -114,7 +114,7 @@ impl Wanted<'_> {
 /// Reads the tensors of a file that are wanted, one after the other, in the file's order.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, or has another format; the message names it.
+/// Returns an error if the file cannot be read, or has another format. The message names it.
 pub(crate) fn read(
     path: &Path,
     wanted: Wanted<'_>,

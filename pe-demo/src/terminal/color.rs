@@ -88,7 +88,7 @@ impl Color {
         }
     }
 
-    /// Help or a message of clap's.
+    /// Formats help or a message of clap's.
     pub(crate) fn paint(self, message: &clap::Error) -> String {
         match self {
             Self::Off => message.render().to_string(),

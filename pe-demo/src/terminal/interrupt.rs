@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result};
 
 use crate::terminal::outcome::INTERRUPTED;
 
-/// While one lives, Ctrl-C asks what runs to stop; a second one, or one at any other time,
+/// While one lives, Ctrl-C asks what runs to stop. A second one, or one at any other time,
 /// ends the program as it would without this.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
@@ -45,7 +45,7 @@ impl Interrupt {
         Ok(Self { signal })
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     pub(crate) fn asked(&self) -> bool {
         self.signal.asked.load(Ordering::SeqCst)
     }

@@ -51,7 +51,7 @@ impl<'a> Log<'a> {
     /// Prints a failure in one line, and its backtrace, if it has one, in a verbose run.
     pub(crate) fn error(&mut self, error: &Error) {
         let message = format!("{error:#}");
-        // Where a backtrace begins, if there is one; other ends of lines are those of names.
+        // Where a backtrace begins, if there is one. Other ends of lines are those of names.
         let end = message.find("\n   0: ").unwrap_or(message.len());
         let (said, backtrace) = message.split_at(end);
         self.line(said.trim_end());

@@ -21,7 +21,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Arguments that make no sense together; the text names them.
+/// Arguments that make no sense together. The text names them.
 #[derive(Debug)]
 pub(crate) struct BadUsage(pub(crate) String);
 

@@ -34,20 +34,20 @@ impl Page {
         &self.text
     }
 
-    /// A line, unchanged.
+    /// Writes a line, unchanged.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         self.text += line.as_ref().trim_end();
         self.text.push('\n');
     }
 
-    /// An empty line, then an underlined heading.
+    /// Writes an empty line, then an underlined heading.
     pub(crate) fn heading(&mut self, heading: &str) {
         self.line("");
         self.line(self.styled(heading, Style::Bold));
         self.line(self.styled(&"-".repeat(columns(heading)), Style::Faint));
     }
 
-    /// A paragraph.
+    /// Writes a paragraph.
     pub(crate) fn paragraph(&mut self, text: &str) {
         self.wrap("", text);
     }
@@ -88,7 +88,7 @@ impl Page {
         self.line(&line);
     }
 
-    /// A grid of named rows, cut into bands that fit the page: as many columns side by side
+    /// Writes a grid of named rows, cut into bands that fit the page: as many columns side by side
     /// as there is room for, the rest below.
     pub(crate) fn bands(&mut self, indent: &str, rows: &[(&str, Vec<String>)]) {
         let names = rows
@@ -190,7 +190,7 @@ mod tests {
         let family = "👨\u{200d}👩\u{200d}👧";
         let lines = wrapped("", &family.repeat(41));
         assert_eq!(lines, [family.repeat(40), family.to_owned()]);
-        // So does a flag of two letters; an accent takes none.
+        // So does a flag of two letters. An accent takes none.
         assert_eq!(wrapped("", &"🇫🇷".repeat(41))[1], "🇫🇷");
         assert_eq!(wrapped("", &"e\u{301}".repeat(81))[1], "e\u{301}");
     }

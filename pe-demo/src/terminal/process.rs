@@ -88,7 +88,7 @@ fn start_thread(thread: ThreadBuilder) -> io::Result<()> {
     hear.recv().map_err(io::Error::other)
 }
 
-/// The most threads. Text that is not a number is ignored, as by rayon.
+/// Checks the number of threads. Text that is not a number is ignored, as in rayon.
 fn check(wanted: Option<&OsStr>) -> Result<()> {
     let wanted = wanted.and_then(OsStr::to_str);
     match wanted.and_then(|wanted| wanted.parse::<usize>().ok()) {

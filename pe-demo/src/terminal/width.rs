@@ -97,7 +97,7 @@ mod tests {
             clean("\u{1b}[1m\u{202e}x\r\n", 99),
             "\\u{1b}[1m\\u{202e}x\\r\\n"
         );
-        // Nothing in a name is hidden; what a sentence is written with stays.
+        // Nothing in a name is hidden. What a sentence is written with stays.
         let name = "a\u{7f}\u{85}\u{61c}\u{200b}\u{200d}\u{feff}\u{e0041}\u{fe0f}b";
         assert_eq!(clean(name, 99), pe_core::text::escape(name));
         let family = "\u{1f468}\u{200d}\u{1f469}\u{fe0f}";

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 /// Sentences of different lengths. The first two consist of the same words in
-/// another order; in the first, "Hopkins" is as far before "Bay" as "Bay" before "great".
+/// another order. In the first, "Hopkins" is as far before "Bay" as "Bay" before "great".
 pub const BUILT_IN: [&str; 4] = [
     "Anthony Hopkins admired Michael Bay as a great director.",
     "Michael Bay admired Anthony Hopkins as a great director.",
@@ -49,7 +49,7 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The sentences asked for: those given, a file's lines, or the built-in ones. A lone `-` means
+    /// Returns the sentences asked for: those given, a file's lines, or the built-in ones. A lone `-` means
     /// for standard input. It is read only on request: a program started without a terminal may have
     /// a standard input that never ends.
     pub(crate) fn open(
@@ -112,7 +112,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The first ones, up to a number of sentences and bytes, and whether there are more. They
+    /// Returns the first ones, up to a number of sentences and bytes, and whether there are more. They
     /// stay to be taken.
     pub(crate) fn first(&mut self, most: usize, bytes: u64) -> Result<(Vec<Text>, bool)> {
         let Some(lines) = &mut self.lines else {
@@ -138,7 +138,7 @@ impl<'a> Texts<'a> {
         SentenceNames(self.lines.as_ref().map(|lines| lines.name.clone()))
     }
 
-    /// The bytes of the file, if they can be told.
+    /// Returns the size of the file in bytes, if it is known.
     pub(crate) fn file_bytes(&self) -> Option<u64> {
         self.lines.as_ref()?.bytes
     }
@@ -182,7 +182,7 @@ impl<'a> Lines<'a> {
                 return Ok(None);
             };
             self.number += 1;
-            // A last line may have no end; that is one byte too many then.
+            // A last line may have no end. That is one byte too many then.
             bytes += line.len() as u64 + 1;
             let line = std::str::from_utf8(&line).with_context(|| self.here())?;
             let line = line.trim();
@@ -196,7 +196,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line without its end. Never more of it is held than the longest may have.
+    /// Reads a line without its end. Never more of it is held than the longest may have.
     fn line(&mut self) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         loop {

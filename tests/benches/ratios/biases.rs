@@ -315,15 +315,19 @@ fn deberta(report: &mut Report) -> Result<()> {
         let scores = q.matmul(&k.t()?)?;
         row(name.to_owned())
             .with("ours", || {
-                let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
-                let scores = q.matmul(&k.t()?)?;
-                softmax_with_bias(&scores, Some(&bias), scale, &mask).map(drop)
+                let weights = layer.weights(&q, &k, Some(&rows), Some(&rows), scale, &mask);
+                weights.map(drop)
             })
             .bound("ours", Bound::Faster(3.0, "candle"))
             .with("candle", || {
                 softmax_last_dim(&composed_deberta(&layer, &q, &k, &rows, scale)?).map(drop)
             })
-            .with("ours, in place", || {
+            .with("ours, by parts", || {
+                let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
+                let scores = q.matmul(&k.t()?)?;
+                softmax_with_bias(&scores, Some(&bias), scale, &mask).map(drop)
+            })
+            .with("ours, by parts, in place", || {
                 let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
                 let scores = q.matmul(&k.t()?)?;
                 softmax_with_bias_inplace(&scores, Some(&bias), scale, &mask)
@@ -348,6 +352,9 @@ fn deberta(report: &mut Report) -> Result<()> {
         );
         row(name.to_owned())
             .with("ours", || {
+                back(&layer.weights(&q, &k, Some(&rows), Some(&rows), scale, &mask)?)
+            })
+            .with("ours, by parts", || {
                 let bias = layer.bias(&q, &k, Some(&rows), Some(&rows), scale)?;
                 let scores = q.matmul(&k.t()?)?;
                 back(&softmax_with_bias(&scores, Some(&bias), scale, &mask)?)

@@ -2,27 +2,25 @@
 //! `cargo bench -p pe-tests --bench rotary`, with `RAYON_NUM_THREADS=1` for one thread.
 //!
 //! The contestants of a row take turns, so that a machine that slows down slows all of them
-//! down; the medians of all turns are compared. A first argument picks the rows that contain it,
-//! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set.
+//! down; the medians of all turns are compared. Words pick the rows that contain one of them,
+//! `--isa avx2` (or `portable`, `avx512`, `neon`) forces an instruction set, and `--json FILE` keeps the medians for the
+//! scripts in `benches/scripts`.
 
+mod axes;
 mod learned;
+mod lengths;
 mod packed;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device, Error, Result, Tensor, Var};
 use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
 use pe_candle::testing::{Planned, Route};
-use pe_candle::{
-    AxialRotaryEmbedding, AxialRotaryEmbeddingConfig, HeadOrder, PairLayout, RotaryEmbedding,
-    RotaryEmbeddingConfig, table_to_tensor,
-};
-use pe_core::{
-    AxialRotary, AxialRotaryPreset, CosSin, LongRopeScaling, RopeScaling, Rotary, RotaryConfig,
-};
+use pe_candle::{HeadOrder, PairLayout, RotaryEmbedding, RotaryEmbeddingConfig};
 use pe_tests::isa;
+use serde_json::{Value, json};
 
 const CPU: &Device = &Device::Cpu;
 const TYPES: [DType; 3] = [DType::F32, DType::BF16, DType::F16];
@@ -32,11 +30,17 @@ const LARGE: [(usize, usize, usize, usize); 2] = [(8, 32, 512, 128), (1, 32, 204
 
 type Work<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 
-/// Part of the names of the rows to measure, and whether a row matched.
+/// Parts of the names of the rows to measure, and what was measured.
 #[derive(Default)]
 struct Filter {
-    word: String,
-    matched: Cell<bool>,
+    words: Vec<String>,
+    rows: RefCell<Vec<Value>>,
+}
+
+impl Filter {
+    fn wants(&self, name: &str) -> bool {
+        self.words.is_empty() || self.words.iter().any(|word| name.contains(word))
+    }
 }
 
 /// A row of the table: ours, and the contestants.
@@ -60,10 +64,9 @@ impl<'a> Row<'a> {
 
     /// Runs the works in turns for about `budget` and prints their medians.
     fn run(mut self, filter: &Filter, budget: Duration) -> Result<()> {
-        if !self.name.contains(&filter.word) {
+        if !filter.wants(&self.name) {
             return Ok(());
         }
-        filter.matched.set(true);
         // Short works are repeated until they last for a tenth of a millisecond.
         let mut repeats = Vec::new();
         for (_, work) in &mut self.works {
@@ -100,6 +103,12 @@ impl<'a> Row<'a> {
             print!(" {name} {} ({:.2}) |", time(*median), median / medians[0]);
         }
         println!();
+        let works = self.works.iter().zip(medians);
+        let works: Vec<Value> = works
+            .map(|((name, _), median)| json!({"name": name, "median": median}))
+            .collect();
+        let row = json!({"subject": "rotary", "name": self.name, "works": works});
+        filter.rows.borrow_mut().push(row);
         Ok(())
     }
 }
@@ -196,7 +205,7 @@ fn prompts(filter: &Filter) -> Result<()> {
                         (batch, heads, steps, head_dim),
                         dtype.as_str()
                     );
-                    if !name.contains(&filter.word) {
+                    if !filter.wants(&name) {
                         continue;
                     }
                     let shape = match order {
@@ -268,38 +277,6 @@ fn steps(filter: &Filter) -> Result<()> {
     Ok(())
 }
 
-/// A step of decoding where the frequencies depend on the length: one more position each time.
-fn lengths(filter: &Filter) -> Result<()> {
-    let divisors = |step: f64| (0..64).map(|pair| 1.0 + step * f64::from(pair)).collect();
-    let longrope = LongRopeScaling::new(divisors(0.1), divisors(0.7), 1024);
-    for scaling in [
-        RopeScaling::LongRope(longrope),
-        RopeScaling::Dynamic { factor: 4.0 },
-    ] {
-        let name = format!("step (1, 32, 1, 128) f32 {}, next length", scaling.name());
-        let rotary = RotaryConfig {
-            scaling,
-            max_position_embeddings: Some(1024),
-            ..RotaryConfig::new(128)
-        };
-        let config = RotaryEmbeddingConfig {
-            max_seq_len: Some(1 << 20),
-            ..RotaryEmbeddingConfig::of(rotary, 128)
-        };
-        let rotary = RotaryEmbedding::new(config, DType::F32, CPU)?;
-        let xs = Tensor::randn(0f32, 1., (1, 32, 1, 128), CPU)?;
-        let mut at = 2000;
-        Row::new(name)
-            .with("ours", || {
-                at += 1;
-                rotary.apply(&xs, at).map(drop)
-            })
-            .with("the same length", || rotary.apply(&xs, 2000).map(drop))
-            .run(filter, Duration::from_millis(200))?;
-    }
-    Ok(())
-}
-
 /// From 16 KiB to 64 MiB, to see where threads begin to pay.
 fn sizes(filter: &Filter) -> Result<()> {
     for log in 0..=12 {
@@ -339,100 +316,17 @@ fn gradients(filter: &Filter) -> Result<()> {
     Ok(())
 }
 
-/// Tables of tokens with several coordinates, against the models' own way in Candle's operations: each
-/// token's angles for FLUX, and each axis' tables broadcast over the grid for Wan. Then a call that finds
-/// its tables.
-fn axes(filter: &Filter) -> Result<()> {
-    let of = |preset: AxialRotaryPreset| AxialRotary::new(preset.config(128));
-    let flux = of(AxialRotaryPreset::Flux)?;
-    let mut ids = vec![vec![0.0; 512]; 3];
-    for (list, positions) in ids.iter_mut().zip(flux.grid_positions(&[1, 64, 64])?) {
-        list.extend(positions);
-    }
-    let lists: Vec<&[f64]> = ids.iter().map(Vec::as_slice).collect();
-    let columns = |axis: usize| Tensor::from_vec(ids[axis].clone(), (ids[axis].len(), 1), CPU);
-    let tokens = [columns(0)?, columns(1)?, columns(2)?];
-    let rates = |width: usize| -> Result<Tensor> {
-        let frequencies = Rotary::new(RotaryConfig::new(width))?.frequencies(0)?;
-        Tensor::from_vec(frequencies.inv_freq(), (1, width / 2), CPU)
-    };
-    let rates = [rates(16)?, rates(56)?, rates(56)?];
-    let row = Row::new("axes table flux 4608 x 64 f32").with("ours", || {
-        black_box(flux.tables_at_reals::<f32>(&lists)?);
-        Ok(())
-    });
-    with_copies(row, DType::F32, 2 * 4608 * 64)
-        .with("candle", || {
-            let angles = |(tokens, rates): (&Tensor, &Tensor)| tokens.broadcast_mul(rates);
-            let angles: Vec<Tensor> = tokens
-                .iter()
-                .zip(&rates)
-                .map(angles)
-                .collect::<Result<_>>()?;
-            let angles = Tensor::cat(&angles, 1)?;
-            let cos = angles.cos()?.to_dtype(DType::F32)?;
-            black_box((cos, angles.sin()?.to_dtype(DType::F32)?));
-            Ok(())
-        })
-        .run(filter, Duration::from_secs(1))?;
-
-    let wan = of(AxialRotaryPreset::Wan)?;
-    let sizes = [21, 45, 80];
-    let tables = |size: usize, width: usize| -> Result<[Tensor; 2]> {
-        let frequencies = Rotary::new(RotaryConfig::new(width))?.frequencies(0)?;
-        let CosSin { cos, sin } = frequencies.tables::<f32>(0..size as u64)?;
-        Ok([table_to_tensor(cos, CPU)?, table_to_tensor(sin, CPU)?])
-    };
-    let by_axis = [tables(21, 44)?, tables(45, 42)?, tables(80, 42)?];
-    let row = Row::new("axes table wan 75600 x 64 f32").with("ours", || {
-        black_box(wan.grid_tables::<f32>(&sizes)?);
-        Ok(())
-    });
-    with_copies(row, DType::F32, 2 * 75_600 * 64)
-        .with("candle", || {
-            for function in 0..2 {
-                let mut parts = Vec::new();
-                for (axis, tables) in by_axis.iter().enumerate() {
-                    let table = &tables[function];
-                    let width = table.dim(1)?;
-                    let mut shape = [1, 1, 1, width];
-                    shape[axis] = sizes[axis];
-                    parts.push(table.reshape(&shape)?.broadcast_as((21, 45, 80, width))?);
-                }
-                black_box(Tensor::cat(&parts, 3)?);
-            }
-            Ok(())
-        })
-        .run(filter, Duration::from_secs(2))?;
-
-    for dtype in [DType::F32, DType::BF16] {
-        let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Flux, 128);
-        let rotary = AxialRotaryEmbedding::new(config, dtype, CPU)?;
-        let ids = Tensor::cat(&tokens, 1)?.to_dtype(DType::F32)?;
-        let xs = Tensor::randn(0f32, 1., (1, 24, 4608, 128), CPU)?.to_dtype(dtype)?;
-        let (cos, sin) = rotary.cos_sin(&ids)?;
-        let (cos, sin) = (cos.to_dtype(dtype)?, sin.to_dtype(dtype)?);
-        let row = Row::new(format!(
-            "axes call flux (1, 24, 4608, 128) {}",
-            dtype.as_str()
-        ))
-        .with("ours", || rotary.apply(&xs, &ids).map(drop));
-        with_copies(row, dtype, xs.elem_count())
-            .with("candle", || rope_i(&xs, &cos, &sin).map(drop))
-            .run(filter, Duration::from_secs(1))?;
-    }
-    Ok(())
-}
-
 fn main() -> Result<()> {
     let mut filter = Filter::default();
+    let mut file = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--isa" => isa::force(&arguments.next().unwrap_or_default())?,
+            "--json" => file = arguments.next(),
             // Cargo's own.
             "--bench" => {}
-            _ => filter.word = argument,
+            _ => filter.words.push(argument),
         }
     }
     println!(
@@ -440,15 +334,21 @@ fn main() -> Result<()> {
         rayon::current_num_threads()
     );
     steps(&filter)?;
-    lengths(&filter)?;
+    lengths::rows(&filter)?;
     sizes(&filter)?;
     prompts(&filter)?;
     gradients(&filter)?;
-    axes(&filter)?;
+    axes::rows(&filter)?;
     packed::rows(&filter)?;
     learned::rows(&filter)?;
-    if filter.matched.get() {
-        return Ok(());
+    let rows = filter.rows.into_inner();
+    if rows.is_empty() {
+        let words = filter.words.join(" or ");
+        return Err(Error::Msg(format!("no row contains {words}")));
     }
-    Err(Error::Msg(format!("no row contains {}", filter.word)))
+    if let Some(file) = file {
+        let threads = rayon::current_num_threads();
+        std::fs::write(file, json!({"threads": threads, "rows": rows}).to_string())?;
+    }
+    Ok(())
 }

@@ -3,9 +3,9 @@
 
     python3 tests/benches/scripts/measure.py [--torch PYTHON] [--write]
 
-Runs the benchmark on one thread, on all threads, on all threads with mimalloc, and the lines of
-the table again with AVX2 and with the portable code where the processor has better, into
-target/speed; with --torch the same works in the torch and NumPy of that Python. With --write the
+Runs the benchmark on one thread, on all threads, on all threads with mimalloc, the lines of the
+table again with AVX2 and with the portable code where the processor has better, and the rotary
+layer's benchmark on one thread and on all, into target/speed; with --torch the same works in the torch and NumPy of that Python. With --write the
 tables of README.md and tests/benches/README.md are replaced. Takes about 25 minutes, 8 GiB of
 memory for the largest sizes, and a machine that does nothing else.
 """
@@ -47,6 +47,11 @@ def main():
                                                   *(arguments.only or rows))
             run(forced("one", "table:", "one token:"), RAYON_NUM_THREADS="1")
             run(forced("all", "add:", "add and drop:", "file:"))
+    if not arguments.only:
+        rotary = ["packed", "learned", "axes", "dynamic"]
+        for name, threads in (("one", {"RAYON_NUM_THREADS": "1"}), ("all", {})):
+            run(["cargo", "bench", "-p", "pe-tests", "--bench", "rotary", "--", "--json",
+                 file(f"rotary-{name}"), *rotary], **threads)
     mimalloc = [word for word in arguments.only] or ["add:", "add and drop:", "one token:", "file:"]
     run(["cargo", "bench", "-p", "pe-tests", "--bench", "ratios", "--features", "mimalloc", "--",
          "--json", file("mimalloc"), *mimalloc])

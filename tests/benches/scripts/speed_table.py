@@ -4,11 +4,12 @@
     python3 speed_table.py FOLDER [--write]
 
 FOLDER holds `one.json` and `all.json` (the benchmark on one thread and on all), and perhaps
-`torch-one.json`, `torch-all.json`, `mimalloc.json`, and `one-avx2.json`, `all-avx2.json`,
+`rotary-one.json` and `rotary-all.json`, `torch-one.json`, `torch-all.json`, `mimalloc.json`, and `one-avx2.json`, `all-avx2.json`,
 `one-portable.json`, `all-portable.json` with those instruction sets forced: see measure.py. With
 --write the long table replaces the text between `<!-- speed:begin -->` and `<!-- speed:end -->`
-in tests/benches/README.md, and the short one that in the README of the repository; without it
-both are printed.
+in tests/benches/README.md, that of the rotary layer the text between `<!-- rotary:begin -->` and
+`<!-- rotary:end -->`, and the short one that in the README of the repository; without it
+all are printed.
 """
 
 import json
@@ -16,7 +17,6 @@ import os
 import sys
 from datetime import datetime, timezone
 
-BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
 LARGE = "(8, 2048, 1024)"
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
@@ -61,6 +61,31 @@ LINES = [
     ("... built again instead", "all", "file", "8192 x 1024, f32, load", "rebuilt", None, None),
     ("save, synced to disk", "all", "file", "8192 x 1024, f32, save", "ours",
      "raw write and sync", None),
+]
+
+# What the table of the rotary layer calls a work; the name of the row; the limit, Candle's ways.
+ROTARY = [
+    ("packed q and k, [4096, 32, 128] each, bf16", "packed q and k [4096, 32, 128] bf16", "copy",
+     ["candle, transposed", "candle, thd"]),
+    ("... in place", "packed q and k in place [4096, 32, 128] bf16", "change", []),
+] + [
+    (f"learned, {name}, forward and backward, {shape}, {dtype}",
+     f"learned, {name}, fwd+bwd {shape} {dtype}", "backward of a copy", ["composition"])
+    for name, shape in (("mixed", "(32, 12, 196, 64)"), ("scaled", "(1, 32, 2048, 128)"))
+    for dtype in ("f32", "bf16")
+] + [
+    ("tables of FLUX, 4608 tokens x 64, f32", "axes table flux 4608 x 64 f32", "copy", ["candle"]),
+    ("tables of Wan, 21 x 45 x 80 tokens x 64, f32", "axes table wan 75600 x 64 f32", "copy",
+     ["candle"]),
+    ("tables of LTX, 7 x 16 x 24 tokens x 1024, f32", "axes table ltx 2688 x 1024 f32", "copy",
+     ["candle"]),
+    ("FLUX, (1, 24, 4608, 128), f32", "axes call flux (1, 24, 4608, 128) f32", "copy", ["candle"]),
+    ("FLUX, (1, 24, 4608, 128), bf16", "axes call flux (1, 24, 4608, 128) bf16", "copy",
+     ["candle"]),
+    ("dynamic NTK, 64 steps of decoding (1, 32, 1, 128), f32",
+     "64 steps (1, 32, 1, 128) f32 dynamic", "the same length", []),
+    ("... 64 rows of 64 pairs, each with its frequencies", "64 rows of 64 pairs, dynamic",
+     "one set", []),
 ]
 
 
@@ -144,26 +169,47 @@ def table(folder, short):
     return "\n".join(lines + ["", " ".join(notes)])
 
 
-def replace(path, text):
+def rotary_table(folder):
+    """The table of the rotary layer, or None where it was not measured."""
+    runs = [run for run in (load(folder, f"rotary-{name}") for name in ("all", "one")) if run]
+    lines = ["| work | threads | here | limit | Candle |", "|---|---|---|---|---|"]
+    for run in runs:
+        for what, name, limit, ways in ROTARY:
+            here = median(run, "rotary", name, "ours")
+            if here is None:
+                continue
+            candle = [cell(median(run, "rotary", name, way), here) for way in ways]
+            cells = [what, str(run["threads"]), words(here),
+                     cell(median(run, "rotary", name, limit), here), "; `rope_thd` ".join(candle)]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) if runs else None
+
+
+def replace(path, text, name="speed"):
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     with open(path, encoding="utf-8") as file:
         readme = file.read()
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        sys.exit(f"{path} must hold {BEGIN} and {END} once each")
-    before, rest = readme.split(BEGIN)
-    after = rest.split(END)[1]
+    if readme.count(begin) != 1 or readme.count(end) != 1:
+        sys.exit(f"{path} must hold {begin} and {end} once each")
+    before, rest = readme.split(begin)
+    after = rest.split(end)[1]
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        file.write(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def main():
     if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
         sys.exit(__doc__)
     short, long = (table(sys.argv[1], short) for short in (True, False))
+    rotary = rotary_table(sys.argv[1])
     if len(sys.argv) == 2:
-        print(short, long, sep="\n\n")
+        print(short, long, rotary or "", sep="\n\n")
         return
+    benches = os.path.join(ROOT, "tests", "benches", "README.md")
     replace(os.path.join(ROOT, "README.md"), short)
-    replace(os.path.join(ROOT, "tests", "benches", "README.md"), long)
+    replace(benches, long)
+    if rotary:
+        replace(benches, rotary, "rotary")
 
 
 if __name__ == "__main__":

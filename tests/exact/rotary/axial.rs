@@ -278,6 +278,47 @@ fn tables_are_the_rows_of_their_axes() {
     }
 }
 
+/// Below and above the size from which threads write the rows, with and without tokens that are not rotated.
+#[test]
+fn grids_in_supplied_memory_are_those_of_tables() {
+    use AxialRotaryPreset::{DinoV3, Gemma4Vision, Llama4Vision, Wan};
+    for (preset, width, sizes) in [
+        (Wan, 128, vec![3, 5, 4]),
+        (Wan, 128, vec![9, 33, 31]),
+        (Wan, 128, vec![0, 4, 4]),
+        (DinoV3, 64, vec![7, 9]),
+        (DinoV3, 64, vec![150, 140]),
+        (Llama4Vision, 88, vec![5, 5]),
+        (Gemma4Vision, 32, vec![2, 3, 4]),
+    ] {
+        let rotary = AxialRotary::new(preset.config(width)).unwrap();
+        let wanted = rotary.grid_tables::<f32>(&sizes).unwrap().first;
+        let rows = rotary.grid_rows(&sizes).unwrap() as usize;
+        assert_eq!(rows, wanted.cos.rows(), "{preset}");
+        let (mut cos, mut sin) = (vec![7f32; rows * width / 2], vec![7f32; rows * width / 2]);
+        rotary.fill_grid(&sizes, &mut cos, &mut sin).unwrap();
+        assert!(
+            cos == wanted.cos.as_slice() && sin == wanted.sin.as_slice(),
+            "{preset} {sizes:?}"
+        );
+        cos.push(0.0);
+        let message = rotary
+            .fill_grid(&sizes, &mut cos, &mut sin)
+            .unwrap_err()
+            .to_string();
+        assert!(message.starts_with("cos holds"), "{message}");
+    }
+    let wan = AxialRotary::new(Wan.config(128)).unwrap();
+    for sizes in [&[2][..], &[1, 2, 3, 4, 5], &[1 << 20, 1 << 20, 2]] {
+        let wanted = wan.grid_tables::<f32>(sizes).map(drop).unwrap_err();
+        assert_eq!(wan.grid_rows(sizes).unwrap_err(), wanted);
+        assert_eq!(
+            wan.fill_grid::<f32>(sizes, &mut [], &mut []).unwrap_err(),
+            wanted
+        );
+    }
+}
+
 /// Directions, scalings and recipes act on the frequencies of each axis.
 #[test]
 fn specifications_apply_to_each_axis() {

@@ -137,6 +137,19 @@ fn values_are_kept_or_computed_with_the_same_bits() -> Result<()> {
     Ok(())
 }
 
+/// Positions of one packed sequence have the shape that `position_ids_for_packed` returns, or one more axis.
+#[test]
+fn t5_accepts_positions_without_a_batch_axis() -> Result<()> {
+    let config = T5BiasConfig::new(2, BucketDirection::Bidirectional);
+    let t5 = T5Bias::from_table(config, numbers(&[32, 2], DType::F32, 92))?;
+    let ids = pe_candle::position_ids_for_packed(&[3, 2], CPU)?;
+    let found = t5.bias_with_positions(&ids)?.to_tensor()?;
+    assert_eq!(found.dims(), [1, 2, 5, 5]);
+    let wanted = t5.bias_with_positions(&ids.unsqueeze(0)?)?.to_tensor()?;
+    assert_eq!(bits(&found), bits(&wanted));
+    Ok(())
+}
+
 #[test]
 fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     let alibi = Alibi::new(AlibiConfig::new(2), DType::F32, CPU)?;
@@ -370,7 +383,7 @@ fn configurations_name_what_they_lack() -> Result<()> {
     assert_eq!((t5.num_heads, t5.buckets.max_distance), (6, 64));
     assert_eq!(direction, BucketDirection::Unidirectional);
     let error = error_of(DebertaBiasConfig::from_hf_config(json));
-    assert!(error.starts_with("the model has no disentangled bias, but Some(Buckets"));
+    assert!(error.starts_with("the model has no disentangled bias, but Buckets"));
     let json = r#"{"model_type": "deberta-v2", "num_attention_heads": 12, "relative_attention": true,
         "position_buckets": 256, "max_position_embeddings": 512, "pos_att_type": ["c2p"]}"#;
     let deberta = DebertaBiasConfig::from_hf_config(json)?;
@@ -387,7 +400,7 @@ fn configurations_name_what_they_lack() -> Result<()> {
         "the model has no ALiBi, nor another bias that its config.json states"
     );
     let error = error_of(T5BiasConfig::from_hf_config(json, direction));
-    assert!(error.starts_with("the model has no bias by buckets of distances, but Some(Dis"));
+    assert!(error.starts_with("the model has no bias by buckets of distances, but Dis"));
     let rows = RelativeRows::Clipped {
         before: 4,
         after: 2,

@@ -62,6 +62,18 @@ fn biases(
             DecomposedBias::from_tables(DecomposedBiasConfig::new([4, 4], 8), rows.clone(), rows)?;
         tables.bias(queries, (1, q_len), (kv_len / 4, 4))
     })?;
+    push("one row of an image", &[2, 3, q_len, 8], &|queries| {
+        let rows = numbers(&[2 * kv_len.max(q_len) - 1, 8], DType::F32, 33);
+        let config = DecomposedBiasConfig::new([1, kv_len], 8);
+        let tables = DecomposedBias::from_tables(config, rows.clone(), rows)?;
+        tables.bias(queries, (1, q_len), (1, kv_len))
+    })?;
+    push("wide image", &[2, 3, q_len, 8], &|queries| {
+        let rows = numbers(&[2 * kv_len.max(q_len) - 1, 8], DType::F32, 33);
+        let config = DecomposedBiasConfig::new([2, kv_len / 2], 8);
+        let tables = DecomposedBias::from_tables(config, rows.clone(), rows)?;
+        tables.bias(queries, (1, q_len), (2, kv_len / 2))
+    })?;
     let buckets = DebertaBucketsConfig {
         position_buckets: Some(8),
         max_relative_positions: 40,

@@ -586,3 +586,33 @@ fn inputs_that_do_not_fit_are_errors() -> Result<()> {
     assert_eq!(cos.dim(D::Minus1)?, 8);
     Ok(())
 }
+
+/// Large tables lie in memory of the layer's own, and are the same.
+#[test]
+fn large_grids_are_those_of_the_core() -> Result<()> {
+    use AxialRotaryPreset::{DinoV3, Gemma4Vision, Wan};
+    fn check<T: Element + candle_core::WithDType>(
+        preset: AxialRotaryPreset,
+        head_dim: usize,
+        sizes: &[usize],
+    ) -> Result<()> {
+        let config = AxialRotaryEmbeddingConfig {
+            table_dtype: Some(T::DTYPE),
+            ..AxialRotaryEmbeddingConfig::from_preset(preset, head_dim)
+        };
+        let layer = AxialRotaryEmbedding::new(config, T::DTYPE, CPU)?;
+        let tables = layer.rotary().grid_tables::<T>(sizes)?.first;
+        let (cos, sin) = layer.cos_sin(sizes)?;
+        for (tensor, table) in [(cos, tables.cos), (sin, tables.sin)] {
+            assert_eq!(tensor.dims(), [table.rows(), table.width()]);
+            let found = tensor.flatten_all()?.to_vec1::<T>()?;
+            assert!(found == table.as_slice(), "{preset} {}", T::NAME);
+        }
+        Ok(())
+    }
+    check::<f32>(Wan, 128, &[4, 64, 65])?;
+    check::<f64>(Wan, 128, &[4, 64, 65])?;
+    check::<bf16>(Wan, 128, &[8, 64, 65])?;
+    check::<f32>(DinoV3, 64, &[190, 180])?;
+    check::<f32>(Gemma4Vision, 64, &[190, 180])
+}

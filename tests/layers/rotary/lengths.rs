@@ -161,3 +161,48 @@ fn set_is_that_of_the_length_seen() -> Result<()> {
     assert_ne!(short.inv_freq(), long.inv_freq());
     Ok(())
 }
+
+/// Each step of decoding with dynamic scaling has frequencies of its own. Their rows are computed for several steps at once.
+#[test]
+fn steps_of_decoding_have_the_frequencies_of_their_length() -> Result<()> {
+    let core = Rotary::new(dynamic()).unwrap();
+    let check = |layer: &RotaryEmbedding, offset: usize, len: usize| -> Result<()> {
+        let (start, end) = (offset as u64, (offset + len) as u64);
+        let tables = core.frequencies(offset + len).unwrap();
+        let tables = tables.tables::<f32>(start..end).unwrap();
+        let (cos, sin) = layer.cos_sin(offset, len)?;
+        let about = format!("{offset} {len}");
+        let entries = |table: Tensor| table.flatten_all()?.to_vec1::<f32>();
+        assert_eq!(entries(cos)?, tables.cos.as_slice(), "{about}");
+        assert_eq!(entries(sin)?, tables.sin.as_slice(), "{about}");
+        Ok(())
+    };
+    let new = || {
+        let config = RotaryEmbeddingConfig {
+            max_seq_len: Some(200),
+            ..RotaryEmbeddingConfig::of(dynamic(), 16)
+        };
+        layer(config, DType::F32)
+    };
+    // Two sequences in turns, up to the last position of one of them, with steps back and longer calls between.
+    let both = new();
+    for step in 0..40 {
+        check(&both, 10 + step, 1)?;
+        check(&both, 160 + step, 1)?;
+        if step % 7 == 3 {
+            check(&both, 160 + step, 1)?;
+            check(&both, 157 + step, 4)?;
+            check(&both, 30, 1)?;
+        }
+    }
+    // One step is one row, the next ones are several.
+    let one = new();
+    let rows = [50, 51, 82, 83, 114, 115, 199].map(|offset| {
+        check(&one, offset, 1).unwrap();
+        one.rows_built()
+    });
+    assert_eq!(rows, [51, 83, 83, 115, 115, 147, 200]);
+    let xs = numbers(&[1, 1, 1, 16], DType::F32, 1);
+    assert!(one.apply(&xs, 200).is_err());
+    Ok(())
+}

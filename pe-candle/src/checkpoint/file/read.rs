@@ -130,7 +130,7 @@ impl TableFile {
             .map_err(|error| self.error_of(&tensor.name, format!("byte {from}: {error}")))
     }
 
-    /// Returns the tensor of this name; without a name `pe`, or else the only one that can be a table. The
+    /// Returns the tensor of this name. Without a name it is `pe`, or else the only one that can be a table. The
     /// error is the reason.
     pub(crate) fn table(&self, name: Option<&str>) -> std::result::Result<TableInfo, String> {
         let wanted = match name {

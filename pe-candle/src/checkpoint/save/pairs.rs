@@ -30,10 +30,10 @@ pub struct PairConversion {
     pub rotary_dim: usize,
 }
 
-/// What [`convert_pairs`] has written.
+/// Result of [`convert_pairs`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermutedWeights {
-    /// Names of the tensors whose rows were permuted.
+    /// Names of the tensors with permuted rows.
     pub permuted: Vec<String>,
     /// Number of the other tensors, which are unchanged.
     pub others: usize,
@@ -53,7 +53,7 @@ enum Heads {
 }
 
 /// Converts the query and key weights of a checkpoint between the pair layouts, and writes a file with them.
-/// A model whose rotary embedding has the new layout then computes the same attention.
+/// A model with the new layout in its rotary embedding then computes the same attention.
 ///
 /// The rows of `q_proj` and `k_proj` (also `wq`, `wk`, `qkv_proj`), of their biases, of `lora_B`, and of the
 /// norms `q_norm` and `k_norm` are permuted in each head. All other tensors and the metadata are unchanged. One

@@ -1,4 +1,4 @@
-//! A third scheme: one table of trained values, next to sinusoidal and rotary ones.
+//! A scheme with one table of trained values.
 
 use std::ops::Range;
 

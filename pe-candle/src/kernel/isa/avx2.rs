@@ -7,9 +7,9 @@ use pulp::core_arch::x86::F16c;
 use pulp::x86::V3;
 
 use super::philox::{Keys, Lanes, pair};
-use super::{CHUNK, Call, Isa, Ops, Singles, Work, each};
+use super::{CHUNK, Call, Group, Isa, Ops, Singles, Work, each};
 use crate::kernel::half_bits::narrow_bf16;
-use crate::kernel::mask::{GROUP, LANES, Mask};
+use crate::kernel::mask::{GROUP, Mask};
 use crate::kernel::raw;
 
 /// The proof that a machine has them.
@@ -252,33 +252,7 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
-        raw::outlined_avx2(self.v3, self.f16c, Group(self, keys, mask, block, words));
-    }
-}
-
-/// The words of the elements `4 * block ..`, to be computed where code is compiled for this instruction set.
-struct Group<'a>(Avx2, &'a Keys<__m256i>, &'a Mask, u64, &'a mut [u32; GROUP]);
-
-impl pulp::NullaryFnOnce for Group<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let (low, high) = (self.3 as u32, (self.3 >> 32) as u32);
-        if low > u32::MAX - LANES as u32 {
-            // The high word may change within the group.
-            *self.4 = self.2.group(self.3);
-        } else {
-            *self.4 = cast(self.0.group(self.1, low, high));
-        }
-    }
-}
-
-impl Avx2 {
-    /// Computes the random words of the 16 blocks from that of the low and high word on.
-    #[inline(always)]
-    fn group(self, keys: &Keys<__m256i>, low: u32, high: u32) -> [[__m256i; 2]; 4] {
+    fn group(self, keys: &Self::Keys, low: u32, high: u32) -> [u32; GROUP] {
         let (avx, avx2) = (self.v3.avx, self.v3.avx2);
         let low = avx._mm256_set1_epi32(low as i32);
         // In the order in which unpacking leaves them in sequence. In lanes of 32 bits, since the high ones are not
@@ -306,8 +280,19 @@ impl Avx2 {
                 )
             },
         );
-        let ([a, b], [c, d]) = (of_eight(0), of_eight(8));
-        [a, b, c, d]
+        cast([of_eight(0), of_eight(8)])
+    }
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
+        let group = Group {
+            isa: self,
+            mask,
+            keys,
+            block,
+            words,
+        };
+        raw::outlined_avx2(self.v3, self.f16c, group);
     }
 }
 

@@ -8,8 +8,8 @@ use pulp::cast;
 use pulp::x86::V4;
 
 use super::philox::{Keys, Lanes};
-use super::{CHUNK, Isa, Ops};
-use crate::kernel::mask::{GROUP, LANES, Mask};
+use super::{CHUNK, Group, Isa, Ops};
+use crate::kernel::mask::{GROUP, Mask};
 
 const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
@@ -120,6 +120,8 @@ impl Ops<f64> for V4 {
 impl Isa for V4 {
     type Keys = Keys<__m512i>;
 
+    const GROUPS: bool = true;
+
     const UNSCALED: bool = true;
 
     #[inline(always)]
@@ -176,32 +178,37 @@ impl Isa for V4 {
     }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
-        let (low, high) = (block as u32, (block >> 32) as u32);
-        *words = if low > u32::MAX - LANES as u32 {
-            // The high word may change within the group.
-            mask.group(block)
-        } else {
-            cast(group(self, keys, low, high))
-        };
+    fn group(self, keys: &Self::Keys, low: u32, high: u32) -> [u32; GROUP] {
+        let f = self.avx512f;
+        // The order in which unpacking leaves them in sequence.
+        let order = f._mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+        let first = f._mm512_add_epi64(order, f._mm512_set1_epi64(low.into()));
+        let second = f._mm512_add_epi64(first, f._mm512_set1_epi64(8));
+        let [[a01, a23], [b01, b23]] = keys.words(self, [first, second], high);
+        cast([
+            f._mm512_unpacklo_epi64(a01, a23),
+            f._mm512_unpackhi_epi64(a01, a23),
+            f._mm512_unpacklo_epi64(b01, b23),
+            f._mm512_unpackhi_epi64(b01, b23),
+        ])
     }
-}
 
-/// Computes the random words of the 16 blocks from that of the low and high word on.
-#[inline(always)]
-fn group(isa: V4, keys: &Keys<__m512i>, low: u32, high: u32) -> [__m512i; 4] {
-    let f = isa.avx512f;
-    // The order in which unpacking leaves them in sequence.
-    let order = f._mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
-    let first = f._mm512_add_epi64(order, f._mm512_set1_epi64(low.into()));
-    let second = f._mm512_add_epi64(first, f._mm512_set1_epi64(8));
-    let [[a01, a23], [b01, b23]] = keys.words(isa, [first, second], high);
-    [
-        f._mm512_unpacklo_epi64(a01, a23),
-        f._mm512_unpackhi_epi64(a01, a23),
-        f._mm512_unpacklo_epi64(b01, b23),
-        f._mm512_unpackhi_epi64(b01, b23),
-    ]
+    #[inline(always)]
+    fn words(self, mask: &Mask, keys: &Self::Keys, block: u64, words: &mut [u32; GROUP]) {
+        #[inline(never)]
+        fn outlined(isa: V4, group: Group<'_, V4>) {
+            isa.vectorize(group);
+        }
+
+        let group = Group {
+            isa: self,
+            mask,
+            keys,
+            block,
+            words,
+        };
+        outlined(self, group);
+    }
 }
 
 impl Lanes for V4 {

@@ -48,7 +48,7 @@ impl<C: Copy + Default + Add<Output = C> + Mul<Output = C>> Ops<C> for Baseline 
 }
 
 impl Isa for Baseline {
-    type Keys = ();
+    type Keys = Mask;
 
     #[inline(always)]
     fn widen_f16(self, bits: [u16; CHUNK]) -> [f32; CHUNK] {
@@ -81,10 +81,17 @@ impl Isa for Baseline {
     }
 
     #[inline(always)]
-    fn keys(self, _: &Mask) {}
+    fn keys(self, mask: &Mask) -> Mask {
+        *mask
+    }
 
     #[inline(always)]
-    fn words(self, mask: &Mask, (): &(), block: u64, words: &mut [u32; GROUP]) {
+    fn group(self, mask: &Mask, low: u32, high: u32) -> [u32; GROUP] {
+        mask.group(u64::from(high) << 32 | u64::from(low))
+    }
+
+    #[inline(always)]
+    fn words(self, mask: &Mask, _: &Mask, block: u64, words: &mut [u32; GROUP]) {
         *words = mask.group(block);
     }
 }

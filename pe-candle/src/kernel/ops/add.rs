@@ -1,5 +1,6 @@
 //! The additive encoding as one operation, its gradient, and its variant in place.
 
+mod replace;
 mod run;
 mod trained;
 

@@ -170,7 +170,7 @@ fn slice<'a, T>(all: &'a [T], layout: &Layout) -> Result<&'a [T]> {
     }
 }
 
-/// Rows of a tile: their sums stay in the nearest cache.
+/// Rows of a tile: their sums stay in the L1 cache.
 const TILE: usize = 32;
 
 /// Number of elements at which a second thread pays, as for rotations.

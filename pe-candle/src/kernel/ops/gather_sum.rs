@@ -56,7 +56,7 @@ pub(crate) enum Side {
 /// (and the types of 16 bits).
 ///
 /// The sums are linear. Their gradient is that of the transposed weights, which are products of both stages: each row
-/// of the table adds up what the rows of the result pass on, in their order, by whichever thread.
+/// of the table adds up what the rows of the result pass on, in their order, whichever thread does it.
 #[derive(Debug, Clone)]
 pub(crate) struct GatherSum {
     pub(crate) gathering: Arc<Gathering>,
@@ -206,7 +206,7 @@ macro_rules! summed_in_f32 {
 
 summed_in_f32!(f16, bf16);
 
-/// Rows of a result that a stream writes, from row `first` on.
+/// Rows of a result that a stream writes, starting at row `first`.
 struct Rows<'a, 's, T> {
     stream: &'a mut Stream<'s, T>,
     first: usize,
@@ -411,7 +411,7 @@ fn term<T: Summed, X: Entry<T::Sum>, I: Isa>(isa: I, xs: &[X], weight: f64) -> S
     }
 }
 
-/// Returns the products of two chunks from `at` on with a weight.
+/// Returns the products of two chunks starting at `at` with a weight.
 #[inline(always)]
 fn pair<T: Summed, X: Entry<T::Sum>, I: Isa>(
     isa: I,

@@ -4,6 +4,7 @@
 
 mod exp;
 mod gradients;
+mod image;
 mod rows;
 mod rules;
 mod terms;
@@ -21,13 +22,14 @@ use crate::kernel::element::{Activation, Compute};
 use crate::kernel::isa::Level;
 use exp::Real;
 use gradients::Back;
-use rows::{Pass, Scale, Terms};
+use rows::{Pass, Scale};
+use terms::Terms;
 
 pub(crate) use rows::Outcome;
 pub(crate) use rules::{Packed, Rules};
 pub(crate) use terms::{Read, Term};
 
-/// `factor s + bias`, one of them bounded by `cap tanh(z / cap)`, without the keys that the rules exclude, and the softmax of it.
+/// `factor s + bias` without the keys that the rules exclude, and its softmax. `cap tanh(z / cap)` bounds the scores or the sums.
 #[derive(Debug, Clone)]
 pub(crate) struct SoftmaxBias {
     pub(crate) level: Level,
@@ -37,7 +39,7 @@ pub(crate) struct SoftmaxBias {
     /// The cap of the scores, and that of their sums with the bias.
     pub(crate) caps: [Option<f64>; 2],
     pub(crate) rules: Rules,
-    /// How the second and the third operand are read.
+    /// The terms that the second and the third operand hold.
     pub(crate) terms: [Option<Term>; 2],
     pub(crate) outcome: Outcome,
 }
@@ -191,7 +193,7 @@ impl CustomOp3 for SoftmaxBias {
             (of_scores, of_terms(&sums, result, &of_sums)?)
         } else if scores.track_op() {
             let back = [result, &grad, scores];
-            let owned = [0, 1].map(|index| Some((wanted[index]?, operands[index])));
+            let owned = [0, 1].map(|index| Some((wanted[index]?, operands[index].shape())));
             match self.gradients(back, self.factor, owned)? {
                 (of_scores, Some(terms)) => (Some(of_scores), terms),
                 (of_scores, None) => (Some(of_scores), of_terms(self, result, &grad)?),
@@ -234,20 +236,20 @@ impl SoftmaxBias {
         &self,
         [result, grad, scores]: [&Tensor; 3],
         factor: f64,
-        terms: [Option<(&Term, &Tensor)>; 2],
+        terms: [Option<(&Term, &Shape)>; 2],
     ) -> Result<(Tensor, Option<[Option<Tensor>; 2]>)> {
         fn of<T>(
             op: &SoftmaxBias,
             [(ys, layout), gs, xs]: [Operand<'_>; 3],
             scale: Scale<T::Compute>,
-            terms: [Option<(&Term, &Tensor)>; 2],
+            terms: [Option<(&Term, &Shape)>; 2],
         ) -> Result<(Tensor, Option<[Option<Tensor>; 2]>)>
         where
             T: Activation + WithDType,
             T::Compute: Real,
         {
             let back = op.back(op.own(ys.as_slice()?, layout)?, part::<T>(gs)?);
-            let owns = |(term, values): &(&Term, &Tensor)| back.owns(term, values.elem_count());
+            let owns = |(term, values): &(&Term, &Shape)| back.owns(term, values.elem_count());
             let owned = terms.iter().flatten().all(owns);
             let of_terms = terms.map(|term| term.filter(|_| owned));
             let (dx, sums) = back.to_scores(
@@ -256,8 +258,8 @@ impl SoftmaxBias {
                 of_terms.map(|term| term.map(|(term, values)| (term, values.elem_count()))),
             )?;
             let dx = Tensor::from_vec(dx, layout.shape(), &Device::Cpu)?;
-            let tensor = |(term, sums): (Option<(&Term, &Tensor)>, _)| {
-                term.map(|(_, values)| Tensor::from_vec(sums, values.shape(), &Device::Cpu))
+            let tensor = |(term, sums): (Option<(&Term, &Shape)>, _)| {
+                term.map(|(_, values)| Tensor::from_vec(sums, values.clone(), &Device::Cpu))
                     .transpose()
             };
             let [one, two] = sums;
@@ -283,6 +285,35 @@ impl SoftmaxBias {
             DType::F16 => of::<f16>(&op, operands, op.scale(), terms),
             _ => of::<bf16>(&op, operands, op.scale(), terms),
         }
+    }
+}
+
+impl SoftmaxBias {
+    /// Returns the gradients of scores without a cap, and of the values of the terms, which have these shapes and are not gates, from
+    /// the result and its gradient.
+    pub(crate) fn gradients_of_all(
+        &self,
+        result: &Tensor,
+        grad: &Tensor,
+        shapes: &[Shape; 2],
+    ) -> Result<(Tensor, [Option<Tensor>; 2])> {
+        let of = |index: usize| Some((self.terms[index].as_ref()?, &shapes[index]));
+        let back = [result, grad, result];
+        let (of_scores, of_terms) = self.gradients(back, self.factor, [of(0), of(1)])?;
+        if let Some(of_terms) = of_terms {
+            return Ok((of_scores, of_terms));
+        }
+        let other = Tensor::zeros(1, bias_dtype(result.dtype()), &Device::Cpu)?;
+        let mut of_terms = [None, None];
+        for (index, of_term) in of_terms.iter_mut().enumerate() {
+            if self.terms[index].is_some() {
+                let (mut op, shape) = (self.clone(), shapes[index].clone());
+                op.terms[1 - index] = None;
+                let op = TermGradient { op, index, shape };
+                *of_term = Some(result.apply_op3_no_bwd(grad, &other, &op)?);
+            }
+        }
+        Ok((of_scores, of_terms))
     }
 }
 

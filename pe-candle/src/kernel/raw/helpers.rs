@@ -1,12 +1,12 @@
-//! Threads that do nothing but pieces of this crate's own work.
+//! Threads that run only pieces of this crate's own work.
 //!
 //! Rayon's pool is not for work under a lock, and Candle holds the lock of a tensor's memory during each
-//! operation. The threads of the pool may all be waiting for that lock when the one that holds it waits for
-//! them; and a thread of the pool that waits takes up other jobs meanwhile, which may want the lock that it
+//! operation. The threads of the pool may all be waiting for that lock while the one that holds it waits for
+//! them. A waiting thread of the pool also runs other jobs, and one of them may need the lock that the thread
 //! holds itself. Helpers run nothing that waits for a lock, so waiting for them comes to an end.
 //!
-//! Nor does a caller depend on them: it processes pieces as they do, and once none are left it withdraws
-//! what no helper has begun.
+//! A caller does not depend on them either. It processes pieces as they do, and once none are left it
+//! withdraws the calls that no helper has begun.
 
 use std::any::Any;
 use std::mem::transmute;
@@ -56,7 +56,8 @@ static HELPERS: Helpers = Helpers {
     returned: Condvar::new(),
 };
 
-/// Hands each item to `work`, on this thread and on others, up to the number of threads of rayon's current pool. May be called with any lock held that `work` does not take.
+/// Hands each item to `work`, on this thread and on others, up to the number of threads of rayon's current pool. The caller
+/// may hold any lock that `work` does not need.
 ///
 /// A panic of `work` is handed on when all threads have returned.
 pub(crate) fn share_out<I: Send>(

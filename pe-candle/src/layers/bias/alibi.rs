@@ -7,8 +7,8 @@ use pe_core::{
     AlibiConfig, Element, alibi_distances, alibi_positions, alibi_slopes, relative_distances,
 };
 
-use super::AttentionBias;
 use super::by_distance::ByDistance;
+use super::{AttentionBias, other_bias};
 use crate::tensors::convert::table_to_tensor;
 
 /// Attention with linear biases (Press et al., 2021): `-slope x |query - key|`, symmetric.
@@ -85,8 +85,7 @@ impl Alibi {
     ) -> Result<Self> {
         match hf_config::read_bias(config)? {
             Some(HfBias::Alibi(config)) => Self::new(config, dtype, device),
-            Some(other) => bail!("the model has no ALiBi, but {other:?}"),
-            None => bail!("the model has no ALiBi, nor another bias that its config.json states"),
+            other => Err(other_bias("ALiBi", other)),
         }
     }
 
@@ -126,7 +125,7 @@ impl Alibi {
     /// `flash_attn_alibi` and its variants. Computed slopes are the `f32` nearest to the true ones.
     ///
     /// # Errors
-    /// Returns an error if the device does.
+    /// Returns an error if the device reports one.
     pub fn flash_attn_slopes(&self) -> Result<Tensor> {
         if self.computed {
             Tensor::new(alibi_slopes::<f32>(&self.config)?, self.slopes.device())

@@ -1,12 +1,14 @@
 //! The disentangled scores of DeBERTa: content to position, and position to content.
 
+mod weights;
+
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{DebertaBuckets, DebertaBucketsConfig, relative_distances};
 
-use super::AttentionBias;
+use super::{AttentionBias, other_bias};
 use crate::kernel::{Read, Term};
 
 /// Configuration of a [`DebertaBias`]: plain data, checked by the layer's constructor.
@@ -61,11 +63,11 @@ impl DebertaBiasConfig {
                 content_to_position,
                 position_to_content,
             }),
-            other => bail!("the model has no disentangled bias, but {other:?}"),
+            other => Err(other_bias("disentangled bias", other)),
         }
     }
 
-    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`, where `n` is 1 and 1 for each of the two kinds.
+    /// Returns the factor of all scores, `1 / sqrt(n head_dim)`. `n` is 1, plus 1 for each of the two scores that are switched on.
     pub fn scale(&self, head_dim: usize) -> f64 {
         let kinds = [self.content_to_position, self.position_to_content].map(u8::from);
         let count = 1 + kinds.into_iter().sum::<u8>();
@@ -76,7 +78,8 @@ impl DebertaBiasConfig {
 /// The disentangled scores of DeBERTa v2 and v3.
 ///
 /// The reference gathers `[batch, heads, q_len, kv_len]` twice, from indices that it repeats over the batch. Here both gathers are reads of the
-/// pass over the scores, by one list of rows per distance.
+/// pass over the scores, by one list of rows per distance. [`weights`](Self::weights) computes a whole layer, and [`bias`](Self::bias) is for
+/// scores of your own.
 ///
 /// # Examples
 /// ```
@@ -218,7 +221,7 @@ impl DebertaBias {
     }
 }
 
-/// Returns the sum of both biases, or the one that there is.
+/// Returns the sum of both biases, or the only one.
 fn both(c2p: Option<AttentionBias>, p2c: Option<AttentionBias>) -> Result<AttentionBias> {
     match (c2p, p2c) {
         (Some(c2p), Some(p2c)) => c2p.and(&p2c),

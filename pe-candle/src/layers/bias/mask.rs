@@ -123,6 +123,37 @@ impl ScoreMask {
         });
         Ok(self)
     }
+
+    /// Checks that the mask goes with scores of a shape, which messages show as `shown`.
+    pub(super) fn check(
+        &self,
+        shown: &[usize],
+        [batch, _, q_len, kv_len]: [usize; 4],
+    ) -> Result<()> {
+        let Rules {
+            offset,
+            padding,
+            packed,
+            ..
+        } = &self.rules;
+        if let Some((_, of)) = padding
+            && *of != [batch, kv_len]
+        {
+            bail!("a padding mask of shape {of:?} does not go with scores of shape {shown:?}");
+        }
+        if let Some(Packed { keys, kv_len: all }) = packed
+            && (*all != kv_len || offset.saturating_add(q_len) > keys.len())
+        {
+            let packed = match keys.len() {
+                queries if queries == *all => format!("{all} packed tokens"),
+                queries => format!("{queries} packed queries and {all} packed keys"),
+            };
+            bail!(
+                "{packed} do not go with {q_len} queries from position {offset} on and {kv_len} keys"
+            )
+        }
+        Ok(())
+    }
 }
 
 /// A bound on scores, `cap tanh(z / cap)`, and whether the bias is bounded with them.

@@ -52,7 +52,7 @@ pub struct RelativeTableConfig {
     pub rows: RelativeRows,
     /// Number of heads, the columns of the table.
     pub num_heads: usize,
-    /// Name of the table in a `VarBuilder`. Defaults to `attention_biases` for LeViT, whose tensor is `[num_heads, rows]`, and to
+    /// Name of the table in a `VarBuilder`. Defaults to `attention_biases` of shape `[num_heads, rows]` for LeViT, and to
     /// `relative_position_bias_table` otherwise.
     pub tensor: String,
 }
@@ -121,7 +121,7 @@ impl RelativeTable {
         Self::from_table(config, table)
     }
 
-    /// Uses a table `[rows, num_heads]`: one under another name, or what the network of Swin v2 computes from
+    /// Uses a table `[rows, num_heads]`: one under another name, or the output of Swin v2's network for
     /// [`swin_v2_coordinates`](pe_core::swin_v2_coordinates), gradients included.
     ///
     /// # Errors

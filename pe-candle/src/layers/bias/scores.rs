@@ -17,7 +17,7 @@ use crate::tensors::memory;
 ///
 /// On the CPU nothing of the shape of the scores is built but the result: the bias is read by distance, key, or grid. The exponential has
 /// an error below 1 ulp, and the bits are the same on every instruction set and for any number of threads. Gradients flow to the scores
-/// and to everything that the bias was made of. On other devices, the same is composed of Candle's operations.
+/// and to all tensors of the bias. On other devices, Candle's operations compute the same.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ pub fn softmax_with_bias(
     Call::new(scores, bias, scale.into(), mask, Outcome::Weights)?.fresh(scores)
 }
 
-/// Does the same as [`softmax_with_bias`] in the memory of contiguous scores on the CPU, without a gradient. Nothing is allocated but a
+/// Does the same as [`softmax_with_bias`] in the memory of contiguous scores on the CPU, without a gradient. It allocates only a
 /// row per thread. All tensors that share the memory change as well.
 ///
 /// # Errors
@@ -61,8 +61,8 @@ pub fn softmax_with_bias_inplace(
     Call::new(scores, bias, scale.into(), mask, Outcome::Weights)?.in_place(scores)
 }
 
-/// Computes `scale(scores) + bias`, with minus infinity for excluded keys, in one pass over the scores: what [`softmax_with_bias`] takes
-/// the softmax of.
+/// Computes `scale(scores) + bias`, with minus infinity for excluded keys, in one pass over the scores. [`softmax_with_bias`]
+/// computes the softmax of these sums.
 ///
 /// # Examples
 /// ```
@@ -139,33 +139,7 @@ impl<'a> Call<'a> {
         if let Some(bias) = bias {
             bias.check(dims)?;
         }
-        let [batch, _, q_len, kv_len] = dims;
-        match mask.rules.padding {
-            Some((_, of)) if of != [batch, kv_len] => {
-                bail!(
-                    "a padding mask of shape {of:?} does not go with scores of shape {:?}",
-                    scores.dims()
-                )
-            }
-            _ => {}
-        }
-        match &mask.rules.packed {
-            Some(packed)
-                if packed.kv_len != kv_len
-                    || mask.rules.offset.saturating_add(q_len) > packed.keys.len() =>
-            {
-                let (queries, keys) = (packed.keys.len(), packed.kv_len);
-                let offset = mask.rules.offset;
-                let packed = match queries == keys {
-                    true => format!("{keys} packed tokens"),
-                    false => format!("{queries} packed queries and {keys} packed keys"),
-                };
-                bail!(
-                    "{packed} do not go with {q_len} queries from position {offset} on and {kv_len} keys"
-                )
-            }
-            _ => {}
-        }
+        mask.check(scores.dims(), dims)?;
         Ok(Self {
             bias,
             scale,

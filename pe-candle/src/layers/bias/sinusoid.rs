@@ -37,7 +37,7 @@ pub enum RelativeDistances {
     FromKvLen,
 }
 
-/// Encodings of distances, and the scores that are made of them: `(q + v) . r[query - key]`.
+/// Encodings of distances, and scores with them: `(q + v) . r[query - key]`.
 ///
 /// | model | columns ([`SinusoidLayout`](pe_core::SinusoidLayout)) | distances |
 /// |---|---|---|

@@ -5,8 +5,8 @@ use candle_nn::VarBuilder;
 use pe_core::hf_config::{self, HfBias, HfConfig};
 use pe_core::{BucketDirection, T5Buckets, T5BucketsConfig};
 
-use super::AttentionBias;
 use super::by_distance::ByDistance;
+use super::{AttentionBias, other_bias};
 
 /// Configuration of a [`T5Bias`]: plain data, checked by the layer's constructors.
 ///
@@ -56,7 +56,7 @@ impl T5BiasConfig {
                 },
                 ..Self::new(num_heads, direction)
             }),
-            other => bail!("the model has no bias by buckets of distances, but {other:?}"),
+            other => Err(other_bias("bias by buckets of distances", other)),
         }
     }
 }
@@ -164,12 +164,16 @@ impl T5Bias {
             .contiguous()
     }
 
-    /// Returns the bias of tokens at given positions, queries and keys alike: `positions` is `[batch, len]`, `u32` or `i64`. LayoutLM
+    /// Returns the bias of tokens at given positions, queries and keys alike: `positions` is `[len]` or `[batch, len]`, `u32` or `i64`. LayoutLM
     /// does this for tokens and for the coordinates of their boxes. The result has all of `[batch, heads, len, len]`.
     ///
     /// # Errors
     /// Returns an error if the positions have another shape or type, or are too many.
     pub fn bias_with_positions(&self, positions: &Tensor) -> Result<AttentionBias> {
+        let positions = match positions.rank() {
+            1 => positions.unsqueeze(0)?,
+            _ => positions.clone(),
+        };
         let (batch, len) = positions.dims2()?;
         if !matches!(positions.dtype(), DType::U32 | DType::I64) {
             bail!(

@@ -173,7 +173,7 @@ impl GridEncoding {
     }
 
     /// Returns the rows of images with padding, as DETR numbers them: `[B, H * W, d_model]`. `mask` has
-    /// shape `[B, H, W]` and any integer type; it is 0 for padding.
+    /// shape `[B, H, W]` and any integer type. It is 0 for padding.
     ///
     /// # Errors
     /// Returns an error if the mask has another rank or a floating-point type, or if the encoding does

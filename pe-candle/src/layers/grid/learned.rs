@@ -34,7 +34,7 @@ const KNOWN: usize = 32;
 ///
 /// # Types
 /// The table and the resized rows have any float type. Sums of `f32` and `f64` are computed in `f64`, and
-/// those of `f16` and `bf16` in `f32`; the result is rounded once. A grid of equal rows therefore stays
+/// those of `f16` and `bf16` in `f32`. The result is rounded once. A grid of equal rows therefore stays
 /// equal bit for bit in `f32`, `f16`, and `bf16`. In `f64` its relative error is at most
 /// `3 n` times 2^-53 for `n` contributing rows. The same size gives the same bits as the table.
 ///
@@ -104,7 +104,7 @@ impl LearnedGrid {
     /// or computed from one, gradients flow to it.
     ///
     /// # Errors
-    /// Returns an error if the shape of the table is not that of the configuration, or if its type is
+    /// Returns an error if the shape of the table differs from the configuration, or if its type is
     /// not a float type. Also returns the errors of [`new`](Self::new) about the configuration.
     pub fn from_table(config: LearnedGridConfig, table: Tensor) -> Result<Self> {
         config.check()?;

@@ -144,8 +144,8 @@ impl LearnedPositionalConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LearnedRows {
-    /// Position `p` uses row `p + n`. Position ids are positions. 0 in most models, 2 in OPT and BART.
-    /// Their first rows are left from a numbering by padding.
+    /// Position `p` uses row `p + n`. Position ids are positions. `n` is 0 in most models, and 2 in OPT and
+    /// BART, where it remains from a numbering by padding.
     Offset(usize),
     /// The rows of fairseq and RoBERTa, for a padding token with this id: without ids, position `p` uses
     /// row `p + padding_idx + 1`. Position ids are rows, as

@@ -132,7 +132,7 @@ impl RotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the number of offsets is not that of the sequences. Also returns the errors of
+    /// Returns an error if the number of offsets is not the number of sequences. Also returns the errors of
     /// [`apply`](Self::apply).
     pub fn apply_at_offsets(&self, xs: &Tensor, offsets: &[usize]) -> Result<Tensor> {
         let (batch, time) = self.check("the input", xs)?;

@@ -60,8 +60,8 @@ pub use self::positions::AxialPositions;
 ///
 /// # Cost
 /// Cosines and sines are computed once for each distinct coordinate of an axis, and copied to the tokens. A call that
-/// finds its tables does no more than rotate. With coordinates, it compares them with those of the
-/// tables it keeps, for which coordinates on a GPU are copied to the host. Where the layout applies inside each
+/// finds its tables does no more than rotate. Coordinates are compared with the coordinates of the tables that the
+/// layer keeps. Coordinates on a GPU are copied to the host for this. Where the layout applies inside each
 /// axis' columns (Gemma 4's vision model) and with the two pairings that are not rotations, a call writes its
 /// result twice.
 #[derive(Debug, Clone)]
@@ -245,7 +245,7 @@ impl AxialRotaryEmbedding {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the pairing is not a rotation, whose pairs have two angles each. Also returns the
+    /// Returns an error if the pairing is not a rotation, because its pairs have two angles each. Also returns the
     /// errors of [`apply`](Self::apply) about positions.
     pub fn cos_sin<'a>(
         &self,

@@ -16,7 +16,8 @@ impl RotaryEmbedding {
     /// `candle_nn::rotary_emb::rope`. Each tensor has shape `[len, rotary_dim / 2]` and the layer's type.
     ///
     /// They are views of the tables if the types agree. Otherwise they are computed in the layer's type
-    /// with one rounding. Copy them before changing them in place.
+    /// with one rounding. Copy them before changing them in place. A layer of a 16-bit float type rotates by `f32`
+    /// tables, which a layer of `f32` with the same configuration returns.
     ///
     /// # Examples
     /// ```

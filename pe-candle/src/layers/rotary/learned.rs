@@ -26,9 +26,9 @@ use crate::tensors::memory;
 ///
 /// On the CPU cosines and sines are those nearest to the real ones of the given angles, computed once per
 /// call and kept for the backward pass. Forward and backward passes are one pass over the activations each.
-/// Gradients of angles are summed in f64 over the heads and sequences that share them. They have no
-/// gradients of their own, those of the input have, to any order. On other devices, Candle's operations
-/// compute all of it.
+/// Gradients of angles are summed in f64 over the heads and sequences that share them. The gradient of the
+/// input can be differentiated again, to any order. The gradient of the angles cannot. On other devices, Candle's
+/// operations compute all of it.
 ///
 /// # Examples
 /// ```
@@ -303,7 +303,7 @@ impl LearnedRotary {
     ///
     /// For mixed frequencies `positions` has shape `[patches, 2]`, the coordinates x and y, and the angles
     /// `[1, num_heads, patches, head_dim / 2]`. For scaled ones it has shape `[T]` or `[B, T]`, and the
-    /// angles have an axis more for the pairs; the block is not used.
+    /// angles have an axis more for the pairs. The block is not used.
     ///
     /// # Errors
     /// Returns an error if the block does not exist, or `positions` has another shape.

@@ -1,5 +1,5 @@
-//! Packed calls, as servers make them: queries and keys of many sequences side by side, without a
-//! batch, with a position for each token.
+//! Packed calls of servers: queries and keys of many sequences one after the other, without a batch, with
+//! a position for each token.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -142,7 +142,8 @@ impl<'a> From<(&'a Tensor, &'a Tensor)> for CosSinCache<'a> {
 /// | `(q, k, cos, sin, positions, is_neox)` | `rotate_packed(&q, &k, (&cos, &sin), &positions, layout)` |
 ///
 /// `is_neox` is [`PairLayout::HalfSplit`], its opposite [`PairLayout::Interleaved`]. Shapes and positions
-/// are those of [`RotaryEmbedding::apply_qkv_packed`]. Tables have the type of the inputs, or `f32`.
+/// are those of [`RotaryEmbedding::apply_qkv_packed`]. Tables have the type of the inputs, or `f32`, which is more accurate for
+/// 16-bit float types: [`RotaryEmbedding::cos_sin`] of a layer of `f32`.
 /// Columns after the first `2 * pairs` pass unchanged. Gradients flow to `q` and `k`.
 ///
 /// # Examples

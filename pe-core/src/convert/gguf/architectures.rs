@@ -1,8 +1,7 @@
 //! Rotary embeddings of llama.cpp's architectures.
 //!
-//! The source is `llama_model_rope_type` in llama.cpp's `src/llama-model.cpp`, with the names of
-//! `src/llama-arch.cpp`, and from the graphs of the models for those that do not rotate where the
-//! function names a type.
+//! The sources are `llama_model_rope_type` in llama.cpp's `src/llama-model.cpp`, the names of `src/llama-arch.cpp`, and the
+//! graphs of the models that do not rotate although the function names a type.
 
 use crate::convert::hf_config::HfScheme;
 
@@ -149,8 +148,8 @@ pub(super) fn pairs(architecture: &str) -> Option<Pairs> {
     })
 }
 
-/// Architectures with positions in a part of the head alone, which `kv_lora_rank` shows as well.
-pub(super) fn reads_log_multiplier(architecture: &str) -> Option<f64> {
+/// Returns the factor of `rope.scaling.yarn_log_multiplier` in files of an architecture that uses this key.
+pub(super) fn log_multiplier_factor(architecture: &str) -> Option<f64> {
     match architecture {
         // Their files have a tenth of it.
         "deepseek2" | "deepseek2-ocr" | "deepseek32" | "glm-dsa" => Some(10.0),
@@ -159,12 +158,12 @@ pub(super) fn reads_log_multiplier(architecture: &str) -> Option<f64> {
     }
 }
 
-/// Layers without a rotary embedding: one of so many.
+/// Returns the period of the layers without a rotary embedding.
 pub(super) fn unrotated_period(architecture: &str) -> Option<u64> {
     matches!(architecture, "llama4" | "smollm3").then_some(4)
 }
 
-/// Whether layers of full attention have no rotary embedding, if the model has a sliding window.
+/// Returns whether layers of full attention have no rotary embedding, if the model has a sliding window.
 pub(super) fn only_sliding_rotates(architecture: &str) -> bool {
     matches!(
         architecture,

@@ -243,7 +243,7 @@ fn block(kind: u32) -> Option<(u64, u64)> {
     })
 }
 
-/// Whether a key is about the model and not about its tokenizer.
+/// Returns whether a key is about the model and not about its tokenizer.
 fn is_kept(key: &str) -> bool {
     const NAMES: [&str; 5] = [
         ".context_length",
@@ -260,7 +260,7 @@ fn is_kept(key: &str) -> bool {
         || NAMES.iter().any(|name| key.ends_with(name))
 }
 
-/// Whether a tensor holds factors of the frequencies.
+/// Returns whether a tensor holds factors of the frequencies.
 pub(super) fn is_factors(name: &str) -> bool {
     let name = name.rsplit_once("blk.").map_or(name, |(_, rest)| {
         rest.split_once('.').map_or(rest, |(_, name)| name)
@@ -379,7 +379,7 @@ fn counts(bytes: &mut Bytes<impl Read>) -> Result<(u64, u64)> {
     Ok((tensors, keys))
 }
 
-/// Returns the first byte of a tensor in the file, whose data begin at `data`.
+/// Returns the first byte of a tensor in a file with data that begin at `data`.
 fn begin(tensor: &GgufTensor, data: Option<u64>, alignment: u64, file_bytes: u64) -> Result<u64> {
     let what = quoted(&tensor.name);
     if !tensor.begin.is_multiple_of(alignment) {

@@ -102,7 +102,7 @@ pub(super) fn common(reader: &mut Reader, family: Family) -> Result<Common> {
     })
 }
 
-/// The keys that ChatGLM and GLM-4 have of their own.
+/// Reads the keys that ChatGLM and GLM-4 have of their own.
 pub(super) fn chatglm(reader: &mut Reader, common: &mut Common) -> Result<()> {
     if reader.peek("position_encoding_2d") == Some(&Value::Bool(true)) {
         return Err(error(

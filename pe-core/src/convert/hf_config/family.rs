@@ -51,7 +51,7 @@ pub(super) enum Unrotated {
     },
 }
 
-/// What scales the attention scores of a model by the position or by the length.
+/// Scale of a model's attention scores that depends on the position or on the length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Temper {
     /// `mscale_all_dim`, with any scaling: the softmax.
@@ -147,7 +147,7 @@ impl Family {
         }
     }
 
-    /// A part of the head is for positions alone.
+    /// States that a part of the head is for positions alone.
     pub(super) const fn part(self, head_dim: usize) -> Self {
         Self {
             separate: true,

@@ -324,7 +324,7 @@ impl<'a> Parameters<'a> {
             }
             _ => sections,
         };
-        // transformers' classes arrange the pairs in one way, whatever the file says.
+        // transformers' classes arrange the pairs in one way, whatever the file states.
         let arrangement = match (own, interleaved) {
             (Some(own), _) => own.arrangement,
             (None, Some(true)) => MropeArrangement::Interleaved,

@@ -1,4 +1,4 @@
-//! Slopes of ALiBi, and biases linear in the distance, from their numbers.
+//! Slopes of ALiBi, and biases linear in the distance, from their values.
 
 use super::estimate::{ln, snapped};
 use super::view::{Tally, View, compare_with, precision};

@@ -1,4 +1,4 @@
-//! Encodings of grids from their numbers: the presets, for all sides that give the number of rows.
+//! Encodings of grids from their entries: the presets, for all sides that give the number of rows.
 
 use super::view::{View, compare, spread};
 use super::{Agreement, Identified};
@@ -6,7 +6,7 @@ use crate::convert::grid_preset::GridPreset;
 use crate::families::grid::Grid;
 use crate::rows::element::Element;
 
-/// Returns the preset of a table, or `None`. `sides` are those of the tensor's shape, if it shows any.
+/// Returns the preset of a table, or `None`. `sides` are the sides in the tensor's shape, if it has any.
 pub(super) fn identify<T: Element>(
     values: &[T],
     view: &View<'_>,

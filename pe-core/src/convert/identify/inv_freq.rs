@@ -1,4 +1,4 @@
-//! Bases and scalings of rotary frequencies from their numbers.
+//! Bases and scalings of rotary frequencies from their values.
 
 use super::estimate::{exp, ln, pow, simplest, snapped};
 use super::view::{compare_with, precision};
@@ -104,7 +104,7 @@ fn geometric(estimates: Estimates<'_>, all: usize) -> Option<RotaryConfig> {
             factor,
         },
         (true, true) => RopeScaling::Default,
-        // Numbers above one are no frequencies of a released model.
+        // No released model has frequencies above one.
         (true, false) if factor > 1.0 => RopeScaling::Linear { factor },
         _ => return None,
     };
@@ -197,7 +197,7 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 /// Returns the scaling of Llama 3. Only the ratios of its lengths and factors show in the frequencies:
-/// `low_freq_factor` is taken as 1.
+/// `low_freq_factor` counts as 1.
 fn llama3(shares: &[(f64, f64)], factor: f64) -> Option<RopeScaling> {
     // share = (original x f / 2 pi - low) / (high - low). One point is not enough for both: `high_freq_factor`
     // is 4 then, as in all released models.

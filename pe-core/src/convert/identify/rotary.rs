@@ -1,4 +1,4 @@
-//! Tables of cosines or sines of rotary embeddings from their numbers. They begin at position 0.
+//! Tables of cosines or sines of rotary embeddings from their entries. They begin at position 0.
 
 use super::estimate::{cos_sin, rate_of_wave, snapped};
 use super::inv_freq::classify;
@@ -51,7 +51,7 @@ pub(super) fn identify<T: Element>(
                 let turned = rate * last;
                 (rate, 8.0 * noise * (1.0 + 1.0 / (turned * turned)))
             }
-            // Cosines that hardly differ from 1 tell nothing.
+            // Cosines that hardly differ from 1 contain no information.
             _ => (1.0, f64::INFINITY),
         }
     });

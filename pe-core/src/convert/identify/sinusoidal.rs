@@ -1,4 +1,4 @@
-//! Sinusoidal tables from their numbers.
+//! Sinusoidal tables from their entries.
 //!
 //! ```text
 //! columns that are on a circle ─► radians per row ─► ratio of neighboring pairs ─► base and spacing
@@ -256,7 +256,7 @@ fn first_position(view: &View<'_>, encoding: &Sinusoidal, step: f64) -> Option<f
     let enough = 0.02 + 50.0 * view.precision;
     let (mut best, mut least) = (None, f64::INFINITY);
     for turns in 0..TURNS {
-        // By one pair after the other, from the slowest on.
+        // By one pair after the other, starting with the slowest.
         let mut start = (phase + TAU * f64::from(turns)) / slowest;
         let mut disagreement = 0f64;
         for (rate, phase) in &phases[1..] {
@@ -298,14 +298,14 @@ fn phases(view: &View<'_>, encoding: &Sinusoidal, step: f64) -> Option<Vec<(f64,
     pairs.into_iter().rev().map(phase).collect()
 }
 
-/// Returns the largest error of some rows, if it is one that the arithmetic of other libraries makes.
+/// Returns the largest error of some rows, if the arithmetic of other libraries can explain it.
 fn error(view: &View<'_>, encoding: &Sinusoidal, [start, step, scale]: [f64; 3]) -> Option<f64> {
     let rows = view.sample(48);
     let positions: Vec<f64> = rows.iter().map(|row| start + step * *row as f64).collect();
     let table = encoding.table_at_reals::<f64>(&positions).ok()?;
     let mut largest = 0f64;
     for ((row, position), expected) in rows.iter().zip(&positions).zip(table.iter_rows()) {
-        // Frequencies of f32 recipes are a few units of the last place off, and those of 16-bit tables
+        // Frequencies of f32 recipes are a few ulp off, and those of 16-bit tables
         // are of f32.
         let tolerance = scale * (3.0 * view.precision + (2e-6 + 1e-6 * position.abs()).min(0.02));
         for (column, expected) in expected.iter().enumerate() {

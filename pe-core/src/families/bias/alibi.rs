@@ -23,9 +23,9 @@ pub const MAX_HEADS: usize = 1 << 16;
 /// m_h = 2^(-bias_max (h + 1) / n)        h = 0 .. n
 /// ```
 ///
-/// Other numbers use all slopes of the next lower power of two, and then every other slope of the next higher
+/// Other numbers of heads use all slopes of the next lower power of two, and then every other slope of the next higher
 /// one, starting with its first. This is the order of Press, BLOOM, Falcon, MPT, Jina, and x-transformers. (MPT
-/// takes the odd and then the even slopes of the next higher power, which is the same.)
+/// uses the odd and then the even slopes of the next higher power, which is the same.)
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -103,7 +103,7 @@ impl AlibiSlopes {
     /// Checks the specification and computes the slopes.
     ///
     /// # Errors
-    /// Returns an error if `heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
+    /// Returns an error if `num_heads` is 0 or above [`MAX_HEADS`], or `bias_max` is not positive and finite.
     pub fn new(config: AlibiConfig) -> Result<Self> {
         let slopes = slopes(&config)?.into();
         Ok(Self { config, slopes })

@@ -20,8 +20,8 @@ impl Border {
 
 /// Computes a border for `0 < low < high` and `0 < numerator < denominator`, all below 2^32.
 ///
-/// The power is an integer only where it is one of rational numbers, which is decided in integers. Otherwise 300 bits tell on
-/// which side of an integer it is.
+/// The power can be an integer only where it is rational, which is decided in integers. Otherwise 300 bits show on which
+/// side of an integer it is.
 pub(crate) fn border(low: u64, high: u64, numerator: u64, denominator: u64) -> Border {
     let share = Real::from(numerator) / Real::from(denominator);
     let ratio = Real::from(high) / Real::from(low);

@@ -45,7 +45,7 @@ impl RelativeIndex {
         Ok(Self { index, rows })
     }
 
-    /// Builds the index of BEiT and data2vec: that of Swin, with a class token first. The last three rows of the table are those of
+    /// Builds the index of BEiT and data2vec: Swin's index with a class token first. The last three rows of the table are for
     /// class to patch, patch to class, and class to class.
     ///
     /// # Errors
@@ -124,14 +124,14 @@ fn for_pairs(patches: usize, width: usize, mut f: impl FnMut([usize; 2], [usize;
     }
 }
 
-/// Computes the coordinates that Swin v2's continuous bias is made of: `[(2 height - 1)(2 width - 1), 2]`, for each distance
+/// Computes the coordinates from which Swin v2's network computes its continuous bias: `[(2 height - 1)(2 width - 1), 2]`, for each distance
 /// `(dy, dx)`
 ///
 /// ```text
 /// sign(x) log2(1 + 8 |x|) / 3        x = d / (size - 1)
 /// ```
 ///
-/// where `size` is that of the window the model was pretrained with, or of this one if `pretrained` is `None`. A window of
+/// where `size` is the size of the window of pretraining, or of this window if `pretrained` is `None`. A window of
 /// one patch has the coordinate 0. Every entry is the `T` nearest to the true value.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::limits::{MAX_TOKENS, POSITIONS};
 
 /// Lists the distances `key - query` of `q_len` queries and `kv_len` keys, ascending: `q_len + kv_len - 1`
-/// numbers. Query `i` is at position `offset + i`, and key `j` at position `j`.
+/// values. Query `i` is at position `offset + i`, and key `j` at position `j`.
 ///
 /// Entry `(i, j)` of the matrix `[q_len, kv_len]` has the distance at index `j - i + q_len - 1`: row `i` is
 /// the slice of `kv_len` entries that begins at `q_len - 1 - i`. One query (incremental decoding) uses all

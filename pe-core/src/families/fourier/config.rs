@@ -317,7 +317,7 @@ impl FourierConfig {
         }
     }
 
-    /// Checks the numbers.
+    /// Checks the values.
     pub(crate) fn check(&self) -> Result<()> {
         for (name, width) in [
             ("axes", self.axes),

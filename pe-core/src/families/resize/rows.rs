@@ -30,10 +30,10 @@ use crate::limits::MAX_TAPS;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowTaps {
     source_rows: usize,
-    /// Of each plane: the number of its rows, and the first rows of its blocks with their weights.
+    /// Number of rows of each plane, and the first rows of its blocks with their weights.
     planes: Vec<u32>,
     blocks: Weights,
-    /// Of each position along a last axis: rows of a plane.
+    /// Rows of a plane for each position along a last axis.
     columns: Weights,
     /// Plane and position of each row of the result.
     rows: Vec<[u32; 2]>,

@@ -17,6 +17,7 @@ use crate::families::rotary::frequencies::RotaryFrequencies;
 use crate::families::rotary::patches::{PatchGrid, check_tokens};
 use crate::families::rotary::tables::CosSin;
 use crate::limits::MAX_D_MODEL;
+use crate::rows::columns::Out;
 use crate::rows::element::Element;
 use crate::spec::pair_layout::PairLayout;
 use crate::table::Table;
@@ -216,7 +217,7 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of lists is not that of the axes, or their lengths differ,
+    /// - the number of lists is not the number of axes, or their lengths differ,
     /// - a position is not finite or exceeds 2^53 in magnitude,
     /// - a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or memory is exhausted.
     pub fn tables_at_reals<T: Element>(&self, positions: &[&[f64]]) -> Result<AxialTables<T>> {
@@ -227,7 +228,7 @@ impl AxialRotary {
     /// hold the positions of all of them.
     ///
     /// # Errors
-    /// Returns an error if the lists cannot be divided into so many sequences. Also returns the errors of
+    /// Returns an error if the lists cannot be divided into `sequences` equal parts. Also returns the errors of
     /// [`tables_at_reals`](Self::tables_at_reals).
     pub fn batch_tables_at_reals<T: Element>(
         &self,
@@ -269,13 +270,59 @@ impl AxialRotary {
     ///
     /// # Errors
     /// Returns an error if
-    /// - the number of sizes is another one,
+    /// - the number of sizes does not match the axes,
     /// - the grid has more than 2^28 tokens, or cannot be divided into the squares of its order,
     /// - a position exceeds 2^53 in magnitude.
     ///
     /// Also returns the errors of [`tables_at_reals`](Self::tables_at_reals).
     pub fn grid_tables<T: Element>(&self, sizes: &[usize]) -> Result<AxialTables<T>> {
         self.assembled(&self.grid(sizes)?, 1)
+    }
+
+    /// Returns the number of rows of a grid's tables, with those of the prefix and suffix tokens.
+    ///
+    /// # Errors
+    /// Returns the errors of [`grid_tables`](Self::grid_tables) about the sizes.
+    pub fn grid_rows(&self, sizes: &[usize]) -> Result<u64> {
+        let tokens = self.grid_tokens(sizes)?;
+        Ok(tokens.saturating_add(self.unrotated().count()))
+    }
+
+    /// Writes the cosines and sines of a grid into `cos` and `sin`, as [`grid_tables`](Self::grid_tables) computes them in
+    /// [`AxialTables::first`].
+    ///
+    /// ```
+    /// use pe_core::{AxialRotary, AxialRotaryPreset};
+    ///
+    /// let wan = AxialRotary::new(AxialRotaryPreset::Wan.config(64))?;
+    /// let entries = wan.grid_rows(&[2, 3, 4])? as usize * wan.pairs();
+    /// let (mut cos, mut sin) = (vec![0f32; entries], vec![0f32; entries]);
+    /// wan.fill_grid(&[2, 3, 4], &mut cos, &mut sin)?;
+    /// assert_eq!(wan.grid_tables::<f32>(&[2, 3, 4])?.first.cos.as_slice(), cos);
+    /// # Ok::<(), pe_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if `cos` or `sin` does not have the size of the table. Also returns the errors of
+    /// [`grid_tables`](Self::grid_tables).
+    pub fn fill_grid<T: Element>(
+        &self,
+        sizes: &[usize],
+        cos: &mut [T],
+        sin: &mut [T],
+    ) -> Result<()> {
+        let expected = self.grid_rows(sizes)?.saturating_mul(self.pairs() as u64);
+        for (name, len) in [("cos", cos.len()), ("sin", sin.len())] {
+            if len as u64 != expected {
+                return Err(Error::Length {
+                    name,
+                    len,
+                    expected,
+                });
+            }
+        }
+        let (first, unrotated) = (&self.inner.first, self.unrotated());
+        first.fill(&self.grid(sizes)?, unrotated, Out([cos, sin]))
     }
 
     /// Computes the tables of images or videos of any sizes, one after the other: the rows of
@@ -296,8 +343,7 @@ impl AxialRotary {
     /// Returns an error if the embedding has other than two or three axes, or the images have more than 2^28 tokens.
     /// Also returns the errors of [`grid_tables`](Self::grid_tables).
     pub fn images_tables<T: Element>(&self, images: &[PatchGrid]) -> Result<AxialTables<T>> {
-        let config = self.config();
-        let unrotated = (config.prefix_tokens as u64).saturating_add(config.suffix_tokens as u64);
+        let unrotated = self.unrotated().count();
         let tokens = images.iter().fold(0u64, |tokens, image| {
             tokens
                 .saturating_add(image.tokens())
@@ -362,25 +408,28 @@ impl AxialRotary {
         Ok(grid.iter().map(Coordinates::to_positions).collect())
     }
 
-    /// Returns the coordinates of a grid's tokens.
-    fn grid(&self, sizes: &[usize]) -> Result<Vec<Coordinates>> {
-        let (config, axes) = (self.config(), self.axes());
-        let error = || Error::GridSizes {
-            sizes: sizes.to_vec(),
-            axes,
-        };
-        let frames = match sizes.len().checked_sub(axes) {
-            Some(0) => 1,
-            Some(1) => sizes[0],
-            _ => return Err(error()),
-        };
-        let of_axes = &sizes[sizes.len() - axes..];
+    /// Returns the number of a grid's tokens.
+    fn grid_tokens(&self, sizes: &[usize]) -> Result<u64> {
+        let axes = self.axes();
+        if sizes.len() != axes && sizes.len() != axes + 1 {
+            let sizes = sizes.to_vec();
+            return Err(Error::GridSizes { sizes, axes });
+        }
         let tokens = sizes
             .iter()
             .fold(1u64, |tokens, size| tokens.saturating_mul(*size as u64));
         // A size of 0 does not excuse the others.
         let largest = sizes.iter().max().map_or(0, |size| *size as u64);
         check_tokens(tokens.max(largest))?;
+        Ok(tokens)
+    }
+
+    /// Returns the coordinates of a grid's tokens.
+    fn grid(&self, sizes: &[usize]) -> Result<Vec<Coordinates>> {
+        let (config, axes) = (self.config(), self.axes());
+        let tokens = self.grid_tokens(sizes)?;
+        let (frames, of_axes) = sizes.split_at(sizes.len() - axes);
+        let frames = frames.first().copied().unwrap_or(1);
         // The sizes are at most 2^28 now. The last two are those of rows and columns.
         let (outer, inner) = of_axes.split_at(axes.saturating_sub(2));
         let patches = config.order.patches(PatchGrid {
@@ -426,17 +475,20 @@ impl AxialRotary {
         coordinates: &[Coordinates],
         sequences: usize,
     ) -> Result<AxialTables<T>> {
-        let AxialRotaryConfig {
-            prefix_tokens: before,
-            suffix_tokens: after,
-            ..
-        } = *self.config();
-        let unrotated = Unrotated { before, after };
+        let unrotated = self.unrotated();
         let Inner { first, second, .. } = self.inner.as_ref();
         let tables = |assembly: &Assembly| assembly.tables(coordinates, sequences, unrotated);
         Ok(AxialTables {
             first: tables(first)?,
             second: second.as_ref().map(tables).transpose()?,
         })
+    }
+    fn unrotated(&self) -> Unrotated {
+        let AxialRotaryConfig {
+            prefix_tokens: before,
+            suffix_tokens: after,
+            ..
+        } = *self.config();
+        Unrotated { before, after }
     }
 }

@@ -17,7 +17,7 @@ pub struct CosSinBlocks<'a, T: Element>(Writer<'a, T>, Direction);
 
 impl RotaryFrequencies {
     /// Returns a writer of the rows of a range of positions, for tables that are never in memory as
-    /// a whole. The blocks may have any numbers of rows; the fastest are multiples of 32.
+    /// a whole. The blocks may have any numbers of rows. The fastest are multiples of 32.
     ///
     /// ```
     /// use pe_core::{Rotary, RotaryConfig};

@@ -39,7 +39,7 @@ pub struct RotaryFrequencies {
 pub(crate) struct Inner {
     pub(crate) source: Source,
     pub(crate) rows: Rows,
-    /// Of dynamic scaling: the specification, and the sequence length, which determines the frequencies.
+    /// Specification and sequence length, which determine the frequencies of dynamic scaling.
     origin: Option<(Arc<Quick>, usize)>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Source {
     F32(Vec<f32>),
 }
 
-/// Frequencies are equal if they, the attention factor, and the direction are: so are then the tables.
+/// Sets are equal if their frequencies, attention factors, and directions are equal. Their tables are equal then.
 impl PartialEq for RotaryFrequencies {
     fn eq(&self, other: &Self) -> bool {
         self.direction == other.direction
@@ -133,7 +133,7 @@ impl RotaryFrequencies {
         })
     }
 
-    /// Returns the same frequencies, with the length that they are those of.
+    /// Returns the same frequencies, with the length that they belong to.
     pub(crate) fn of_length(mut self, quick: &Arc<Quick>, length: usize) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.origin = Some((Arc::clone(quick), length));
@@ -141,7 +141,7 @@ impl RotaryFrequencies {
         self
     }
 
-    /// Returns whether two sets of one specification with dynamic scaling are those of one length. Each
+    /// Returns whether two sets of one specification with dynamic scaling belong to one length. Each
     /// length has its own.
     fn of_one_length(&self, other: &Self) -> Option<bool> {
         let (quick, length) = self.inner.origin.as_ref()?;

@@ -12,7 +12,7 @@ pub enum PatchOrder {
     /// Row after row.
     #[default]
     RowMajor,
-    /// Squares of so many patches a side that become one token (`spatial_merge_size`), row after row
+    /// Squares of this many patches a side that become one token (`spatial_merge_size`), row after row
     /// (Qwen2-VL, Qwen3-VL, GLM-4V).
     MergeBlocks(u32),
     /// Windows of `window` x `window` such squares, row after row (the window attention of Qwen2.5-VL).
@@ -191,8 +191,8 @@ pub struct VisionWindows {
 }
 
 /// Computes the windows of Qwen2.5-VL's vision model (`get_vision_window_index`): each frame is divided
-/// into windows of `window` x `window` merged tokens, of which those at the right and the bottom may be
-/// smaller. Patches in this order have the positions of [`PatchOrder::Windows`].
+/// into windows of `window` x `window` merged tokens. The windows at the right and the bottom may be smaller. Patches in
+/// this order have the positions of [`PatchOrder::Windows`].
 ///
 /// ```
 /// use pe_core::{PatchGrid, vision_windows};

@@ -10,8 +10,8 @@ use crate::rows::element::Element;
 use crate::table::Table;
 use crate::turns::position::check_range;
 
-/// Factor of the attention scores, by which long contexts are kept sharp. Queries are multiplied by it
-/// before their product with the keys.
+/// Factor of the attention scores, which keeps attention sharp over long contexts. Queries are multiplied by
+/// it before their product with the keys.
 ///
 /// ```text
 /// Llama4      1 + attn_scale x ln(1 + floor((p + 1) / floor_scale))

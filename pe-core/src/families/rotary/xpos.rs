@@ -47,8 +47,8 @@ impl XposConfig {
 /// A rotary embedding with scores that decay with the distance (Y. Sun et al.: "A Length-Extrapolatable
 /// Transformer", 2022).
 ///
-/// Pair `i` of a query is rotated as ever and multiplied by a power of its `zeta`, that of a key by the
-/// inverse:
+/// Pair `i` of a query is rotated as usual and multiplied by a power of its `zeta`, and pair `i` of a key
+/// by the inverse:
 ///
 /// ```text
 /// zeta_i = (2 i / d + gamma) / (1 + gamma)                     d = rotary_dim
@@ -63,7 +63,7 @@ impl XposConfig {
 /// the current sequence. Keys that were cached at one length then carry another scale than queries of the
 /// next length expect, and the scores of the cache are wrong by `zeta_i^(difference / scale_base)`. With a
 /// fixed center a cache stays valid. The price is range: away from the center the scale of queries falls
-/// below the numbers of the type, and that of keys grows beyond them, which is an error. In `f32` pair 0
+/// below the range of the type, and that of keys grows beyond it, which is an error. In `f32` pair 0
 /// reaches 36,000 positions on either side. A center in the middle of the longest sequence doubles the range.
 ///
 /// ```

@@ -60,8 +60,7 @@ impl<T: Half> Lane for T {
             PairSlices::Halves { sines, cosines } => {
                 let (first, second) = singles.split_at_mut(RUN);
                 put(pairs, first.iter_mut().zip(&mut *second), to_f32);
-                closest.round(first, sines);
-                closest.round(second, cosines);
+                closest.round_both([first, second], [sines, cosines]);
             }
         }
         closest.fails::<T>(error)
@@ -81,8 +80,7 @@ impl<T: Half> Lane for T {
         match out {
             [Interleaved(before), Interleaved(after)] => {
                 put_mirrored(values, interleaved(first).zip(interleaved(second)), to_f32);
-                closest.round(first, before);
-                closest.round(second, after);
+                closest.round_both([first, second], [before, after]);
                 if closest.fails::<T>(run.error) {
                     for (side, singles) in singles.iter().enumerate() {
                         list::<T>(failures, &singles[..2 * run.len()], run.error, |at| {
@@ -102,10 +100,8 @@ impl<T: Half> Lane for T {
                 let before = s0.iter_mut().zip(&mut *c0);
                 let after = s1.iter_mut().zip(&mut *c1);
                 put_mirrored(values, before.zip(after), to_f32);
-                closest.round(s0, sines);
-                closest.round(c0, cosines);
-                closest.round(s1, more_sines);
-                closest.round(c1, more_cosines);
+                closest.round_both([s0, c0], [sines, cosines]);
+                closest.round_both([s1, c1], [more_sines, more_cosines]);
                 if closest.fails::<T>(run.error) {
                     for (singles, side) in [(s0, 0), (c0, 0), (s1, 1), (c1, 1)] {
                         list::<T>(failures, &singles[..run.len()], run.error, |at| (at, side));
@@ -160,6 +156,7 @@ fn list<T: Half>(
 /// midpoint of the 16-bit type, so that the true value is on either side of it, or it is so small
 /// that the error is not below half an ulp of f32. An f32 next to a midpoint is safe because the true
 /// value is at least half an ulp of f32 away from the midpoint.
+#[derive(Clone, Copy)]
 struct Closest {
     /// Smallest distance above a midpoint, in units of some power of two.
     midpoint: u32,
@@ -176,18 +173,33 @@ impl Closest {
     /// Rounds scaled values to the nearest `T`. Midpoints are rounded up.
     #[inline(always)]
     fn round<T: Half>(&mut self, singles: &[f32], out: &mut [T]) {
-        let Self {
-            mut midpoint,
-            mut size,
-        } = *self;
-        for (out, single) in out.iter_mut().zip(singles) {
-            let bits = single.to_bits();
-            let (rounded, distance) = T::of(bits);
-            midpoint = midpoint.min(distance);
-            size = size.min(bits << 1);
-            *out = rounded;
+        let mut closest = *self;
+        for (single, out) in singles.iter().zip(out) {
+            *out = closest.of(*single);
         }
-        *self = Self { midpoint, size };
+        *self = closest;
+    }
+
+    /// Does the same for two slices of one length in one loop: the smallest of all lanes are sought behind each loop, which
+    /// takes as long as some of its steps.
+    #[inline(always)]
+    fn round_both<T: Half>(&mut self, singles: [&[f32]; 2], out: [&mut [T]; 2]) {
+        let ([a, b], [out_a, out_b]) = (singles, out);
+        let mut closest = *self;
+        for ((a, b), (out_a, out_b)) in a.iter().zip(b).zip(out_a.iter_mut().zip(out_b)) {
+            (*out_a, *out_b) = (closest.of(*a), closest.of(*b));
+        }
+        *self = closest;
+    }
+
+    /// Rounds one value.
+    #[inline(always)]
+    fn of<T: Half>(&mut self, single: f32) -> T {
+        let bits = single.to_bits();
+        let (rounded, distance) = T::of(bits);
+        self.midpoint = self.midpoint.min(distance);
+        self.size = self.size.min(bits << 1);
+        rounded
     }
 
     /// Returns whether a value within `error` fails the rounding test.

@@ -20,11 +20,19 @@ pub(crate) struct Quick {
     constant: i128,
     /// 1 / (d - 2).
     inverse: u128,
+    /// e, e (e + 1) / 2!, e (e + 1) (e + 2) / 3! ... with e = 2 / (d - 2), if that is below 1.
+    binomials: Vec<u128>,
     pairs: usize,
 }
 
+/// Number of binomials: enough terms of growth by less than 2^-8 for 2^-120.
+const TERMS: usize = 16;
+
+/// Number of lengths after which a ratio is computed again instead of from the one before it.
+const FROM_BEFORE: usize = 32;
+
 impl Quick {
-    /// Returns `None` for settings whose frequencies may rise, for factors that are not fractions of 64 bits, and for
+    /// Returns `None` for settings with frequencies that may rise, for factors that are not fractions of 64 bits, and for
     /// settings that [`exact`] rejects.
     pub(crate) fn new(factor: f64, context: &Context) -> Option<Self> {
         let (trained, _) = lengths(factor, context).ok()?;
@@ -44,12 +52,24 @@ impl Quick {
             return None;
         }
         let size = unit::fixed(constant, unit::LN_BITS) as i128;
+        let inverse = unit::ratio(1, dim as u64 - 2);
+        let mut binomials = Vec::new();
+        if let Some(e) = inverse.checked_mul(2) {
+            let next = |n: u64, term| {
+                let share = unit::ratio(n, n + 1) + unit::mul(e, unit::ratio(1, n + 1));
+                unit::mul(term, share)
+            };
+            let first = Some((1, e));
+            let all = std::iter::successors(first, |(n, term)| Some((n + 1, next(*n, *term))));
+            binomials.extend(all.take(TERMS).map(|(_, term)| term));
+        }
         Some(Self {
             trained: trained as u64,
             mantissa,
             shift: (-exponent).max(0).unsigned_abs(),
             constant: if constant.negative { -size } else { size },
-            inverse: unit::ratio(1, dim as u64 - 2),
+            inverse,
+            binomials,
             pairs: context.pairs,
         })
     }
@@ -58,12 +78,32 @@ impl Quick {
     /// the trained one. Returns `None` for a length beyond its range.
     ///
     /// The errors: of the logarithms and the constant together below 2^9 units of 2^-120, which is 2^-111 of
-    /// the ratio and 2^-99 x 1 / (2 pi) of its 4096th power. Each product adds less than 2^-128.
+    /// the ratio and 2^-99 x 1 / (2 pi) of its 4096th power. Each product adds less than 2^-126.
     pub(crate) fn phases(&self, length: usize) -> Option<Vec<Phase>> {
-        // growth x M = factor x L - (factor - 1) x M = M + factor x (L - M), in units of 2^-shift.
+        let mut phases = vec![Phase(0); self.pairs];
+        powers(self.ratio(length)?, &mut phases);
+        Some(phases)
+    }
+
+    /// Returns the phases of lengths that follow each other.
+    pub(crate) fn steps(&self) -> Steps<'_> {
+        Steps {
+            quick: self,
+            phases: vec![Phase(0); self.pairs],
+            before: None,
+        }
+    }
+
+    /// Returns growth x M = factor x L - (factor - 1) x M = M + factor x (L - M), in units of 2^-shift.
+    fn grown(&self, length: usize) -> Option<u128> {
         let longer = (length as u64).checked_sub(self.trained)?;
-        let grown = (u128::from(self.mantissa) * u128::from(longer))
-            .checked_add(u128::from(self.trained) << self.shift)?;
+        let factor = u128::from(self.mantissa) * u128::from(longer);
+        factor.checked_add(u128::from(self.trained) << self.shift)
+    }
+
+    /// Returns the ratio of neighboring frequencies.
+    fn ratio(&self, length: usize) -> Option<u128> {
+        let grown = self.grown(length)?;
         let bits = (u128::BITS - grown.leading_zeros()).checked_sub(self.shift)?;
         if !(1..=100).contains(&bits) {
             return None;
@@ -74,25 +114,66 @@ impl Quick {
         if !(1..8 << unit::LN_BITS).contains(&exponent) {
             return None;
         }
-        let ratio = unit::exp_of_negative(exponent.unsigned_abs());
-        if ratio == 0 {
+        Some(unit::exp_of_negative(exponent.unsigned_abs())).filter(|ratio| *ratio > 0)
+    }
+
+    /// Returns the ratio of a length from that of the length before it, with an error of at most 2^-119 of the ratio
+    /// more. Returns `None` for growth by 2^-8 and more, and for lengths beyond its range.
+    ///
+    /// The base grows by 1 + x, and the ratio by (1 + x)^-e = 1 - e x + e (e + 1) / 2! x^2 - ...
+    fn next_ratio(&self, before: u128, length: usize) -> Option<u128> {
+        let grown = u64::try_from(self.grown(length.checked_sub(1)?)?).ok()?;
+        if self.binomials.is_empty() || self.mantissa >= grown >> 8 {
             return None;
         }
-        // Four pairs at a time, because each product waits for the one before it.
-        let mut phases = vec![Phase(0); self.pairs];
-        let mut four = [Phase::from_wide(BigFloat::inv_two_pi()).0; 4];
-        for place in 1..4 {
-            four[place] = unit::mul(four[place - 1], ratio);
+        let x = unit::ratio(self.mantissa, grown);
+        // The first omitted term is below 2^-120. x is below 2^-8, so that 16 terms are enough.
+        let terms = 120 / x.leading_zeros() as usize + 1;
+        let square = unit::mul(x, x);
+        let (mut even, mut odd) = (0, 0);
+        for pair in self.binomials[..terms.next_multiple_of(2)].chunks(2).rev() {
+            even = unit::mul_nearly(even, square) + pair[0];
+            odd = unit::mul_nearly(odd, square) + pair[1];
         }
-        let square = unit::mul(ratio, ratio);
-        let step = unit::mul(square, square);
-        for out in phases.chunks_mut(4) {
-            for (out, phase) in out.iter_mut().zip(&mut four) {
-                out.0 = *phase;
-                *phase = unit::mul(*phase, step);
-            }
+        let loss = unit::mul(x, even) - unit::mul(square, odd);
+        Some(before - unit::mul(before, loss)).filter(|ratio| *ratio > 0)
+    }
+}
+
+/// The phases of lengths that follow each other.
+pub(crate) struct Steps<'a> {
+    quick: &'a Quick,
+    phases: Vec<Phase>,
+    /// The ratio of the length before, if there was one.
+    before: Option<u128>,
+}
+
+impl Steps<'_> {
+    /// Does the same as [`Quick::phases`]. The length must be the next one after that of the last call.
+    pub(crate) fn phases(&mut self, length: usize) -> Option<&[Phase]> {
+        let again = length.is_multiple_of(FROM_BEFORE);
+        let before = self.before.filter(|_| !again);
+        let next = before.and_then(|before| self.quick.next_ratio(before, length));
+        self.before = next.or_else(|| self.quick.ratio(length));
+        powers(self.before?, &mut self.phases);
+        Some(&self.phases)
+    }
+}
+
+/// Writes the phases of frequencies in the ratio given, starting at one radian.
+fn powers(ratio: u128, phases: &mut [Phase]) {
+    // Four pairs at a time, because each product waits for the one before it.
+    let mut four = [Phase::from_wide(BigFloat::inv_two_pi()).0; 4];
+    for place in 1..4 {
+        four[place] = unit::mul(four[place - 1], ratio);
+    }
+    let square = unit::mul(ratio, ratio);
+    let step = unit::mul(square, square);
+    for out in phases.chunks_mut(4) {
+        for (out, phase) in out.iter_mut().zip(&mut four) {
+            out.0 = *phase;
+            *phase = unit::mul_nearly(*phase, step);
         }
-        Some(phases)
     }
 }
 
@@ -175,6 +256,57 @@ mod tests {
             }
         }
         assert!(compared > 50_000, "{compared}");
+    }
+
+    #[test]
+    fn ratios_from_the_one_before_are_those_of_their_length() {
+        let (mut compared, mut from_before) = (0, 0);
+        for (dim, factor, base) in [
+            (5, 4.0, 1e4),
+            (64, 1.5, 5e6),
+            (128, 4.0, 1e4),
+            (1024, 0.1 + 1.0, 1e4),
+        ] {
+            for start in [1024, 1100, 5000, 131_071, 1 << 31] {
+                let context = Context {
+                    rotary_dim: dim,
+                    pairs: dim / 2,
+                    base,
+                    max_position_embeddings: Some(1024),
+                    seq_len: start,
+                    ln_base: None,
+                };
+                let quick = Quick::new(factor, &context).unwrap();
+                let mut steps = quick.steps();
+                for length in start..start + 70 {
+                    let (found, wanted) = (
+                        steps.phases(length).map(<[_]>::to_vec),
+                        quick.phases(length),
+                    );
+                    assert_eq!(found.is_some(), wanted.is_some());
+                    for (found, wanted) in found.iter().flatten().zip(wanted.iter().flatten()) {
+                        let off = found.0.abs_diff(wanted.0);
+                        assert!(
+                            off < 1 << 27,
+                            "{dim} {factor} {length}: off by {off} x 2^-128"
+                        );
+                        compared += 1;
+                    }
+                    // The ratios themselves, which later powers hide.
+                    let before = (length > start).then(|| quick.ratio(length - 1)).flatten();
+                    let next = before.and_then(|before| quick.next_ratio(before, length));
+                    if let (Some(next), Some(ratio)) = (next, quick.ratio(length)) {
+                        let off = next.abs_diff(ratio);
+                        assert!(off < 1 << 18, "{dim} {factor} {length}: ratio off by {off}");
+                        from_before += 1;
+                    }
+                }
+            }
+        }
+        assert!(
+            compared > 100_000 && from_before > 500,
+            "{compared} {from_before}"
+        );
     }
 
     #[test]

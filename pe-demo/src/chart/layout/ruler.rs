@@ -102,6 +102,6 @@ impl Ruler {
 
 /// Returns an integer power of ten.
 fn ten_to(exponent: i64) -> f64 {
-    // Parsing rounds correctly; repeated multiplication would not.
+    // Parsing rounds correctly. Repeated multiplication would not.
     format!("1e{exponent}").parse().unwrap_or(f64::INFINITY)
 }

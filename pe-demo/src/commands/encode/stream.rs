@@ -5,7 +5,7 @@
 //!              (memory is bounded)     └───────── one thread per worker ─────────┘
 //! ```
 //!
-//! A batch holds sentences of one length, so that nothing is filled up and a sentence's vector has
+//! A batch holds sentences of one length, so that nothing is padded and a sentence's vector has
 //! the bits that it has alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,7 +81,7 @@ impl Totals {
         self.tokens += tokens as u64;
     }
 
-    /// `1,000 sentences, 12,345 tokens in 1.2 s: 10,000 tokens/s`.
+    /// Formats `1,000 sentences, 12,345 tokens in 1.2 s: 10,000 tokens/s`.
     pub(super) fn speed(&self) -> String {
         let seconds = self.time.as_secs_f64();
         format!(
@@ -151,7 +151,7 @@ pub(super) fn run(
     Ok(Some(totals))
 }
 
-/// The next sentences, as many as are worked on at a time.
+/// Returns the next sentences, as many as are worked on at a time.
 fn read(texts: &mut Texts<'_>, most: usize) -> Result<Vec<Text>> {
     let (mut window, mut bytes) = (Vec::new(), 0);
     while window.len() < most && bytes < WINDOW_BYTES {
@@ -183,7 +183,7 @@ fn batches(ids: &[Vec<u32>], heads: usize) -> Vec<Vec<usize>> {
     batches
 }
 
-/// The means of the last layer's vectors, one after another.
+/// Returns the means of the last layer's vectors, one after another.
 fn pooled(job: &Job<'_>, ids: &[Vec<u32>], batch: &[usize]) -> Result<Vec<f32>> {
     let sentences: Vec<&[u32]> = batch.iter().map(|at| ids[*at].as_slice()).collect();
     let len = sentences[0].len();

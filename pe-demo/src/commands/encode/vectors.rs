@@ -64,7 +64,7 @@ pub(super) fn write(
                 totals = Some(done);
                 return Ok(());
             }
-            // An error, so that nothing is replaced; nobody sees it.
+            // An error, so that nothing is replaced. Nobody sees it.
             Ok(None) => {}
             Err(error) => failure = Some(error),
         }
@@ -85,7 +85,7 @@ pub(super) fn write(
     }
 }
 
-/// A line of JSON for each sentence.
+/// Writes a line of JSON for each sentence.
 fn jsonl(
     path: &Path,
     job: &Job<'_>,
@@ -115,7 +115,7 @@ fn jsonl(
     })
 }
 
-/// One tensor. Its header is first and says how many rows there are, which only the end of
+/// Writes one tensor. Its header comes first and states the number of rows, which only the end of
 /// the input tells: the rows wait in a file without a name, on the same disk.
 fn safetensors(
     path: &Path,
@@ -163,7 +163,7 @@ fn safetensors(
     Ok(Some(totals))
 }
 
-/// The length of the header and the header, filled up so that the tensor begins at a multiple of 8.
+/// Returns the length of the header and the header, padded so that the tensor begins at a multiple of 8.
 fn header(about: &About, rows: u64, width: u64) -> Result<Vec<u8>> {
     let header = json!({
         "__metadata__": { METADATA_KEY: serde_json::to_string(about)? },

@@ -102,7 +102,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A table of one tensor has its name in the file, and a rotary one pairs instead of columns.
+/// Describes a comparison. A table of one tensor has its name in the file, and a rotary one has pairs instead of columns.
 fn compared<'a>(
     report: &'a FileReport,
     spec: &AnySpec,

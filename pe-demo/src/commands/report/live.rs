@@ -122,7 +122,7 @@ fn sheet(values: &Value) -> Result<Value> {
     Ok(json!({ "sheet": sheet }))
 }
 
-/// A picture of a sheet: its address, title, and description.
+/// Returns a picture of a sheet: its address, title, and description.
 fn canvas(id: &str, title: &str, label: &str) -> Value {
     json!({ "id": id, "title": title, "label": label })
 }

@@ -175,7 +175,7 @@ impl Section for Masks {
     }
 }
 
-/// The weights of a batch of one sentence: head, query, key.
+/// Returns the weights of a batch of one sentence: head, query, key.
 fn heads(weights: &Tensor) -> Result<Vec<Vec<Vec<f32>>>> {
     weights.get(0)?.to_vec3()
 }

@@ -143,7 +143,7 @@ impl Section for Order {
     }
 }
 
-/// The first two sentences that consist of the same tokens in different orders.
+/// Finds the first two sentences that consist of the same tokens in different orders.
 fn pair(ids: &[Vec<u32>]) -> Option<(usize, Option<usize>)> {
     let sorted: Vec<Vec<u32>> = ids
         .iter()
@@ -185,7 +185,7 @@ fn reversed(sentence: &Sentence) -> Vec<u32> {
         .collect()
 }
 
-/// The places (in the first, in the second) of each token; the n-th of equal tokens with the n-th.
+/// Returns the places (in the first, in the second) of each token. The n-th of equal tokens goes with the n-th.
 fn same_tokens(first: &[u32], second: &[u32]) -> Vec<(usize, usize)> {
     let sorted = |ids: &[u32]| {
         let mut places: Vec<usize> = (0..ids.len()).collect();

@@ -17,7 +17,7 @@ const STEPS: usize = 3;
 /// The most pairs of tokens that are listed.
 const LISTED: usize = 12;
 
-/// Moving by k positions turns each (sin, cos) pair of an encoding by one angle, wherever the move
+/// Moving by k positions rotates each (sin, cos) pair of an encoding by one angle, wherever the move
 /// starts: PE(p + k) = R(k) PE(p) with `[[c, s], [-s, c]]` on each pair.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SameShift {
@@ -191,7 +191,7 @@ impl Section for SameShift {
     }
 }
 
-/// A sentence, the place of its second word (or the last place that leaves room), and a
+/// Returns a sentence, the place of its second word (or the last place that leaves room), and a
 /// number of steps.
 fn choose(sentences: &[Sentence]) -> Option<(usize, usize, usize)> {
     let start_of = |sentence: &Sentence| {

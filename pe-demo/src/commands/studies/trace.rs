@@ -11,7 +11,7 @@ use crate::text::tokenizer::Sentence;
 
 /// The trace that the encoding leaves in the vectors of each layer.
 ///
-/// The encoding is added once, before the first layer. Residual connections carry it on; without
+/// The encoding is added once, before the first layer. Residual connections carry it on. Without
 /// them it is gone after a layer or two.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
@@ -180,7 +180,7 @@ impl Vectors {
     }
 }
 
-/// The position whose encoding has the largest dot product with the vector. All encodings are
+/// Returns the position with the encoding that has the largest dot product with the vector. All encodings are
 /// equally long, so this is also the nearest one.
 fn nearest(vector: &[f64], table: &[Vec<f32>]) -> usize {
     let mut best = (f64::NEG_INFINITY, 0);
@@ -193,7 +193,7 @@ fn nearest(vector: &[f64], table: &[Vec<f32>]) -> usize {
     best.1
 }
 
-/// All rows, one after another, with each column's mean removed.
+/// Returns all rows, one after another, with each column's mean removed.
 fn centered(rows: &[&[f32]]) -> Vec<f64> {
     let width = rows.first().map_or(0, |row| row.len());
     let mut means = vec![0.0_f64; width];

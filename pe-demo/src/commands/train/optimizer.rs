@@ -13,11 +13,11 @@ use candle_core::{Device, Tensor, Var};
 pub(super) struct AdamWConfig {
     /// The largest learning rate, at the end of the warm-up.
     pub(super) learning_rate: f64,
-    /// Steps during which the learning rate grows; then it falls with the root of the step.
+    /// Steps during which the learning rate grows. Then it falls with the root of the step.
     pub(super) warm_up: u64,
     /// The gradients of all weights together are shortened to this length.
     pub(super) clip: f64,
-    /// Pulls matrices toward zero; vectors (biases, norms) are left alone.
+    /// Pulls matrices toward zero. Vectors (biases, norms) are left alone.
     pub(super) weight_decay: f64,
 }
 
@@ -63,7 +63,7 @@ impl AdamW {
         }
     }
 
-    /// The learning rate of a step, counted from 1.
+    /// Returns the learning rate of a step, counted from 1.
     pub(super) fn learning_rate(config: &AdamWConfig, step: u64) -> f64 {
         let (step, warm_up) = (step.max(1) as f64, config.warm_up.max(1) as f64);
         config.learning_rate * (step / warm_up).min((warm_up / step).sqrt())
@@ -101,7 +101,7 @@ impl AdamW {
         Ok(norm)
     }
 
-    /// The moments, as tensors for a file.
+    /// Returns the moments, as tensors for a file.
     pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let mut state = Vec::new();
         for Weight { name, var, moments } in &self.weights {
@@ -135,7 +135,7 @@ impl AdamW {
 /// Before the names of the moments in files.
 const PREFIXES: [&str; 2] = ["adam.mean.", "adam.square."];
 
-/// 1 - beta^(n + 1) from 1 - beta^n.
+/// Computes 1 - beta^(n + 1) from 1 - beta^n.
 fn advance(corrections: [f64; 2]) -> [f64; 2] {
     let [mean, square] = corrections;
     [
@@ -201,7 +201,7 @@ mod tests {
         let vars = BTreeMap::from([("x".to_owned(), values.clone())]);
         let mut optimizer = AdamW::new(CONFIG, &vars);
         // The gradient (3, -4) has the length 5, and is clipped to (0.6, -0.8). The first step of Adam
-        // goes by the learning rate, 0.025, against the sign; the decay takes 1.25% off before.
+        // goes by the learning rate, 0.025, against the sign. The decay takes 1.25% off before.
         assert_eq!(step(&values, &mut optimizer), 5.0);
         let after = values.to_vec2::<f32>().unwrap();
         for (value, expected) in after[0].iter().zip([0.9875 - 0.025, 1.975 + 0.025]) {

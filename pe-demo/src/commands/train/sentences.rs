@@ -13,7 +13,7 @@ use crate::encoder::trained::classifier::Example;
 use crate::encoder::trained::task::Task;
 use crate::text::tokenizer::Tokenizer;
 
-/// The people, one token each; the answer is one of them.
+/// The people, one token each. The answer is one of them.
 pub(super) const PEOPLE: [&str; 16] = [
     "baker", "doctor", "driver", "dwarf", "farmer", "giant", "judge", "king", "lawyer", "painter",
     "queen", "sailor", "singer", "teacher", "thief", "witch",
@@ -77,7 +77,7 @@ impl Sentences {
         })
     }
 
-    /// A sentence of training: of `SHORTEST..=longest` tokens.
+    /// Draws a sentence of training: of `SHORTEST..=longest` tokens.
     pub(super) fn train(&self, index: u64, longest: usize) -> Example {
         let mut draws = Draws::new(self.seed, Stream::Train, index);
         let len = SHORTEST + draws.below(longest.saturating_sub(SHORTEST) + 1);

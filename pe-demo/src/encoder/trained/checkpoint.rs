@@ -1,6 +1,6 @@
 //! Weights in safetensors files.
 //!
-//! A file of weights has the best weights of a training; a file of a state has all that is
+//! A file of weights has the best weights of a training. A file of a state has all that is
 //! needed to continue. Neither has a table that can be computed. Both describe the model in
 //! one JSON object under one metadata key.
 
@@ -128,7 +128,7 @@ impl Checkpoint {
         }
     }
 
-    /// The JSON object of a file of either kind. Checks the whole header.
+    /// Reads the JSON object of a file of either kind. Checks the whole header.
     fn metadata(path: &Path) -> Result<String> {
         let report = pe_candle::checkpoint::inspect(path)?;
         let mut entries = report.metadata.into_iter();
@@ -172,7 +172,7 @@ impl Checkpoint {
         }
     }
 
-    /// The model with the weights of this file on a device, and fixed tables of `rows` rows.
+    /// Returns the model with the weights of this file on a device, and fixed tables of `rows` rows.
     ///
     /// # Errors
     /// Returns an error if the file is one of a state, or if weights are missing, left over, of another

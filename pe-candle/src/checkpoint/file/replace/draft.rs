@@ -83,7 +83,7 @@ fn names() -> tempfile::Builder<'static, 'static> {
     names
 }
 
-/// A file with a name of its own, removed when dropped.
+/// Creates a file with a name of its own, removed when dropped.
 fn named(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = names();
     #[cfg(unix)]

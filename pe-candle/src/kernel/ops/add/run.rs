@@ -1,9 +1,8 @@
 //! The inner loops, on the instruction set chosen.
 
-use std::mem::take;
-
+use super::replace::{NOTHING, replace_aligned, replace_masked};
 use crate::kernel::element::{Activation, Chunk, Compute, Entry};
-use crate::kernel::isa::{CHUNK, Isa, Ops, Work};
+use crate::kernel::isa::{Isa, Ops, Work};
 use crate::kernel::mask::Mask;
 use crate::kernel::raw::Stream;
 use crate::kernel::token_rows::TokenRows;
@@ -272,118 +271,10 @@ impl<I: Isa, T: Activation> Scale<I, T> {
         Self { factor, zero }
     }
 
-    /// Scales as Candle's `affine(scale, 0)` does, which turns -0 into +0.
+    /// Scales as Candle's `affine(scale, 0)` does, which changes -0 to +0.
     #[inline(always)]
     pub(super) fn of(&self, isa: I, x: Chunk<I, T>) -> Chunk<I, T> {
         let ops = T::Compute::ops(isa);
         ops.add(ops.mul(x, self.factor), self.zero)
     }
-}
-
-/// Entries or words of runs that have none.
-const NOTHING: &[(); usize::MAX] = &[(); usize::MAX];
-
-/// Number of elements at which it starts to pay to begin at a cache line.
-const LONG: usize = 1024;
-
-/// Returns how many of `len` elements to replace before the others, so that the results of those begin at a cache line:
-/// vectors that cross lines cost up to twice as much. None where it does not pay.
-#[inline(always)]
-fn lead<T: Activation>(stream: &Stream<'_, T>, len: usize) -> usize {
-    let to_line = stream.to_line();
-    if len >= LONG && to_line < LONG {
-        to_line
-    } else {
-        0
-    }
-}
-
-/// Replaces as many elements as there are entries.
-#[inline(always)]
-fn replace_aligned<T: Activation, P: Copy + Default>(
-    stream: &mut Stream<'_, T>,
-    entries: &[P],
-    f: impl Fn([T; CHUNK], [P; CHUNK]) -> [T; CHUNK],
-) {
-    let (first, others) = entries.split_at(lead(stream, entries.len()));
-    for entries in [first, others] {
-        replace(
-            stream,
-            entries,
-            &NOTHING[..entries.len()],
-            #[inline(always)]
-            |x, entries, _| f(x, entries),
-        );
-    }
-}
-
-/// Replaces as many elements as there are entries, starting at index `first`, with the words of a mask.
-#[inline(always)]
-fn replace_masked<I: Isa, T: Activation, P: Copy + Default>(
-    stream: &mut Stream<'_, T>,
-    words: &mut Words<I>,
-    mut first: usize,
-    mut entries: &[P],
-    f: impl Fn([T; CHUNK], [P; CHUNK], [u32; CHUNK]) -> [T; CHUNK],
-) {
-    let mut lead = lead(stream, entries.len());
-    // Words come in blocks of four.
-    if !(first + lead).is_multiple_of(4) {
-        lead = (first.next_multiple_of(4) - first).min(entries.len());
-    }
-    while !entries.is_empty() {
-        let wanted = match take(&mut lead) {
-            0 => entries.len(),
-            lead => lead,
-        };
-        let words = words.from(first, wanted);
-        let len = if words.len() < wanted {
-            words.len() / CHUNK * CHUNK
-        } else {
-            wanted
-        };
-        let (now, later) = entries.split_at(len);
-        // Not `&f`: a call through a reference is not always inlined, and then compiled for the baseline.
-        #[allow(clippy::redundant_closure)]
-        replace(
-            stream,
-            now,
-            &words[..len],
-            #[inline(always)]
-            |x, entries, words| f(x, entries, words),
-        );
-        (first, entries) = (first + len, later);
-    }
-}
-
-/// Replaces as many elements as there are entries and words, a chunk at a time. Where less than a chunk is left, its
-/// other elements are padding, and their results are dropped.
-#[inline(always)]
-fn replace<T: Activation, P: Copy + Default, W: Copy + Default>(
-    stream: &mut Stream<'_, T>,
-    entries: &[P],
-    words: &[W],
-    f: impl Fn([T; CHUNK], [P; CHUNK], [W; CHUNK]) -> [T; CHUNK],
-) {
-    let ((chunks, last), (of_words, last_words)) = (entries.as_chunks(), words.as_chunks());
-    stream.replace(
-        chunks.iter().zip(of_words),
-        #[inline(always)]
-        |x, (entries, words)| f(x, *entries, *words),
-    );
-    if !last.is_empty() {
-        stream.replace_few(
-            last.len(),
-            #[inline(always)]
-            |x| f(x, padded(last), padded(last_words)),
-        );
-    }
-}
-
-/// Returns the elements, padded to a chunk.
-#[inline(always)]
-pub(super) fn padded<T: Copy + Default>(from: &[T]) -> [T; CHUNK] {
-    let mut chunk = [T::default(); CHUNK];
-    chunk[..from.len()].copy_from_slice(from);
-    chunk
 }

@@ -4,7 +4,8 @@ use std::mem::take;
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Storage, Tensor, WithDType, bail};
 
-use super::run::{Dropping, Scale, padded};
+use super::replace::padded;
+use super::run::{Dropping, Scale};
 use super::{AddEncoding, ScaledDropout, Scaling};
 use crate::kernel::dispatch::{Fused, Input};
 use crate::kernel::element::{Activation, Chunk, Compute};

@@ -1,6 +1,6 @@
 //! Exponential and hyperbolic tangent without the platform's mathematics library.
 //!
-//! They are made of additions, products, and shifts of bits, one by one, so loops over them become vector code on every
+//! They consist of additions, products, and shifts of bits, one by one, so loops over them become vector code on every
 //! instruction set, with the same bits. Nothing is fused.
 
 use std::ops::{Div, Sub};
@@ -43,7 +43,7 @@ impl Real for f32 {
     const ONE: f32 = 1.0;
     const MINUS_INFINITY: f32 = f32::NEG_INFINITY;
 
-    /// Cephes' `expf`: x = n ln 2 + r, and a polynomial of degree 7 in r.
+    /// Does what Cephes' `expf` does: x = n ln 2 + r, and a polynomial of degree 7 in r.
     #[inline(always)]
     fn exp(x: f32) -> f32 {
         /// Added to a number below 2^22 it rounds to an integer, which is in the last bits.
@@ -53,7 +53,7 @@ impl Real for f32 {
         let normal = if x < LEAST { LEAST } else { x };
         let shifted = normal * std::f32::consts::LOG2_E + ROUND;
         let n = shifted - ROUND;
-        // The first product is exact: ln 2 is taken in two parts.
+        // The first product is exact, because ln 2 has two parts.
         let r = normal - n * 0.693_359_4;
         let r = r - n * -2.121_944_4e-4;
         let tail = horner!(
@@ -71,7 +71,7 @@ impl Real for f32 {
         if x < LEAST { 0.0 } else { power }
     }
 
-    /// Cephes' `tanhf`.
+    /// Does what Cephes' `tanhf` does.
     #[inline(always)]
     fn tanh(x: f32) -> f32 {
         let size = x.abs();
@@ -98,7 +98,7 @@ impl Real for f64 {
     const ONE: f64 = 1.0;
     const MINUS_INFINITY: f64 = f64::NEG_INFINITY;
 
-    /// x = n ln 2 + r, and the Taylor polynomial of degree 13 in r, whose rest is below 2^-57.
+    /// Evaluates x = n ln 2 + r, and the Taylor polynomial of degree 13 in r, which omits less than 2^-57.
     #[inline(always)]
     fn exp(x: f64) -> f64 {
         const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -130,7 +130,7 @@ impl Real for f64 {
         if x < LEAST { 0.0 } else { power }
     }
 
-    /// Cephes' `tanh`.
+    /// Does what Cephes' `tanh` does.
     #[inline(always)]
     fn tanh(x: f64) -> f64 {
         let size = x.abs();
@@ -160,7 +160,7 @@ impl Real for f64 {
 mod tests {
     use super::*;
 
-    /// Returns the error of a result in units in the last place of the true value, which `f64` holds well enough.
+    /// Returns the error of a result in ulp of the true value, which `f64` holds well enough.
     fn ulp(found: f32, wanted: f64) -> f64 {
         let near = wanted.abs().max(f64::from(f32::MIN_POSITIVE)) as f32;
         let unit = f64::from(f32::from_bits(near.to_bits() + 1)) - f64::from(near);

@@ -1,4 +1,4 @@
-//! The way back: gradients of scores, and of what was added to them.
+//! The backward pass: gradients of scores, and of the terms that were added to them.
 
 use std::mem::take;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use candle_core::{Result, bail};
 
 use super::exp::Real;
-use super::rows::{Outcome, Scale, Terms, add, gate, place, scaled, share, sum, tiles, write};
+use super::rows::{Outcome, Scale, add, gate, place, scaled, share, sum, tiles, write};
 use super::rules::Rules;
-use super::terms::Term;
+use super::terms::{Term, Terms};
 use super::tile::Tile;
 use crate::kernel::element::Activation;
 use crate::kernel::isa::{Isa, Level, Work};
@@ -130,7 +130,7 @@ where
         enough && !term.is_gate() && owners * term.len == count
     }
 
-    /// Returns the gradient with respect to the values of a term. The other term is a gate, or what this one is the gate of, or has no
+    /// Returns the gradient with respect to the values of a term. The other term is its gate, or is gated by it, or has no
     /// influence. Sequences and heads are added up in their order, by one thread for each part of the values: the bits do not
     /// depend on the threads.
     pub(super) fn to_term(
@@ -246,7 +246,7 @@ struct ToTerm<'a, T: Activation> {
     back: &'a Back<'a, T>,
     term: &'a Term,
     other: Terms<'a, T::Compute>,
-    /// The values from `first` on.
+    /// The values starting at `first`.
     first: usize,
     sums: &'a mut [T::Compute],
 }

@@ -1,19 +1,20 @@
-//! Rows of scores: biased, masked, and turned into weights.
+//! Rows of scores: biased, masked, and converted to weights.
 
 use std::ops::Range;
 
 use super::exp::Real;
+use super::image::Image;
 use super::rules::Rules;
-use super::terms::Term;
+use super::terms::Terms;
 use super::tile::Tile;
 use crate::kernel::element::Activation;
 use crate::kernel::isa::{CHUNK, Isa, Level, Ops, Work, each};
 use crate::kernel::raw::{Stream, fresh, share_out, threads};
 
-/// Elements from which on a second thread pays: an exponential costs more than an addition.
+/// Number of elements at which a second thread pays: an exponential costs more than an addition.
 const PARALLEL: usize = 1 << 17;
 
-/// What scores are multiplied by, and how they are bounded: `cap tanh(z / cap)`.
+/// Factor of the scores, and the bounds `cap tanh(z / cap)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<C> {
     pub(super) factor: C,
@@ -21,7 +22,7 @@ pub(super) struct Scale<C> {
     pub(super) caps: [Option<C>; 2],
 }
 
-/// What is done with every row.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The sum itself, and minus infinity for excluded keys.
@@ -29,9 +30,6 @@ pub(crate) enum Outcome {
     /// The softmax, and zero for excluded keys. A row without keys is zero.
     Weights,
 }
-
-/// The terms with their values.
-pub(super) type Terms<'a, C> = [Option<(&'a Term, &'a [C])>; 2];
 
 /// Returns the factor of the terms in a row: the value of the term that is a gate, or 1.
 #[inline(always)]
@@ -158,10 +156,17 @@ impl<C: Real> Pass<'_, C> {
         z[..keys.start].fill(outside);
         z[keys.end..].fill(outside);
         let z = &mut z[keys.clone()];
-        scaled(isa, &xs[keys.clone()], self.scale.factor, z);
-        let [of_scores, of_sums] = self.scale.caps;
-        bound(of_scores, z);
-        add(&self.terms, tiles, (at, self.dims[2]), &keys, z);
+        let ([of_scores, of_sums], xs) = (self.scale.caps, &xs[keys.clone()]);
+        match Image::of(&self.terms, at) {
+            Some(image) if of_scores.is_none() => {
+                image.add_scaled(isa, xs, self.scale.factor, &keys, z);
+            }
+            _ => {
+                scaled(isa, xs, self.scale.factor, z);
+                bound(of_scores, z);
+                add(&self.terms, tiles, (at, self.dims[2]), &keys, z);
+            }
+        }
         bound(of_sums, z);
         if let Some(padding) = self.rules.padding(batch, width) {
             for (z, kept) in z.iter_mut().zip(&padding[keys]) {
@@ -174,7 +179,7 @@ impl<C: Real> Pass<'_, C> {
     }
 }
 
-/// Bounds numbers by a cap.
+/// Bounds values by a cap.
 #[inline(always)]
 fn bound<C: Real>(cap: Option<C>, z: &mut [C]) {
     if let Some(cap) = cap {
@@ -205,7 +210,7 @@ pub(super) fn scaled<I: Isa, T: Activation>(
     }
 }
 
-/// Returns the sum of the numbers, in lanes: the same additions in the same order on every instruction set.
+/// Returns the sum of the values, in lanes: the same additions in the same order on every instruction set.
 #[inline(always)]
 pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     let ops = C::ops(isa);
@@ -228,7 +233,7 @@ pub(super) fn sum<I: Isa, C: Real>(isa: I, z: &[C]) -> C {
     lanes[0]
 }
 
-/// Returns the largest of the numbers that is not NaN, or minus infinity.
+/// Returns the largest of the values that is not NaN, or minus infinity.
 #[inline(always)]
 fn largest<C: Real>(z: &[C]) -> C {
     let (chunks, few) = z.as_chunks::<CHUNK>();
@@ -248,7 +253,7 @@ fn largest<C: Real>(z: &[C]) -> C {
     few.iter().fold(most, larger)
 }
 
-/// Replaces numbers by their softmax. Without a number above minus infinity the weights are zero. A NaN, and plus infinity, make
+/// Replaces values by their softmax. Without a value above minus infinity the weights are zero. A NaN, and plus infinity, make
 /// all of them NaN.
 #[inline(always)]
 fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
@@ -270,13 +275,13 @@ fn softmax<I: Isa, C: Real>(isa: I, z: &mut [C]) {
     }
 }
 
-/// Where rows are read and written.
+/// Source and destination of rows.
 pub(super) enum Target<'a, 's, T> {
     New(&'a [T], &'a mut Stream<'s, T>),
     InPlace(&'a mut [T]),
 }
 
-/// The rows from `first` on.
+/// The rows starting at `first`.
 struct Rows<'a, 's, T, C> {
     pass: &'a Pass<'a, C>,
     first: usize,

@@ -1,4 +1,4 @@
-//! Which keys a query may attend to, as rules.
+//! Rules for the keys that a query may attend to.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +46,15 @@ impl Rules {
     pub(super) fn padding(&self, batch: usize, kv_len: usize) -> Option<&[u8]> {
         let (all, _) = self.padding.as_ref()?;
         Some(&all[batch * kv_len..][..kv_len])
+    }
+
+    /// Returns the rules for one of the sequences.
+    pub(crate) fn of_sequence(&self, batch: usize, kv_len: usize) -> Self {
+        let padding = self.padding(batch, kv_len);
+        Self {
+            padding: padding.map(|kept| (kept.into(), [1, kv_len])),
+            ..self.clone()
+        }
     }
 
     /// Returns 1 for each excluded key of scores `[batch, heads, q_len, kv_len]`, or `None` if nothing is excluded.

@@ -1,4 +1,4 @@
-//! What is added to a row of scores, read from small tensors.
+//! Terms that are added to a row of scores, read from small tensors.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::tile::{ByKey, Tile};
 use crate::kernel::element::Compute;
 use crate::kernel::isa::{CHUNK, each};
 
-/// How the value for query `i` and key `j` is found among the values of a sequence and head.
+/// Place of the value for query `i` and key `j` among the values of a sequence and head.
 #[derive(Debug, Clone)]
 pub(crate) enum Read {
     /// At `start + i row + j`: a table by distance (`row` -1), by key (0), a relative shift (a row's length less 1), or a whole
@@ -39,12 +39,15 @@ pub(crate) enum Read {
 /// Values that are added to scores, and how each row reads them.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
-    /// How many values the next sequence and the next head are ahead: a multiple of `len`, 0 where they share values.
+    /// Distance in values to the next sequence and to the next head: a multiple of `len`, or 0 where they share values.
     pub(crate) steps: [usize; 2],
     /// Values of a sequence and head.
     pub(crate) len: usize,
     pub(crate) read: Read,
 }
+
+/// The terms of a pass with their values.
+pub(super) type Terms<'a, C> = [Option<(&'a Term, &'a [C])>; 2];
 
 impl Term {
     /// Returns the term of contiguous values `[batch, heads, len]`, of which one sequence or head serves all.
@@ -70,7 +73,7 @@ impl Term {
         matches!(self.read, Read::Gate)
     }
 
-    /// Returns the numbers of sequences and heads that `count` values are those of.
+    /// Returns the numbers of sequences and heads that `count` values belong to.
     pub(crate) fn owners(&self, count: usize) -> [usize; 2] {
         let (parts, [batch, head]) = (count / self.len.max(1), self.steps);
         match (batch, head) {
@@ -244,7 +247,7 @@ impl Term {
             }
             _ => {
                 let (image, base, step) = self.image(query);
-                // The lanes that a run has of the values from `place` on.
+                // The lanes that a run has of the values starting at `place`.
                 let lanes = |place: usize| {
                     let values = match (step, part[place..].first_chunk()) {
                         (0, _) => [part[place]; CHUNK],
@@ -316,7 +319,10 @@ impl Term {
 
 /// Lists the runs of keys in one row of an image `width` wide: the row, the first column, and the place among the keys.
 #[inline(always)]
-fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
+pub(super) fn runs(
+    width: usize,
+    keys: Range<usize>,
+) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
     let (mut row, mut column, mut at, len) =
         (keys.start / width, keys.start % width, 0, keys.len());
     std::iter::from_fn(
@@ -331,7 +337,7 @@ fn runs(width: usize, keys: Range<usize>) -> impl Iterator<Item = (usize, usize,
 }
 
 /// Adds values to the numbers of a run: one for each, or the first of them to all numbers of a long run. A short run is part of a
-/// chunk, whose other lanes have minus zero added: all numbers stay as they are.
+/// chunk, whose other lanes have minus zero added: all numbers stay unchanged.
 #[inline(always)]
 fn add_run<C: Real>(run: Range<usize>, z: &mut [C], values: [C; CHUNK]) {
     let len = run.len();

@@ -1,7 +1,7 @@
 //! Values that are read by key, for several queries at a time.
 //!
-//! For one query every key has its value in another row of the values, a cache line for each number. The next queries want the
-//! numbers beside it, so a tile takes a few at once.
+//! For one query every key has its value in another row of the values, a cache line for each number. The next queries need the
+//! numbers next to it, so a tile reads those of a few queries at once.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct Tile<C> {
     owner: [usize; 2],
     queries: Range<usize>,
     keys: Range<usize>,
-    /// How far the numbers of the next query are: rows that a power of two divides would share few places in the cache.
+    /// Distance of the numbers of the next query. Rows at multiples of a power of two would share few places in the cache.
     stride: usize,
     numbers: Vec<C>,
 }
@@ -86,7 +86,7 @@ impl<C: Real> Tile<C> {
         }
     }
 
-    /// Takes the gradients of a query, and adds what it holds to those of the values if it is full.
+    /// Stores the gradients of a query. A full tile is first added to the gradients of the values.
     #[inline(always)]
     pub(super) fn take(
         &mut self,

@@ -4,11 +4,11 @@
 
 use candle_core::{D, DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{AxialTables, AxisPairing, CosSin, Element, PairLayout, PatchGrid};
+use pe_core::{AxialTables, AxisPairing, CosSin, Element, PairLayout, PatchGrid, Table};
 
 use super::positions::{AxialPositions, Coordinates};
 use super::{AxialRotaryEmbedding, Shared};
-use crate::tensors::convert::table_to_tensor;
+use crate::tensors::convert::{Zeros, large_zeros, table_to_tensor};
 
 /// Number of grids or lists of coordinates, the last ones built, that the layer keeps tables of.
 const KEPT: usize = 4;
@@ -98,10 +98,10 @@ impl Shared {
         }
     }
 
-    fn of<T: Element + WithDType>(&self, key: &Key) -> Result<Built> {
+    fn of<T: Element + WithDType + Zeros>(&self, key: &Key) -> Result<Built> {
         let rotary = &self.rotary;
         let (tables, sequences) = match key {
-            Key::Grid(sizes) => (rotary.grid_tables::<T>(sizes)?, None),
+            Key::Grid(sizes) => (self.grid::<T>(sizes)?, None),
             Key::Images(images) => (rotary.images_tables::<T>(images)?, None),
             Key::Coordinates(Coordinates { lists, sequences }) => {
                 let lists: Vec<&[f64]> = lists.iter().map(Vec::as_slice).collect();
@@ -127,6 +127,26 @@ impl Shared {
             rows,
             unrotated: config.prefix_tokens.saturating_add(config.suffix_tokens),
             sequences,
+        })
+    }
+
+    /// Computes the tables of a grid, in huge pages if they are large.
+    fn grid<T: Element + Zeros>(&self, sizes: &[usize]) -> Result<AxialTables<T>> {
+        let (rotary, pairs) = (&self.rotary, self.rotary.pairs());
+        let rows = 0..rotary.grid_rows(sizes)?;
+        let large = || large_zeros::<T>(pairs, &rows).filter(|_| rotary.is_rotation());
+        let (Some(mut cos), Some(mut sin)) = (large(), large()) else {
+            return Ok(rotary.grid_tables(sizes)?);
+        };
+        rotary.fill_grid(sizes, &mut cos, &mut sin)?;
+        let [cos, sin] = [cos, sin].map(|entries| Table::from_vec(entries, pairs));
+        let first = CosSin {
+            cos: cos?,
+            sin: sin?,
+        };
+        Ok(AxialTables {
+            first,
+            second: None,
         })
     }
 

@@ -8,13 +8,13 @@ use crate::convert::hf_config::reader::Reader;
 const AFTER_TWO: &str = "row 2 of the table is position 0 (an offset of 2)";
 const AFTER_PADDING: &str = "the first position is pad_token_id + 1, and padding does not count";
 
-/// A switch of the model, with transformers' default.
+/// Reads a switch of the model, with transformers' default.
 fn flag(reader: &mut Reader, key: &str, default: bool, meaning: &str) -> bool {
     let value = reader.take(key, meaning);
     value.as_ref().and_then(Value::as_bool).unwrap_or(default)
 }
 
-/// The model types of transformers 5.23 that have no rotary embedding.
+/// Returns the schemes of a model type of transformers 5.23 that has no rotary embedding.
 pub(super) fn by_type(reader: &mut Reader, model_type: Option<&str>) -> Option<Found> {
     use HfScheme::{
         Alibi, Convolution, Disentangled, Learned, LearnedGrid, None as Nothing, RelativeBuckets,

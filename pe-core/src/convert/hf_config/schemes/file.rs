@@ -1,4 +1,4 @@
-//! Typed access to the keys of a file, without a record of what was read.
+//! Typed access to the keys of a file, without a record of their effects.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 

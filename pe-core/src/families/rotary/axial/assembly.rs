@@ -119,6 +119,13 @@ pub(crate) struct Unrotated {
     pub(crate) after: usize,
 }
 
+impl Unrotated {
+    /// Returns the number of both.
+    pub(crate) fn count(self) -> u64 {
+        (self.before as u64).saturating_add(self.after as u64)
+    }
+}
+
 impl Assembly {
     /// Creates rows of `leading` pairs that do not rotate, and one pair for each entry of `places`: an
     /// axis, and an index in its frequencies.
@@ -161,60 +168,114 @@ impl Assembly {
         sequences: usize,
         unrotated: Unrotated,
     ) -> Result<CosSin<T>> {
-        let tokens = coordinates.first().map_or(0, |list| list.tokens.len());
-        let Unrotated { before, after } = unrotated;
-        let time = tokens.checked_div(sequences).unwrap_or(0);
-        let steps = before.saturating_add(time).saturating_add(after);
-        let total = (steps as u64).saturating_mul(sequences as u64);
-        let mut rows = Vec::with_capacity(self.parts.len());
-        for (part, list) in self.parts.iter().zip(coordinates) {
-            if !part.runs.is_empty() {
-                rows.push((part, list, list.rows::<T>(&part.frequencies)?));
-            }
-        }
-        let (one, zero) = (T::from_f64(1.0), T::default());
-        let write = |first: usize, out: Out<'_, T>| {
-            let [cos, sin] = out.0;
-            let lines = cos.chunks_mut(self.width).zip(sin.chunks_mut(self.width));
-            for (row, (cos, sin)) in (first..).zip(lines) {
-                let (sequence, step) = (row / steps, row % steps);
-                if step < before || step - before >= time {
-                    cos.fill(one);
-                    sin.fill(zero);
-                    continue;
-                }
-                let token = sequence * time + (step - before);
-                cos[..self.leading].fill(one);
-                sin[..self.leading].fill(zero);
-                for (part, list, of_axis) in &rows {
-                    let n = part.frequencies.pairs();
-                    let start = list.tokens[token] as usize * n;
-                    let source = start..start + n;
-                    copy(&part.runs, &of_axis.cos.as_slice()[source.clone()], cos);
-                    copy(&part.runs, &of_axis.sin.as_slice()[source], sin);
-                }
-            }
-        };
-        let row_bytes = 2 * self.width * size_of::<T>();
-        let [cos, sin] = match Threads::Auto.piece(total, row_bytes, 1) {
+        let lines = Lines::new(self, coordinates, sequences, unrotated)?;
+        let [cos, sin] = match Threads::Auto.piece_of_new(lines.total, lines.row_bytes(), 1) {
             None => {
                 let mut first = 0;
-                Table::build(total, [self.width; 2], BLOCK, &mut |block| {
-                    write(first, Out(block));
+                Table::build(lines.total, [self.width; 2], BLOCK, &mut |block| {
+                    lines.write(first, Out(block));
                     first += BLOCK;
                 })?
             }
-            Some(piece) => {
-                let zeros = || Table::zeros(total, self.width);
+            Some(_) => {
+                let zeros = || Table::zeros(lines.total, self.width);
                 let mut tables = [zeros()?, zeros()?];
-                let out = Out(tables.each_mut().map(Table::as_mut_slice));
-                for_each_piece(out, piece * self.width, |index, out| {
-                    write(index * piece, out);
-                });
+                lines.write_all(Out(tables.each_mut().map(Table::as_mut_slice)));
                 tables
             }
         };
         Ok(CosSin { cos, sin })
+    }
+
+    /// Writes the tables of one sequence, which `out` must hold exactly.
+    pub(crate) fn fill<T: Element>(
+        &self,
+        coordinates: &[Coordinates],
+        unrotated: Unrotated,
+        out: Out<'_, T>,
+    ) -> Result<()> {
+        Lines::new(self, coordinates, 1, unrotated)?.write_all(out);
+        Ok(())
+    }
+}
+
+/// The rows of sequences with equal numbers of tokens, ready to be written.
+struct Lines<'a, T> {
+    assembly: &'a Assembly,
+    /// The parts with the coordinates of all tokens, and the rows of the distinct coordinates.
+    parts: Vec<(&'a Part, &'a Coordinates, CosSin<T>)>,
+    /// Tokens of a sequence, and rows with those that are not rotated.
+    time: usize,
+    steps: usize,
+    before: usize,
+    /// Number of rows.
+    total: u64,
+}
+
+impl<'a, T: Element> Lines<'a, T> {
+    fn new(
+        assembly: &'a Assembly,
+        coordinates: &'a [Coordinates],
+        sequences: usize,
+        unrotated: Unrotated,
+    ) -> Result<Self> {
+        let tokens = coordinates.first().map_or(0, |list| list.tokens.len());
+        let Unrotated { before, after } = unrotated;
+        let time = tokens.checked_div(sequences).unwrap_or(0);
+        let steps = before.saturating_add(time).saturating_add(after);
+        let mut parts = Vec::with_capacity(assembly.parts.len());
+        for (part, list) in assembly.parts.iter().zip(coordinates) {
+            if !part.runs.is_empty() {
+                parts.push((part, list, list.rows::<T>(&part.frequencies)?));
+            }
+        }
+        Ok(Self {
+            assembly,
+            parts,
+            time,
+            steps,
+            before,
+            total: (steps as u64).saturating_mul(sequences as u64),
+        })
+    }
+
+    /// Returns the bytes of a row of cosines and sines.
+    fn row_bytes(&self) -> usize {
+        2 * self.assembly.width * size_of::<T>()
+    }
+
+    fn write_all(&self, out: Out<'_, T>) {
+        match Threads::Auto.piece(self.total, self.row_bytes(), 1) {
+            None => self.write(0, out),
+            Some(piece) => for_each_piece(out, piece * self.assembly.width, |index, out| {
+                self.write(index * piece, out);
+            }),
+        }
+    }
+
+    /// Writes rows starting at number `first` until `out` is full.
+    fn write(&self, first: usize, out: Out<'_, T>) {
+        let Assembly { leading, width, .. } = *self.assembly;
+        let (one, zero) = (T::from_f64(1.0), T::default());
+        let [cos, sin] = out.0;
+        for (row, (cos, sin)) in (first..).zip(cos.chunks_mut(width).zip(sin.chunks_mut(width))) {
+            let (sequence, step) = (row / self.steps, row % self.steps);
+            if step < self.before || step - self.before >= self.time {
+                cos.fill(one);
+                sin.fill(zero);
+                continue;
+            }
+            let token = sequence * self.time + (step - self.before);
+            cos[..leading].fill(one);
+            sin[..leading].fill(zero);
+            for (part, list, of_axis) in &self.parts {
+                let n = part.frequencies.pairs();
+                let start = list.tokens[token] as usize * n;
+                let source = start..start + n;
+                copy(&part.runs, &of_axis.cos.as_slice()[source.clone()], cos);
+                copy(&part.runs, &of_axis.sin.as_slice()[source], sin);
+            }
+        }
     }
 }
 

@@ -174,7 +174,7 @@ impl AxialRotaryPreset {
     }
 
     /// Returns the specification for heads of a width. Its [`multiple_of`](AxialRotaryConfig::multiple_of) has the
-    /// proportions of the released model, by which [`AxialRotary::new`](crate::AxialRotary::new) rejects other widths.
+    /// proportions of the released model, and [`AxialRotary::new`](crate::AxialRotary::new) rejects other widths.
     pub fn config(self, head_dim: usize) -> AxialRotaryConfig {
         let multiple_of = self.multiple();
         let fits = head_dim <= MAX_D_MODEL && head_dim.is_multiple_of(multiple_of);

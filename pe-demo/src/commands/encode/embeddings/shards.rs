@@ -81,7 +81,7 @@ pub(super) fn find(
     })
 }
 
-/// The local path of a checkpoint's file or index, and where it comes from. A folder or a repository
+/// Returns the local path of a checkpoint's file or index, and where it comes from. A folder or a repository
 /// has one of the two usual names.
 fn resolve(origin: &Origin, log: &mut Log<'_>) -> Result<(PathBuf, Origin)> {
     match origin {
@@ -120,7 +120,7 @@ fn resolve(origin: &Origin, log: &mut Log<'_>) -> Result<(PathBuf, Origin)> {
     }
 }
 
-/// Whether a name is that of an index.
+/// Returns whether a name belongs to an index.
 fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
@@ -146,7 +146,7 @@ impl Index {
             .map_err(|e| anyhow!("{}: {}", clean_path(path), clean(&e.to_string(), 400)))
     }
 
-    /// The full name of a tensor: the one given, or the only one that has an ending.
+    /// Returns the full name of a tensor: the one given, or the only one that has an ending.
     fn tensor(&self, name: Option<&str>, ending: &str) -> Result<String> {
         let names = || self.weight_map.keys().map(String::as_str);
         let found = match name {
@@ -208,7 +208,7 @@ fn weight_map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Str
     from.deserialize_map(Map)
 }
 
-/// Whether a name is that of a safetensors file next to the index: no path, and nothing hidden.
+/// Returns whether a name belongs to a safetensors file next to the index: no path, and nothing hidden.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     name.len() <= 255

@@ -19,7 +19,7 @@ use crate::terminal::width::{clean_path, pad_left};
 const COLUMNS: usize = 3;
 
 impl Results {
-    /// Returns all of it as text; a quiet run shows the figures alone.
+    /// Returns all of it as text. A quiet run shows the figures alone.
     pub(in crate::commands::train) fn page(&self, verbosity: Verbosity) -> Page {
         let mut page = Page::new();
         let quiet = verbosity == Verbosity::Quiet;
@@ -244,7 +244,7 @@ impl Results {
         chart::draw(page, &curves);
     }
 
-    /// Every file that was written.
+    /// Lists every file that was written.
     fn files(&self, page: &mut Page) {
         page.heading("Files");
         for (kind, files) in [

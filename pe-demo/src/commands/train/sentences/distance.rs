@@ -26,7 +26,7 @@ const BEFORE: usize = PLACES + 2;
 /// The contents of a row but its people.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// The thing at each place; those of the people and of the gate are not used.
+    /// The thing at each place. The entries at the places of the people and of the gate are not used.
     things: Vec<usize>,
     gate: usize,
     /// The distance of the other one.

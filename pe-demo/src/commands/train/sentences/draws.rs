@@ -31,11 +31,11 @@ impl Draws {
         }
     }
 
-    /// A number below `bound`, which is small: all equally likely up to `bound / 2^32`.
+    /// Draws a number below `bound`, which is small: all equally likely up to `bound / 2^32`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         if self.words.is_empty() {
             let (low, high) = (self.index as u32, (self.index >> 32) as u32);
-            // The streams of weights have another fourth word; those of dropout another key.
+            // The streams of weights have another fourth word, and the streams of dropout another key.
             let counter = [low, high, self.block, STREAMS + self.stream];
             self.words = philox4x32_10(counter, self.key).to_vec();
             self.block += 1;

@@ -105,7 +105,7 @@ impl Words {
             let slot = draws.below(SLOTS);
             let phrase = draws.below(PHRASES);
             let tokens = self.phrases[slot][phrase].len();
-            // One that is too long is drawn again; there are adverbs of one token.
+            // One that is too long is drawn again. There are adverbs of one token.
             if tokens <= missing {
                 plan.phrases[slot].push(phrase);
                 missing -= tokens;
