@@ -21,6 +21,12 @@
 //! Files are read, never mapped: a mapped file that another program truncates ends the process. Only the
 //! header and the tables are read, so a table inside a large checkpoint costs no more than the table.
 //!
+//! # Tables without a scheme
+//! Rotary tables over several axes belong to the sizes of an image, or to coordinates, so no range of positions describes
+//! them: [`AxialRotaryEmbedding::cos_sin`](crate::AxialRotaryEmbedding::cos_sin) returns their tensors, and
+//! `candle_core::safetensors::save` writes tensors. Learned tables, those with a table per axis included (Reformer), are tensors of a model's
+//! file. [`resize`](crate::checkpoint::resize) writes resized ones.
+//!
 //! # Speed
 //! Building a table is about as fast as reading it, even from the page cache. For 8192 x 1024 in `f32`,
 //! 32 MiB, on 2 cores with AVX-512: building took 19 ms on one thread, and reading the file's bytes into

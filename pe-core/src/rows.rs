@@ -10,6 +10,7 @@ pub(crate) mod element;
 pub(crate) mod f32_recipe;
 pub(crate) mod lane;
 pub(crate) mod plan;
+pub(crate) mod real;
 pub(crate) mod recurrence;
 pub(crate) mod single;
 pub(crate) mod threads;

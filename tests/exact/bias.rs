@@ -338,6 +338,11 @@ fn invalid_biases_are_errors_that_name_the_values() {
             message(swin_v2_coordinates::<f32>(2, 2, Some((1, 4)))),
             "pretrained_window_size 1 is not at least 2",
         ),
+        // Two coordinates for each of 16383 x 16383 distances.
+        (
+            message(swin_v2_coordinates::<f32>(8192, 8192, None)),
+            "536805378 tokens exceed the limit of 268435456 in one call",
+        ),
     ] {
         assert_eq!(found, wanted);
     }

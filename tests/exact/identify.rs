@@ -181,6 +181,22 @@ fn biases_of_alibi_are_identified_with_three_keys_or_more() {
     }
 }
 
+#[test]
+fn tables_of_rotary_embeddings_are_identified_with_four_rows_or_more() {
+    let frequencies = Rotary::new(RotaryConfig::new(16)).unwrap().frequencies(0);
+    for rows in [3, 4, 5] {
+        let cos = frequencies
+            .as_ref()
+            .unwrap()
+            .tables::<f64>(0..rows)
+            .unwrap()
+            .cos;
+        let found = identify(cos.as_slice(), &[rows as usize, 8]).unwrap().found;
+        let rotary = matches!(found, Identified::Rotary { .. });
+        assert_eq!(rotary, rows > 3, "{rows} rows: {found:?}");
+    }
+}
+
 /// More than half a period of the second slowest pair away from zero: 6283 positions.
 #[test]
 fn tables_that_begin_far_from_zero_are_identified() {

@@ -331,7 +331,7 @@ fn forward_inplace_is_right_for_any_number_of_batches_of_a_large_table() -> Resu
             };
             let layer = PositionalEncoding::new(config, dtype, CPU)?;
             // The last is large enough for threads.
-            for batch in [1, 2, 3, 5, 9] {
+            for batch in [1, 3, 9] {
                 // From anywhere, so that lines of the cache begin elsewhere in each batch.
                 let long = numbers(&[batch * time * width + 1], dtype, 9);
                 let view = |long: &Tensor| {

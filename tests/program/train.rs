@@ -190,7 +190,7 @@ fn buckets_and_a_causal_mask_alone_show_the_order_slow() {
     let folder = arg(directory.path());
     let sizes = "--task order --seeds 1 --d-model 32 --heads 2 --batch 16 --length 8 \
                  --test-lengths 16 --learning-rate 0.01";
-    let learn = "--steps 300 --scheme nope-causal,t5";
+    let learn = "--steps 200 --scheme nope-causal,t5";
     let report = run_json(&format!("train {sizes} {learn} -o {folder}"));
     let schemes = report["results"].as_array().unwrap();
     let names: Vec<_> = schemes

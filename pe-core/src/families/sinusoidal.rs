@@ -11,7 +11,7 @@ use crate::limits::MAX_D_MODEL;
 use crate::rows::columns::{Columns, Out};
 use crate::rows::element::Element;
 use crate::rows::plan::Plan;
-use crate::rows::writer::{Positions, Rows, Source};
+use crate::rows::writer::{Rows, Source};
 use crate::spec::layout::OddWidth;
 use crate::table::Table;
 use crate::turns::frequency;
@@ -284,7 +284,6 @@ impl Sinusoidal {
     /// # Errors
     /// Returns an error if `out` does not hold exactly one row per position.
     pub fn fill_at<T: Element>(&self, positions: &[u32], out: &mut [T]) -> Result<()> {
-        let positions = Positions::Integers(positions);
         T::fill_at(&self.inner.rows, positions, Out::one(out))
     }
 
@@ -305,6 +304,6 @@ impl Sinusoidal {
         let out = Out::one(out);
         self.inner.rows.check_rows(positions.len() as u64, &out)?;
         check_reals(positions)?;
-        T::fill_at(&self.inner.rows, Positions::Reals(positions), out)
+        T::fill_at_reals(&self.inner.rows, positions, out)
     }
 }

@@ -20,7 +20,7 @@ use crate::limits::POSITIONS;
 use crate::rows::columns::{Columns, Out};
 use crate::rows::element::Compiled;
 use crate::rows::recurrence::BLOCK;
-use crate::rows::writer::{Positions, Rows, Source};
+use crate::rows::writer::{Rows, Source};
 use crate::sincos::Rungs;
 use crate::spec::layout::{OddWidth, SinusoidLayout};
 use crate::table::Table;
@@ -264,7 +264,7 @@ impl Sinusoidal {
             } else {
                 // Lags end one beyond the last position.
                 let entries = &mut entries[..2 * pairs];
-                f64::fill_at(&rows, Positions::Reals(&[lag as f64]), Out::one(entries))?;
+                f64::fill_at_reals(&rows, &[lag as f64], Out::one(entries))?;
                 lag += 1;
                 entries
             };

@@ -10,7 +10,7 @@ use crate::rows::columns::Out;
 use crate::rows::lane::Lane;
 use crate::rows::plan::Plan;
 use crate::rows::single;
-use crate::rows::writer::{Positions, Rows, Writer};
+use crate::rows::writer::{Rows, Writer};
 use crate::sincos::Rungs;
 use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
@@ -56,7 +56,10 @@ pub(crate) trait Compiled: Lane {
     fn fill(rows: &Rows, plan: Plan, start: u64, out: Out<'_, Self>) -> Result<()>;
 
     /// Writes the rows of the given positions.
-    fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()>;
+    fn fill_at(rows: &Rows, positions: &[u32], out: Out<'_, Self>) -> Result<()>;
+
+    /// Writes the rows of the given real positions.
+    fn fill_at_reals(rows: &Rows, positions: &[f64], out: Out<'_, Self>) -> Result<()>;
 
     /// Does the same as [`single::fill_angles`] with the best instruction set.
     fn fill_angles(
@@ -92,8 +95,13 @@ macro_rules! compiled {
             }
 
             #[inline(never)]
-            fn fill_at(rows: &Rows, positions: Positions<'_>, out: Out<'_, Self>) -> Result<()> {
+            fn fill_at(rows: &Rows, positions: &[u32], out: Out<'_, Self>) -> Result<()> {
                 rows.fill_at(positions, out)
+            }
+
+            #[inline(never)]
+            fn fill_at_reals(rows: &Rows, positions: &[f64], out: Out<'_, Self>) -> Result<()> {
+                rows.fill_at_reals(positions, out)
             }
 
             #[inline(never)]

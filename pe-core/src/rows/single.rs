@@ -59,37 +59,14 @@ impl Limbs {
         Self { pairs, places }
     }
 
+    pub(crate) fn pairs(&self) -> usize {
+        self.pairs
+    }
+
     /// Returns the limb `places` below the integer turns, for a run of pairs.
-    fn get(&self, places: i32, run: &Range<usize>) -> &[u64] {
+    pub(crate) fn get(&self, places: i32, run: &Range<usize>) -> &[u64] {
         let row = usize::try_from(places + 1).unwrap_or(0);
         &self.places[row * self.pairs..][run.clone()]
-    }
-}
-
-/// A position of at most 32 significant bits: `mantissa` / 2^`shift`.
-#[derive(Clone, Copy)]
-struct Short {
-    negative: bool,
-    mantissa: u32,
-    shift: u32,
-}
-
-impl Short {
-    /// Returns `None` for more significant bits, and for magnitudes of 2^32 or more or below 2^-96.
-    fn new(position: Position) -> Option<Self> {
-        let (negative, mantissa, exponent) = position.parts();
-        let trailing = mantissa.trailing_zeros().min(63);
-        let (mantissa, exponent) = (mantissa >> trailing, exponent + trailing as i32);
-        let left = exponent.max(0).unsigned_abs();
-        let mantissa = mantissa
-            .checked_shl(left)
-            .filter(|m| m >> left == mantissa)?;
-        let shift = (-exponent).max(0).unsigned_abs();
-        Some(Self {
-            negative,
-            mantissa: u32::try_from(mantissa).ok()?,
-            shift: (shift < 96).then_some(shift)?,
-        })
     }
 }
 
@@ -107,8 +84,12 @@ pub(crate) fn fill_row<T: Lane>(
     let Some(error) = sincos::single_error(factor) else {
         return false;
     };
-    let short = Short::new(position);
-    if T::SINGLE && short.is_none() {
+    let integer = match position {
+        Position::Integer(position) => Some(position),
+        // Types that f64 arithmetic decides have rows of their own at real positions (`rows::real`).
+        Position::Real(_) => None,
+    };
+    if T::SINGLE && integer.is_none() {
         return false;
     }
     let mut pairs = columns.split(row);
@@ -117,27 +98,14 @@ pub(crate) fn fill_row<T: Lane>(
         let run = first..columns.complete_pairs().min(first + RUN);
         let mut all = pairs.run(first, run.len());
         let out = all.run(0, run.len());
-        let failed = match short.filter(|_| T::SINGLE) {
-            Some(short) => {
+        let failed = match integer.filter(|_| T::SINGLE) {
+            Some(position) => {
                 let angles = &mut angles[..run.len()];
-                let places = (short.shift / 32) as i32;
-                let limb = |place: i32| limbs.get(place - places, &run);
-                match short {
-                    Short {
-                        negative: false,
-                        mantissa: position,
-                        shift: 0,
-                    } => arch.dispatch(IntegerAngles {
-                        limbs: [1, 2, 3].map(limb),
-                        position,
-                        angles,
-                    }),
-                    position => arch.dispatch(RealAngles {
-                        limbs: [0, 1, 2, 3].map(limb),
-                        position,
-                        angles,
-                    }),
-                }
+                arch.dispatch(IntegerAngles {
+                    limbs: [1, 2, 3].map(|place| limbs.get(place, &run)),
+                    position,
+                    angles,
+                });
                 arch.dispatch(Run {
                     angles,
                     factor: factor.value,
@@ -220,45 +188,13 @@ impl WithSimd for IntegerAngles<'_> {
     }
 }
 
-/// The same for positions with bits after the binary point, and for negative ones: the limbs of the
-/// frequencies are shifted to the right instead of the position.
-struct RealAngles<'a> {
-    /// The limb above the three that are used, and these.
-    limbs: [&'a [u64]; 4],
-    position: Short,
-    angles: &'a mut [u64],
-}
-
-impl WithSimd for RealAngles<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let [above, high, middle, low] = self.limbs;
-        let right = self.position.shift % 32;
-        let left = 32 - right;
-        let times = |above: u64, limb: u64| {
-            let shifted = (above << left | limb >> right) & 0xffff_ffff;
-            shifted * u64::from(self.position.mantissa)
-        };
-        let sign = u64::from(self.position.negative).wrapping_neg();
-        let limbs = above.iter().zip(high).zip(middle.iter().zip(low));
-        for (angle, ((above, high), (middle, low))) in self.angles.iter_mut().zip(limbs) {
-            let sum = (times(*above, *high) << 32)
-                .wrapping_add(times(*high, *middle))
-                .wrapping_add(times(*middle, *low) >> 32);
-            // The negative angle for a negative position.
-            *angle = (sum ^ sign).wrapping_sub(sign);
-        }
-    }
-}
-
 /// The sines and cosines of a run of angles, multiplied by `factor`. Returns whether one failed the rounding test.
-struct Run<'a, T> {
-    angles: &'a [u64],
-    factor: f64,
-    error: f64,
-    out: PairSlices<'a, T>,
+pub(crate) struct Run<'a, T> {
+    /// In units of 2^-64 turns.
+    pub(crate) angles: &'a [u64],
+    pub(crate) factor: f64,
+    pub(crate) error: f64,
+    pub(crate) out: PairSlices<'a, T>,
 }
 
 impl<T: Lane> WithSimd for Run<'_, T> {
@@ -320,7 +256,7 @@ impl<T: Lane> WithSimd for PreciseRun<'_, T> {
 
 /// Writes the entries of a run by the ladder, which decides each on its own.
 #[cold]
-fn fill_by_ladder<T: Lane>(
+pub(crate) fn fill_by_ladder<T: Lane>(
     frequencies: &[Frequency],
     factor: &Factor,
     position: Position,

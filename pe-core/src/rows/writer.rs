@@ -1,12 +1,14 @@
 //! The one writer of rows: complete tables, single positions, and blocks.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::rows::columns::{Column, Columns, Out};
 use crate::rows::f32_recipe;
 use crate::rows::lane::Lane;
 use crate::rows::plan::{Method, Plan};
+use crate::rows::real::{self, Forms, Quarters};
 use crate::rows::recurrence::{BLOCK, Recurrence};
 use crate::rows::single::{self, Frequencies, Limbs};
 use crate::rows::threads;
@@ -16,19 +18,14 @@ use crate::table::{Memory, Table};
 use crate::turns::frequency::Frequency;
 use crate::turns::position::{Position, check_range};
 
-/// Positions in any order.
-#[derive(Clone, Copy)]
-pub(crate) enum Positions<'a> {
-    Integers(&'a [u32]),
-    Reals(&'a [f64]),
-}
-
 /// The frequencies of the entries.
 #[derive(Debug)]
 pub(crate) enum Source {
     Exact {
         frequencies: Frequencies,
         limbs: Limbs,
+        /// Computed for the first row at a real position.
+        quarters: OnceLock<Quarters>,
     },
     Recipe {
         inv_freq: Vec<f32>,
@@ -61,7 +58,11 @@ impl Rows {
     pub(crate) fn exact_later(frequencies: Frequencies, limbs: Limbs, columns: Columns) -> Self {
         Self {
             columns,
-            source: Source::Exact { frequencies, limbs },
+            source: Source::Exact {
+                frequencies,
+                limbs,
+                quarters: OnceLock::new(),
+            },
             factor: Factor::ONE,
             padding_idx: None,
         }
@@ -167,21 +168,40 @@ impl Rows {
     }
 
     /// Writes the rows of the given positions. One row allocates nothing.
-    pub(crate) fn fill_at<T: Lane>(&self, positions: Positions<'_>, out: Out<'_, T>) -> Result<()> {
-        let (rows, at): (_, &(dyn Fn(usize) -> Position + Sync)) = match positions {
-            Positions::Integers(list) => (list.len(), &|row| Position::Integer(list[row])),
-            Positions::Reals(list) => (list.len(), &|row| Position::Real(list[row])),
-        };
+    pub(crate) fn fill_at<T: Lane>(&self, positions: &[u32], out: Out<'_, T>) -> Result<()> {
+        let plan = Plan::default();
+        self.each_row(positions.len(), out, &|index, row| {
+            self.fill_row(plan, Position::Integer(positions[index]), row);
+        })
+    }
+
+    /// Does the same at real positions.
+    pub(crate) fn fill_at_reals<T: Lane>(&self, positions: &[f64], out: Out<'_, T>) -> Result<()> {
+        let plan = Plan::default();
+        self.each_row(positions.len(), out, &|index, mut row| {
+            if !self.fill_real(plan, positions[index], row.reborrow()) {
+                self.fill_row(plan, Position::Real(positions[index]), row);
+            }
+        })
+    }
+
+    /// Calls a function for the rows of `out`, in several threads if they are many.
+    fn each_row<T: Lane>(
+        &self,
+        rows: usize,
+        out: Out<'_, T>,
+        fill: &(dyn Fn(usize, Out<'_, T>) + Sync),
+    ) -> Result<()> {
         self.check_rows(rows as u64, &out)?;
-        let (plan, width) = (Plan::default(), self.columns.width);
+        let width = self.columns.width;
         let write = |first: usize, out: Out<'_, T>| {
             for (index, row) in out.chunks(width).enumerate() {
-                self.fill_row(plan, at(first + index), row);
+                fill(first + index, row);
             }
         };
         // A row on its own takes as long as four by recurrence.
         let row_bytes = 4 * self.row_bytes::<T>();
-        match plan.threads.piece(rows as u64, row_bytes, BLOCK) {
+        match Plan::default().threads.piece(rows as u64, row_bytes, BLOCK) {
             None => write(0, out),
             Some(piece) => threads::for_each_piece(out, piece * width, |index, out| {
                 write(index * piece, out);
@@ -190,13 +210,40 @@ impl Rows {
         Ok(())
     }
 
+    /// Writes one row at a real position in lanes. Returns `false`, and writes nothing, if they do not accept it.
+    fn fill_real<T: Lane>(&self, plan: Plan, position: f64, mut row: Out<'_, T>) -> bool {
+        let (columns, factor) = (&self.columns, &self.factor);
+        let Source::Exact {
+            frequencies,
+            limbs,
+            quarters,
+        } = &self.source
+        else {
+            return false;
+        };
+        if !T::SINGLE || matches!(plan.method, Method::Entries(_)) {
+            return false;
+        }
+        let of = Forms {
+            frequencies,
+            limbs,
+            quarters: quarters.get_or_init(|| Quarters::new(limbs)),
+        };
+        let (arch, out) = (plan.backend.arch(), row.reborrow());
+        let filled = real::fill_row(arch, of, columns, factor, position, out);
+        if filled {
+            self.finish_row(Position::Real(position), plan.method.rungs(), row);
+        }
+        filled
+    }
+
     /// Writes one row.
     fn fill_row<T: Lane>(&self, plan: Plan, position: Position, mut row: Out<'_, T>) {
         let (columns, rungs) = (&self.columns, plan.method.rungs());
-        let in_lanes = match (&self.source, position) {
-            (Source::Exact { frequencies, limbs }, position)
-                if !matches!(plan.method, Method::Entries(_)) =>
-            {
+        let in_lanes = match &self.source {
+            Source::Exact {
+                frequencies, limbs, ..
+            } if !matches!(plan.method, Method::Entries(_)) => {
                 let (arch, factor) = (plan.backend.arch(), &self.factor);
                 let row = row.reborrow();
                 single::fill_row(arch, frequencies, limbs, columns, factor, position, row)

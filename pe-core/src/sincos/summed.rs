@@ -101,9 +101,9 @@ fn phase(terms: impl Iterator<Item = Term>) -> (Phase, u128) {
 }
 
 /// Returns the sum of the terms modulo one turn: exactly, unless a term is wide.
-fn wide(terms: impl Iterator<Item = Term>) -> WideReduced {
+fn wide(terms: &(impl Iterator<Item = Term> + Clone)) -> WideReduced {
     let mut sum = Fixed::<WIDE>::ZERO;
-    for (a, b) in terms {
+    for (a, b) in terms.clone() {
         let (fraction, scale) = match magnitude((a, b)) {
             Magnitude::Zero => continue,
             Magnitude::Exact(bits, scale) => (Fixed::<2>::from_bits(bits).resize::<WIDE>(), scale),
@@ -139,9 +139,23 @@ pub(crate) fn sin_cos_summed<T: Float>(
     if let [Some(sine), Some(cosine)] = entries {
         return [sine, cosine];
     }
+    undecided(entries, phase, error, &|| match rational {
+        true => wide(&terms).exact_below(-150),
+        false => wide(&terms),
+    })
+}
+
+/// Computes the entries that the first rung does not decide. Not inlined: nearly none are, and the code is large.
+#[cold]
+#[inline(never)]
+fn undecided<T: Float>(
+    [sine, cosine]: [Option<T>; 2],
+    phase: Phase,
+    error: u128,
+    wide: &dyn Fn() -> WideReduced,
+) -> [T; 2] {
     let values = sin_cos_128(phase.reduce(), error);
     let of = |negative, bits| round::decided::<T>(negative, bits, values.error, 0);
-    let [sine, cosine] = entries;
     let entries = [
         sine.or_else(|| of(values.sine_negative, values.sine)),
         cosine.or_else(|| of(values.cosine_negative, values.cosine)),
@@ -149,11 +163,7 @@ pub(crate) fn sin_cos_summed<T: Float>(
     if let [Some(sine), Some(cosine)] = entries {
         return [sine, cosine];
     }
-    let mut reduced = wide(terms);
-    if rational {
-        reduced = reduced.exact_below(-150);
-    }
-    sin_cos_reduced(reduced)
+    sin_cos_reduced(wide())
         .map(|(negative, value)| round::nearest::<T>(negative, round::magnitude(value)))
 }
 

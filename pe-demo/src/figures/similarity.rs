@@ -5,8 +5,7 @@ use pe_core::{Preset, Similarity};
 
 use super::curves::between;
 use super::entry::Entry;
-use super::source::MOST_POINTS;
-use super::source::{POSITION, Settings, Source};
+use super::source::{MOST_POINTS, POSITION, Settings, Source, extent};
 use crate::chart::{self, Axis, Colors, Content, Curve, Fact, Figure, Map, Mark, Panel, Shape};
 use crate::terminal::numbers::thousands;
 
@@ -45,11 +44,8 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
         .iter()
         .map(|position| source.encoding.similarity(of, reference, *position))
         .collect::<pe_core::Result<Vec<f64>>>()?;
-    let (low, high) = values
-        .iter()
-        .fold((0.0_f64, 0.0_f64), |(low, high), value| {
-            (low.min(*value), high.max(*value))
-        });
+    let (low, high) = extent(&values, 0.0);
+    let range = (low * 1.06, (high * 1.06).max(1e-300));
     let mut marked = vec![
         u64::from(reference),
         u64::from(reference).saturating_sub(1),
@@ -64,45 +60,10 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
             Ok(Fact::new(format!("{what} at {position}"), value))
         })
         .collect::<Result<Vec<_>>>()?;
-    let range = (
-        f64::from(positions[0]),
-        f64::from(positions[positions.len() - 1]).max(f64::from(positions[0]) + 1.0),
-    );
-    let curve = |name: &str, x, y, mark| Curve {
-        name: name.to_owned(),
-        x,
-        y,
-        mark,
-    };
-    let at = f64::from(reference);
-    let top = (high * 1.06).max(1e-300);
-    let places = source.between();
-    let mark = match (positions.len() <= 128, places.is_empty()) {
-        (true, false) => Mark::Dots,
-        (false, false) => Mark::Hidden,
-        (true, true) => Mark::Dotted,
-        (false, true) => Mark::Line,
-    };
+    let (first, last) = (positions[0], positions[positions.len() - 1]);
+    let (first, last) = (f64::from(first), f64::from(last));
     let x = positions.iter().map(|p| f64::from(*p)).collect();
-    let mut curves = vec![
-        curve(what, x, values, mark),
-        curve(
-            &format!("position {reference}"),
-            vec![at, at],
-            vec![top, low * 1.06],
-            Mark::Level,
-        ),
-    ];
-    if !places.is_empty() {
-        let y = places.iter().map(|place| smooth(&source, of, place - at));
-        let y = y.collect::<Result<Vec<f64>>>()?;
-        curves.push(curve(
-            &between(what, "positions"),
-            places,
-            y,
-            Mark::Through(0),
-        ));
-    }
+    let curves = curves(&source, (what, of), reference, (x, values), range)?;
     Ok(Figure {
         name: entry.name,
         title: entry.title_with(reference),
@@ -110,8 +71,8 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
         facts,
         panels: vec![Panel {
             title: None,
-            x: Axis::linear(POSITION, range),
-            y: Axis::linear(what, (low * 1.06, top)),
+            x: Axis::linear(POSITION, (first, last.max(first + 1.0))),
+            y: Axis::linear(what, range),
             content: Content::Curves(curves),
         }],
         shape: Shape {
@@ -120,6 +81,48 @@ fn against_one(entry: &Entry, settings: &Settings, what: &str, of: Similarity) -
             aspect: 0.56,
         },
     })
+}
+
+/// Returns the curve of the values, the line of the position, and the curve between whole positions where these are few.
+fn curves(
+    source: &Source,
+    (what, of): (&str, Similarity),
+    reference: u32,
+    (x, values): (Vec<f64>, Vec<f64>),
+    (low, high): (f64, f64),
+) -> Result<Vec<Curve>> {
+    let at = f64::from(reference);
+    let places = source.between();
+    let mark = match (x.len() <= 128, places.is_empty()) {
+        (true, false) => Mark::Dots,
+        (false, false) => Mark::Hidden,
+        (true, true) => Mark::Dotted,
+        (false, true) => Mark::Line,
+    };
+    let mut curves = vec![
+        Curve {
+            name: what.to_owned(),
+            x,
+            y: values,
+            mark,
+        },
+        Curve {
+            name: format!("position {reference}"),
+            x: vec![at, at],
+            y: vec![high, low],
+            mark: Mark::Level,
+        },
+    ];
+    if !places.is_empty() {
+        let y = places.iter().map(|place| smooth(source, of, place - at));
+        curves.push(Curve {
+            name: between(what, "positions"),
+            y: y.collect::<Result<Vec<f64>>>()?,
+            x: places,
+            mark: Mark::Through(0),
+        });
+    }
+    Ok(curves)
 }
 
 /// Compares two places that are `lag` apart, whole or not: a dot product of rows is the sum of the cosines of

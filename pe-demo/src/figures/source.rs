@@ -278,6 +278,12 @@ pub(crate) fn formula(encoding: &Sinusoidal, preset: Preset) -> String {
     format!("base^(\u{2212}{exponent}){pairs} ({preset})")
 }
 
+/// Returns the least and the greatest of values and `one` more.
+pub(crate) fn extent(values: &[f64], one: f64) -> (f64, f64) {
+    let wider = |(low, high): (f64, f64), value: &f64| (low.min(*value), high.max(*value));
+    values.iter().fold((one, one), wider)
+}
+
 /// Returns at most `most` of the indices below `count`, equally far apart.
 pub(crate) fn sampled(count: usize, most: u64) -> Vec<usize> {
     let step = step(count as u64, most) as usize;

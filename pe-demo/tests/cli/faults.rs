@@ -88,7 +88,7 @@ headings! {
     configs_that_are_malformed 12
     standard_input_of_any_kind 10
     outputs_beyond_the_limit_of_the_process_leave_the_old_files 16
-    outputs_replace_files_alone 23
+    outputs_replace_files_alone 20
     inputs_are_not_overwritten 14
     numbers_that_contradict_each_other_or_ask_for_too_much 17
     environments_of_any_kind 17

@@ -137,6 +137,19 @@ fn values_are_kept_or_computed_with_the_same_bits() -> Result<()> {
     Ok(())
 }
 
+/// Positions of one packed sequence have the shape that `position_ids_for_packed` returns, or one more axis.
+#[test]
+fn t5_accepts_positions_without_a_batch_axis() -> Result<()> {
+    let config = T5BiasConfig::new(2, BucketDirection::Bidirectional);
+    let t5 = T5Bias::from_table(config, numbers(&[32, 2], DType::F32, 92))?;
+    let ids = pe_candle::position_ids_for_packed(&[3, 2], CPU)?;
+    let found = t5.bias_with_positions(&ids)?.to_tensor()?;
+    assert_eq!(found.dims(), [1, 2, 5, 5]);
+    let wanted = t5.bias_with_positions(&ids.unsqueeze(0)?)?.to_tensor()?;
+    assert_eq!(bits(&found), bits(&wanted));
+    Ok(())
+}
+
 #[test]
 fn invalid_calls_are_errors_that_name_the_values() -> Result<()> {
     let alibi = Alibi::new(AlibiConfig::new(2), DType::F32, CPU)?;

@@ -4,11 +4,21 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::{Drawn, FIGURES, all, draw};
+use super::{Drawn, FIGURES, all, all_others, draw};
 use crate::util::{arg, run, run_json, run_usage};
 
 /// One figure of each kind: curves, a map, several panels, circles.
 const KINDS: [&str; 4] = ["alibi-slopes", "angle-map", "sinusoids", "rings"];
+
+/// Draws one figure of each kind. The animation of the circles has 3 frames, because each costs as much as a figure.
+fn kinds(options: &str, ending: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut all = pictures(&format!("{} {options}", KINDS[..3].join(" ")), ending);
+    all.extend(pictures(
+        &format!("rings --max-seq-len 3 {options}"),
+        ending,
+    ));
+    all
+}
 
 /// Draws figures and returns those with an ending, by name.
 fn pictures(options: &str, ending: &str) -> BTreeMap<String, Vec<u8>> {
@@ -119,8 +129,15 @@ fn themes_have_their_ground_and_colors() {
         ("dark", vec![0x12, 0x16, 0x1d], 3),
         ("transparent", vec![0, 0, 0, 0], 4),
     ] {
-        let options = format!("{} --theme {theme}", KINDS.join(" "));
-        let pictures = pictures(&options, "png");
+        let pictures = kinds(&format!("--theme {theme}"), "png");
+        if theme == "light" {
+            let again = of_kind(all(), "png");
+            assert!(
+                KINDS[..3]
+                    .iter()
+                    .all(|name| pictures[*name] == again[*name])
+            );
+        }
         for (name, bytes) in &pictures {
             let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
                 .read_info()
@@ -181,14 +198,11 @@ fn elements(svg: &str, wanted: &[&str]) -> Vec<String> {
 #[test]
 fn svg_is_well_formed_with_title_and_description() {
     for theme in ["light", "dark", "transparent"] {
-        let names = if theme == "light" {
-            &FIGURES[..]
-        } else {
-            &KINDS
+        let (pictures, count) = match theme {
+            "light" => (of_kind(all_others(), "svg"), FIGURES.len()),
+            _ => (kinds(&format!("--format svg --theme {theme}"), "svg"), 4),
         };
-        let options = format!("{} --format svg --theme {theme}", names.join(" "));
-        let pictures = pictures(&options, "svg");
-        assert_eq!(pictures.len(), names.len());
+        assert_eq!(pictures.len(), count);
         for (name, bytes) in pictures {
             let svg = String::from_utf8(bytes).unwrap();
             let texts = elements(&svg, &["title", "desc"]);
@@ -285,14 +299,17 @@ fn inflated(object: &[u8]) -> Vec<u8> {
 fn pdf_has_a_page_with_the_drawing_and_its_words() {
     let mut grounds = Vec::new();
     for theme in ["light", "dark", "transparent"] {
-        let names = if theme == "light" {
-            &FIGURES[..]
-        } else {
-            &KINDS
-        };
-        let options = format!("{} --format pdf --theme {theme}", names.join(" "));
-        let pictures = pictures(&options, "pdf");
-        assert_eq!(pictures.len(), names.len());
+        let options = format!("--format pdf --theme {theme}");
+        let mut pictures = kinds(&options, "pdf");
+        if theme == "light" {
+            let others = FIGURES.iter().filter(|name| !KINDS.contains(name));
+            let others: Vec<&str> = others.copied().collect();
+            pictures.extend(self::pictures(
+                &format!("{} {options}", others.join(" ")),
+                "pdf",
+            ));
+            assert_eq!(pictures.len(), FIGURES.len());
+        }
         for (name, bytes) in &pictures {
             let objects = objects(bytes);
             let text = |number: usize| String::from_utf8_lossy(objects[&number]).into_owned();
@@ -345,7 +362,7 @@ fn pdf_has_a_page_with_the_drawing_and_its_words() {
             }
             assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{name}");
         }
-        let again = self::pictures(&format!("rings --format pdf --theme {theme}"), "pdf");
+        let again = self::pictures(&format!("rings --max-seq-len 3 {options}"), "pdf");
         assert!(again["rings"] == pictures["rings"]);
         let drawn = inflated(objects(&pictures["rings"])[&4]);
         let drawn = String::from_utf8(drawn).unwrap();
@@ -383,7 +400,7 @@ fn one_figure_goes_into_the_file_that_is_named() {
     assert!(read("a.pdf").starts_with(b"%PDF") && read("b.SVG").starts_with(b"<svg"));
     assert!(read("c.png").starts_with(b"\x89PNG"));
     let rings = arg(&folder.path().join("d.pdf")).to_owned();
-    let printed = run(&format!("plot rings --data csv -o {rings}"));
+    let printed = run(&format!("plot rings --max-seq-len 3 --data csv -o {rings}"));
     assert!(printed.contains(" points)"), "{printed}");
     assert_eq!(names(folder.path())[3..], ["d.csv", "d.gif", "d.pdf"]);
     // A folder may have any name.

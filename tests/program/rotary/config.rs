@@ -1,5 +1,7 @@
 //! `pe-demo inspect config.json` explains a model's positional encoding.
 
+use std::collections::BTreeSet;
+
 use pe_core::hf_config::{self, HfModel, UnknownKeys};
 use pe_tests::configs;
 use pe_tests::table::matches;
@@ -199,6 +201,7 @@ fn models_of_every_kind_are_explained() {
 /// scheme, and nothing is drawn or exported.
 #[test]
 fn config_json_cases_are_explained_or_rejected() {
+    let mut seen = BTreeSet::new();
     for case in configs::all() {
         let (guard, path) = config_file(&case.text);
         let path = arg(&path);
@@ -249,10 +252,15 @@ fn config_json_cases_are_explained_or_rejected() {
             .collect();
         assert_eq!(names.join(" and "), positions.name());
         let refusal = format!("has no rotary embedding (scheme: {})", positions.name());
+        // Figures come before the one that is refused, so that all of them are drawn for one model of each scheme.
+        let all = match seen.insert(positions.name()) {
+            true => &format!("plot -o NEW --config {path}"),
+            false => &format!("plot -o NEW rotary-wavelengths --config {path}"),
+        };
         for line in [
             &format!("export -o OUT --scheme rotary --config {path}"),
             &format!("plot -o NEW rotary-frequencies --config {path}"),
-            &format!("plot -o NEW --config {path}"),
+            all,
         ] {
             let error = refused(line, run_error);
             assert!(error.contains(&refusal), "{error}");

@@ -22,8 +22,8 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Runs the work, compiled for this instruction set.
-    #[inline]
+    /// Runs the work, compiled for this instruction set. Not inlined: each caller would compile the work again.
+    #[inline(never)]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self {
             Self::Baseline => work.run(Baseline),

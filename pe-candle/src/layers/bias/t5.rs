@@ -164,12 +164,16 @@ impl T5Bias {
             .contiguous()
     }
 
-    /// Returns the bias of tokens at given positions, queries and keys alike: `positions` is `[batch, len]`, `u32` or `i64`. LayoutLM
+    /// Returns the bias of tokens at given positions, queries and keys alike: `positions` is `[len]` or `[batch, len]`, `u32` or `i64`. LayoutLM
     /// does this for tokens and for the coordinates of their boxes. The result has all of `[batch, heads, len, len]`.
     ///
     /// # Errors
     /// Returns an error if the positions have another shape or type, or are too many.
     pub fn bias_with_positions(&self, positions: &Tensor) -> Result<AttentionBias> {
+        let positions = match positions.rank() {
+            1 => positions.unsqueeze(0)?,
+            _ => positions.clone(),
+        };
         let (batch, len) = positions.dims2()?;
         if !matches!(positions.dtype(), DType::U32 | DType::I64) {
             bail!(

@@ -191,7 +191,8 @@ pub struct VisionWindows {
 }
 
 /// Computes the windows of Qwen2.5-VL's vision model (`get_vision_window_index`): each frame is divided
-/// into windows of `window` x `window` merged tokens. The windows at the right and the bottom may be smaller. Patches in this order have the positions of [`PatchOrder::Windows`].
+/// into windows of `window` x `window` merged tokens. The windows at the right and the bottom may be smaller. Patches in
+/// this order have the positions of [`PatchOrder::Windows`].
 ///
 /// ```
 /// use pe_core::{PatchGrid, vision_windows};

@@ -7,7 +7,7 @@ use crate::families::rotary::frequencies::RotaryFrequencies;
 use crate::rows::columns::Out;
 use crate::rows::element::Element;
 use crate::rows::plan::Plan;
-use crate::rows::writer::Positions;
+use crate::rows::writer::Rows;
 use crate::spec::direction::Direction;
 use crate::table::Table;
 use crate::turns::position::check_reals;
@@ -65,7 +65,9 @@ impl RotaryFrequencies {
     /// Returns an error if a table exceeds [`MAX_TABLE_BYTES`](crate::MAX_TABLE_BYTES), or if
     /// memory is exhausted.
     pub fn tables_at<T: Element>(&self, positions: &[u32]) -> Result<CosSin<T>> {
-        self.rows_at(positions.len(), Positions::Integers(positions))
+        self.rows_at(positions.len(), |rows, out| {
+            T::fill_at(rows, positions, out)
+        })
     }
 
     /// Computes cosines and sines of real positions, including negative and fractional ones. Each
@@ -85,14 +87,20 @@ impl RotaryFrequencies {
     /// errors of [`RotaryFrequencies::tables_at`].
     pub fn tables_at_reals<T: Element>(&self, positions: &[f64]) -> Result<CosSin<T>> {
         check_reals(positions)?;
-        self.rows_at(positions.len(), Positions::Reals(positions))
+        self.rows_at(positions.len(), |rows, out| {
+            T::fill_at_reals(rows, positions, out)
+        })
     }
 
-    fn rows_at<T: Element>(&self, rows: usize, positions: Positions<'_>) -> Result<CosSin<T>> {
+    fn rows_at<T: Element>(
+        &self,
+        rows: usize,
+        fill: impl FnOnce(&Rows, Out<'_, T>) -> Result<()>,
+    ) -> Result<CosSin<T>> {
         let zeros = || Table::zeros(rows as u64, self.pairs());
         let (mut cos, mut sin) = (zeros()?, zeros()?);
         let out = Out([cos.as_mut_slice(), sin.as_mut_slice()]);
-        T::fill_at(&self.inner.rows, positions, out)?;
+        fill(&self.inner.rows, out)?;
         signed(self.direction, sin.as_mut_slice());
         Ok(CosSin { cos, sin })
     }

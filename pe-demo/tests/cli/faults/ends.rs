@@ -24,7 +24,6 @@ fn reader_that_goes_away_is_no_failure() {
         "$pe inspect weights.safetensors --json",
         "$pe inspect config.json",
         "$pe plot sse -o figures",
-        "$pe report -o page.html",
         "$pe train --steps 1 --scheme none --task order --seeds 1 --d-model 8 --heads 1 --layers 1 \
          --length 8 -o folder",
         "$pe man",

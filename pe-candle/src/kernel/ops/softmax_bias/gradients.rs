@@ -190,6 +190,9 @@ where
 {
     type Output = ();
 
+    /// Measured: 3 to 6 % faster at most, for 60 kB of code.
+    const AVX512: bool = false;
+
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let [_, _, q_len, width] = self.back.dims;
@@ -253,6 +256,9 @@ where
     T::Compute: Real,
 {
     type Output = ();
+
+    /// As for [`ToScores`].
+    const AVX512: bool = false;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {

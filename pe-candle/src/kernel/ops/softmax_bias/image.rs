@@ -1,8 +1,8 @@
 //! A value for each row of keys and one for each column, added to a row of scores at once.
 //!
-//! The rows of an image are shorter than a vector, or end within one. Numbers that are written and read again at other borders
-//! of vectors wait for the memory, so each vector is read from the scores and written once, with what comes after its row of the image. The
-//! next row replaces that.
+//! The rows of an image are shorter than a vector, or end within one. A sum that is written and then read again as part of
+//! another vector waits for the write. So both values are added at once: each score is read from the input, and no sum is
+//! read again. The lanes behind the end of a row are written as well, and the next row replaces them.
 
 use std::ops::Range;
 
@@ -38,8 +38,8 @@ impl<'a, C: Real> Image<'a, C> {
         }
     }
 
-    /// Writes the scores `xs` of `keys`, times a factor, plus both values of each. The operations on a number are those of one term after
-    /// the other.
+    /// Writes the scores `xs` of `keys`, times a factor, plus both values of each. The bits are those of adding one term
+    /// after the other.
     #[inline(always)]
     pub(super) fn add_scaled<I: Isa, T: Activation<Compute = C>>(
         &self,
