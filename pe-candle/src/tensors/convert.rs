@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Result, Tensor, WithDType, bail};
 use half::{bf16, f16};
-use pe_core::{CosSin, Element, MAX_TABLE_BYTES, RotaryFrequencies, Sinusoidal, Table};
+use pe_core::{CosSin, Element, MAX_TABLE_BYTES, Rotary, RotaryFrequencies, Sinusoidal, Table};
 
 pub(crate) use crate::kernel::raw::Zeros;
 use crate::kernel::raw::{LARGE, zeros};
@@ -116,6 +116,20 @@ pub(crate) fn cos_sin_tensors(
         Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
     }
     by_dtype!(dtype, of(frequencies, positions, device))
+}
+
+/// Computes the cosines and sines of steps of decoding as tensors of `f32`, of shape `[positions, pairs]`:
+/// [`Rotary::step_tables`].
+///
+/// # Errors
+/// Returns the errors of [`Rotary::step_tables`].
+pub(crate) fn step_tensors(
+    rotary: &Rotary,
+    positions: Range<u64>,
+    device: &Device,
+) -> Result<[Tensor; 2]> {
+    let CosSin { cos, sin } = rotary.step_tables::<f32>(positions)?;
+    Ok([table_to_tensor(cos, device)?, table_to_tensor(sin, device)?])
 }
 
 /// Returns zeroed memory for a table that is large enough to benefit from huge pages. Returns `None`

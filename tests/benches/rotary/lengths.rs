@@ -25,7 +25,8 @@ fn scaled(scaling: RopeScaling) -> RotaryConfig {
     }
 }
 
-/// Steps of decoding where the frequencies depend on the length: one more position each time.
+/// Steps of decoding where the frequencies depend on the length: one more position each time. A layer computes the rows of
+/// some steps at once, so that a single step would not show what they take.
 fn calls(filter: &Filter) -> Result<()> {
     let divisors = |step: f64| (0..64).map(|pair| 1.0 + step * f64::from(pair)).collect();
     let longrope = LongRopeScaling::new(divisors(0.1), divisors(0.7), 1024);

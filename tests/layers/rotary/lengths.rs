@@ -162,7 +162,7 @@ fn set_is_that_of_the_length_seen() -> Result<()> {
     Ok(())
 }
 
-/// Each step of decoding with dynamic scaling has frequencies of its own.
+/// Each step of decoding with dynamic scaling has frequencies of its own. Their rows are computed for several steps at once.
 #[test]
 fn steps_of_decoding_have_the_frequencies_of_their_length() -> Result<()> {
     let core = Rotary::new(dynamic()).unwrap();
@@ -195,5 +195,14 @@ fn steps_of_decoding_have_the_frequencies_of_their_length() -> Result<()> {
             check(&both, 30, 1)?;
         }
     }
+    // One step is one row, the next ones are several.
+    let one = new();
+    let rows = [50, 51, 82, 83, 114, 115, 199].map(|offset| {
+        check(&one, offset, 1).unwrap();
+        one.rows_built()
+    });
+    assert_eq!(rows, [51, 83, 83, 115, 115, 147, 200]);
+    let xs = numbers(&[1, 1, 1, 16], DType::F32, 1);
+    assert!(one.apply(&xs, 200).is_err());
     Ok(())
 }
