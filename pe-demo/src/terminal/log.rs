@@ -50,12 +50,16 @@ impl<'a> Log<'a> {
 
     /// Prints a failure in one line, and its backtrace, if it has one, in a verbose run.
     pub(crate) fn error(&mut self, error: &Error) {
-        let message = format!("{error:#}");
+        let verbose = self.verbosity == Verbosity::Verbose;
+        let message = match verbose {
+            true => format!("{error:#}"),
+            false => without_backtrace(error),
+        };
         // Where a backtrace begins, if there is one. Other ends of lines are those of names.
         let end = message.find("\n   0: ").unwrap_or(message.len());
         let (said, backtrace) = message.split_at(end);
         self.line(said.trim_end());
-        if self.verbosity == Verbosity::Verbose {
+        if verbose {
             for line in backtrace.lines().skip(1) {
                 let _ = writeln!(self.stderr, "{}", clean(line, usize::MAX));
             }
@@ -78,5 +82,51 @@ impl<'a> Log<'a> {
     fn line(&mut self, text: &str) {
         // Where even this cannot be written, the exit code says it.
         let _ = writeln!(self.stderr, "pe-demo: {}", clean(text, usize::MAX));
+    }
+}
+
+/// Returns the message of a failure and of its causes. A backtrace is not even formatted: that reads the debugging
+/// information of the whole program, and the standard library waits forever where this needs more memory than there is.
+fn without_backtrace(error: &Error) -> String {
+    let cause = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+        Some(error) => of_candle(error),
+        None => cause.to_string(),
+    };
+    error.chain().map(cause).collect::<Vec<_>>().join(": ")
+}
+
+fn of_candle(error: &candle_core::Error) -> String {
+    use candle_core::Error::{Context, WithBacktrace, WithPath};
+    match error {
+        WithBacktrace { inner, .. } => of_candle(inner),
+        WithPath { inner, path } => format!("path: {path:?} {}", of_candle(inner)),
+        Context { inner, context } => format!("{context}\n{}", of_candle(inner)),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    /// Candle's message has the backtrace in it, if there is one.
+    #[test]
+    fn failures_are_one_line_with_their_causes() {
+        let inner = candle_core::Error::Msg("inner".to_owned());
+        let inner = candle_core::Error::WithBacktrace {
+            inner: Box::new(inner.with_path("p")),
+            backtrace: Box::new(std::backtrace::Backtrace::force_capture()),
+        };
+        let error = Err::<(), _>(inner.context("in the middle"))
+            .context("outer")
+            .expect_err("an error");
+        assert!(format!("{error:#}").contains("\n   0: "));
+        let said = "outer: in the middle\npath: \"p\" inner";
+        assert_eq!(without_backtrace(&error), said);
+        let mut lines = Vec::new();
+        Log::new(&mut lines).error(&error);
+        let said = "pe-demo: outer: in the middle\\npath: \"p\" inner\n";
+        assert_eq!(String::from_utf8_lossy(&lines), said);
     }
 }
