@@ -25,7 +25,7 @@
 //! Rotary tables over several axes belong to the sizes of an image, or to coordinates, so no range of positions describes
 //! them: [`AxialRotaryEmbedding::cos_sin`](crate::AxialRotaryEmbedding::cos_sin) returns their tensors, and
 //! `candle_core::safetensors::save` writes tensors. Learned tables, those with a table per axis included (Reformer), are tensors of a model's
-//! file. [`resize`](crate::checkpoint::resize) writes resized ones.
+//! file. [`resize`] writes resized ones.
 //!
 //! # Speed
 //! Building a table is about as fast as reading it, even from the page cache. For 8192 x 1024 in `f32`,
