@@ -22,8 +22,8 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Runs the work, compiled for this instruction set. Not inlined: each caller would compile the work again.
-    #[inline(never)]
+    /// Runs the work, compiled for this instruction set.
+    #[inline]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self {
             Self::Baseline => work.run(Baseline),
@@ -32,6 +32,12 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(isa) | Self::Avx512(_, isa) => isa.run(work),
         }
+    }
+
+    /// Does the same for large work that is run from several places, each of which would compile it again.
+    #[inline(never)]
+    pub(crate) fn run_apart<W: Work>(self, work: W) -> W::Output {
+        self.run(work)
     }
 }
 

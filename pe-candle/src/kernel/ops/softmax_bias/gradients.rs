@@ -107,7 +107,7 @@ where
             let own = parts.iter_mut().skip(first / q_len.max(1));
             let own = own.take(rows.div_ceil(q_len.max(1))).map(take).collect();
             drop(parts);
-            self.level.run(ToScores {
+            self.level.run_apart(ToScores {
                 back: self,
                 first,
                 rows,
@@ -142,7 +142,7 @@ where
         let mut sums = sums(count)?;
         let [batch, heads, q_len, width] = self.dims;
         let part = |(index, sums): (usize, &mut [T::Compute])| {
-            self.level.run(ToTerm {
+            self.level.run_apart(ToTerm {
                 back: self,
                 term,
                 other,

@@ -108,7 +108,7 @@ impl<C: Real> Pass<'_, C> {
             share(rows, width) * width.max(1),
             &|first, stream| {
                 let rows = stream.room().checked_div(width).unwrap_or(0);
-                self.level.run(Rows {
+                self.level.run_apart(Rows {
                     pass: self,
                     first: first.checked_div(width).unwrap_or(0),
                     rows,
@@ -127,7 +127,7 @@ impl<C: Real> Pass<'_, C> {
         let rows = batch * heads * q_len;
         let share = share(rows, width);
         share_out(xs.chunks_mut(share * width).enumerate(), |(index, xs)| {
-            self.level.run(Rows {
+            self.level.run_apart(Rows {
                 pass: self,
                 first: index * share,
                 rows: xs.len() / width,
