@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp3, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::DebertaBias;
+use super::{DebertaBias, both};
 use crate::kernel::{Level, Outcome, Read, Rules, SoftmaxBias, Term, join, threads};
 use crate::layers::bias::{
     AttentionBias, ScoreMask, ScoreScale, softmax_with_bias, softmax_with_bias_inplace,
@@ -194,20 +194,16 @@ impl Weights {
     ) -> Result<Tensor> {
         let [_, _, q_len, kv_len] = self.dims;
         let (q, k) = (block.of(q)?, block.of(k)?);
-        let mut bias: Option<AttentionBias> = None;
-        for ((rows, xs), read) in rows.iter().zip([&q, &k]).zip(&self.reads) {
-            if let Some(rows) = rows {
-                let rows = block.of_heads(rows)?.unsqueeze(0)?;
-                let (values, term) = (xs.matmul(&rows.t()?)?, self.term(block, read));
-                let part = AttentionBias::of(&values, term, q_len, kv_len)?;
-                bias = Some(match bias {
-                    Some(bias) => bias.and(&part)?,
-                    None => part,
-                });
-            }
-        }
+        let part = |rows: &Option<Tensor>, xs: &Tensor, read| -> Result<Option<AttentionBias>> {
+            let Some(rows) = rows else { return Ok(None) };
+            let rows = block.of_heads(rows)?.unsqueeze(0)?;
+            let (values, term) = (xs.matmul(&rows.t()?)?, self.term(block, read));
+            AttentionBias::of(&values, term, q_len, kv_len).map(Some)
+        };
+        let ([c2p, p2c], [row, column]) = (rows, &self.reads);
+        let bias = both(part(c2p, &q, row)?, part(p2c, &k, column)?)?;
         let (scores, mask) = (q.matmul(&k.t()?)?, self.mask(block.batch));
-        softmax_with_bias_inplace(&scores, bias.as_ref(), self.scale, &mask)?;
+        softmax_with_bias_inplace(&scores, Some(&bias), self.scale, &mask)?;
         Ok(scores)
     }
 
