@@ -68,21 +68,26 @@ pub(super) fn rows(filter: &Filter) -> Result<()> {
     Ok(())
 }
 
+/// Returns the orders of three sides.
+fn orders([a, b, c]: [usize; 3]) -> [[usize; 3]; 6] {
+    [
+        [a, b, c],
+        [a, c, b],
+        [b, a, c],
+        [b, c, a],
+        [c, a, b],
+        [c, b, a],
+    ]
+}
+
 /// The layer's tables of a video. It keeps those of the last four grids, so six grids take turns.
 fn wan(filter: &Filter) -> Result<()> {
     let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::Wan, 128);
     let rotary = AxialRotaryEmbedding::new(config, DType::F32, CPU)?;
-    let grids = [
-        [21, 45, 80],
-        [21, 80, 45],
-        [45, 21, 80],
-        [45, 80, 21],
-        [80, 21, 45],
-        [80, 45, 21],
-    ];
-    let mut grids = grids.iter().cycle();
+    let grids = orders([21, 45, 80]);
+    let mut turns = grids.iter().cycle();
     let row = Row::new("axes table wan 75600 x 64 f32").with("ours", || {
-        let grid = grids.next().map_or(&[0; 3], |grid| grid);
+        let grid = turns.next().map_or(&[0; 3], |grid| grid);
         rotary.cos_sin(grid).map(drop)
     });
     let sizes = [21, 45, 80];
@@ -120,14 +125,7 @@ fn wan(filter: &Filter) -> Result<()> {
 fn ltx(filter: &Filter) -> Result<()> {
     let config = AxialRotaryEmbeddingConfig::from_preset(AxialRotaryPreset::LtxVideo, 2048);
     let rotary = AxialRotaryEmbedding::new(config, DType::F32, CPU)?;
-    let grids = [
-        [7, 16, 24],
-        [7, 24, 16],
-        [16, 7, 24],
-        [16, 24, 7],
-        [24, 7, 16],
-        [24, 16, 7],
-    ];
+    let grids = orders([7, 16, 24]);
     let mut turns = grids.iter().cycle();
     let tokens = 7 * 16 * 24;
     let row = Row::new("axes table ltx 2688 x 1024 f32").with("ours", || {

@@ -43,6 +43,12 @@ fn own_fraction(family: &Family) -> Option<f64> {
     family.own().get("partial_rotary_factor")?.as_f64()
 }
 
+/// Returns the width that the file states for the whole head where only a separate part of it rotates.
+fn whole_head(reader: &Reader, separate: bool) -> Option<f64> {
+    let stated = reader.peek("head_dim").and_then(Value::as_f64);
+    stated.filter(|_| separate)
+}
+
 /// Warns if a fraction of the head in the dictionary at `path` is not what transformers uses.
 pub(super) fn tell_of_fraction(
     reader: &mut Reader,
@@ -64,8 +70,7 @@ pub(super) fn tell_of_fraction(
             "transformers computes the frequencies of whole heads then, of which a part rotates";
         reader.warn(&reader.path(path), why);
     }
-    let whole = reader.peek("head_dim").and_then(Value::as_f64);
-    let whole = whole.filter(|_| common.separate);
+    let whole = whole_head(reader, common.separate);
     if let Some(own) = own
         && !rotates(layer, own, whole)
         && !(common.separate && part == Some(own))
@@ -103,8 +108,7 @@ pub(super) fn tell(reader: &mut Reader, family: &Family, separate: bool, layers:
         }
     }
     let used = rotated(first);
-    let whole = reader.peek("head_dim").and_then(Value::as_f64);
-    let whole = whole.filter(|_| separate);
+    let whole = whole_head(reader, separate);
     for key in ["partial_rotary_factor", "rotary_pct"] {
         check(reader, key, &used, |value| {
             layers.iter().any(|layer| rotates(layer, value, whole))
