@@ -48,9 +48,7 @@ impl Threads {
         let rows = rows.div_ceil(shares).max(FEWEST) as usize;
         Some(rows.next_multiple_of(block))
     }
-}
 
-impl Threads {
     /// Does the same for tables in memory that is still to be allocated. One thread would write blocks into the cache, and
     /// several need all of it cleared before: at 4 MiB two take 1.2 to 1.5 times as long as one, and at 8 MiB as long.
     pub(crate) fn piece_of_new(self, rows: u64, row_bytes: usize, block: usize) -> Option<usize> {

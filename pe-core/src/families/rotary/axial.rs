@@ -483,6 +483,7 @@ impl AxialRotary {
             second: second.as_ref().map(tables).transpose()?,
         })
     }
+
     fn unrotated(&self) -> Unrotated {
         let AxialRotaryConfig {
             prefix_tokens: before,
